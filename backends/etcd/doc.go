@@ -1,0 +1,2 @@
+package etcd
+import (_ "go.etcd.io/etcd/client/v3")

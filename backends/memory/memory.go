@@ -1,0 +1,217 @@
+// Package memory keeps election records in this process's memory, for tests
+// and for programs that run alone.
+//
+// # URLs
+//
+// memory:// is a store that all handles opened with that URL in this process
+// share; memory://NAME is another one for each NAME. It takes no parameters.
+// [New] makes a store that nobody else shares.
+//
+// # Consistency
+//
+// Linearizable: a map behind a mutex. Versions are numbers that only grow.
+//
+// # Expiry
+//
+// By the elector's rule alone. Watch pushes every change, renewals included.
+//
+// # Permissions
+//
+// None.
+//
+// # Limits
+//
+// Records end with the process; no other process sees them. Any TTL.
+package memory
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strconv"
+	"sync"
+
+	"github.com/elector-go/elector/backends"
+)
+
+func init() {
+	backends.Register("memory", func(_ context.Context, u *url.URL) (backends.Backend, error) {
+		if err := backends.NewParameters(u).Done(); err != nil {
+			return nil, err
+		}
+		if u.User != nil || (u.Path != "" && u.Path != "/") || u.Opaque != "" {
+			return nil, fmt.Errorf("%w: memory takes no user and no path; write memory://NAME", backends.ErrURL)
+		}
+		return named(u.Host).Handle(), nil
+	})
+}
+
+var (
+	storesMutex sync.Mutex
+	stores      = map[string]*Store{}
+)
+
+func named(name string) *Store {
+	storesMutex.Lock()
+	defer storesMutex.Unlock()
+	if stores[name] == nil {
+		stores[name] = NewStore()
+	}
+	return stores[name]
+}
+
+// A Store holds records. Handles on one Store compete with each other, as
+// processes on one server do.
+type Store struct {
+	mutex   sync.Mutex
+	writes  uint64
+	entries map[string]*entry
+}
+
+type entry struct {
+	content []byte // encoded record; nil when there is none
+	version backends.Version
+	changed chan struct{} // closed and replaced at each change
+}
+
+// NewStore makes an empty store.
+func NewStore() *Store { return &Store{entries: map[string]*entry{}} }
+
+// New makes an empty store and returns a handle on it.
+func New() *Handle { return NewStore().Handle() }
+
+// Handle returns a new Backend on the store.
+func (s *Store) Handle() *Handle { return &Handle{store: s, closed: make(chan struct{})} }
+
+// Get, Put and Delete reach behind the backends' back, for tests of what
+// happens when somebody else changes a record. Get returns nil when there is
+// none.
+func (s *Store) Get(name string) []byte {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.entry(name).content
+}
+
+// Put replaces the content of a record, see Get.
+func (s *Store) Put(name string, content []byte) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.write(name, append([]byte{}, content...))
+}
+
+// Delete removes a record, see Get.
+func (s *Store) Delete(name string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.write(name, nil)
+}
+
+func (s *Store) entry(name string) *entry {
+	e := s.entries[name]
+	if e == nil {
+		e = &entry{changed: make(chan struct{})}
+		s.entries[name] = e
+	}
+	return e
+}
+
+func (s *Store) write(name string, content []byte) {
+	e := s.entry(name)
+	s.writes++
+	e.content, e.version = content, backends.Version(strconv.FormatUint(s.writes, 10))
+	if content == nil {
+		e.version = ""
+	}
+	close(e.changed)
+	e.changed = make(chan struct{})
+}
+
+func (s *Store) read(name string) (backends.Record, <-chan struct{}, error) {
+	s.mutex.Lock()
+	e := s.entry(name)
+	content, version, changed := e.content, e.version, e.changed
+	s.mutex.Unlock()
+	if content == nil {
+		return backends.Record{}, changed, nil
+	}
+	r, err := backends.Decode(name, content)
+	r.Version = version
+	return r, changed, err
+}
+
+// A Handle is one Backend on a Store.
+type Handle struct {
+	store  *Store
+	once   sync.Once
+	closed chan struct{}
+}
+
+var _ backends.Watcher = (*Handle)(nil)
+
+// Load implements [backends.Backend].
+func (h *Handle) Load(ctx context.Context, name string) (backends.Record, error) {
+	if err := h.usable(ctx, name); err != nil {
+		return backends.Record{}, err
+	}
+	r, _, err := h.store.read(name)
+	return r, err
+}
+
+// Swap implements [backends.Backend].
+func (h *Handle) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
+	if err := h.usable(ctx, name); err != nil {
+		return backends.Record{}, err
+	}
+	s := h.store
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	e := s.entry(name)
+	if e.version != prev.Version {
+		return backends.Record{}, backends.ErrConflict
+	}
+	s.write(name, backends.Encode(name, next))
+	next.Version = e.version
+	return next, nil
+}
+
+// Watch implements [backends.Watcher].
+func (h *Handle) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
+	for {
+		if err := h.usable(ctx, name); err != nil {
+			return err
+		}
+		r, next, err := h.store.read(name)
+		if err != nil {
+			return err
+		}
+		changed(r)
+		select {
+		case <-next:
+		case <-h.closed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// Describe implements [backends.Backend].
+func (h *Handle) Describe() backends.Description {
+	return backends.Description{Store: "memory://", PushesRenewals: true}
+}
+
+// Close implements [backends.Backend].
+func (h *Handle) Close() error {
+	h.once.Do(func() { close(h.closed) })
+	return nil
+}
+
+func (h *Handle) usable(ctx context.Context, name string) error {
+	select {
+	case <-h.closed:
+		return fmt.Errorf("%w: the memory handle is closed", backends.ErrUnavailable)
+	default:
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return backends.CheckName(name)
+}

@@ -1,0 +1,170 @@
+package backends
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// An Opener connects to the store that u names and makes sure that it can
+// serve: it answers, lets us in and is set up as the backend needs it. It
+// returns ErrUnavailable, ErrDenied, ErrMisconfigured, ErrReadOnly or ErrURL
+// otherwise, with what to do. It returns when ctx ends.
+type Opener func(ctx context.Context, u *url.URL) (Backend, error)
+
+var (
+	openersMutex sync.Mutex
+	openers      = map[string]Opener{}
+)
+
+// bundled names the package that serves each scheme this module knows, for
+// the error that says which import is missing.
+var bundled = map[string]string{
+	"memory":     "memory",
+	"file":       "file",
+	"etcd":       "etcd",
+	"etcds":      "etcd",
+	"postgres":   "postgres",
+	"postgresql": "postgres",
+}
+
+// Register makes open serve URLs with the scheme. A backend calls it from its
+// init function. Registering a scheme twice panics.
+func Register(scheme string, open Opener) {
+	openersMutex.Lock()
+	defer openersMutex.Unlock()
+	if _, taken := openers[scheme]; taken {
+		panic("backends: scheme " + scheme + " is registered twice")
+	}
+	openers[scheme] = open
+}
+
+// Open connects to the store that rawURL names, through the backend that
+// registered its scheme. It blocks until the store has answered or ctx ends.
+func Open(ctx context.Context, rawURL string) (Backend, error) {
+	u, err := parse(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	openersMutex.Lock()
+	open, ok := openers[u.Scheme]
+	schemes := make([]string, 0, len(openers))
+	for s := range openers {
+		schemes = append(schemes, s)
+	}
+	openersMutex.Unlock()
+	if !ok {
+		slices.Sort(schemes)
+		there := "no backend is imported"
+		if len(schemes) > 0 {
+			there = "imported are " + strings.Join(schemes, ", ")
+		}
+		if pkg := bundled[u.Scheme]; pkg != "" {
+			return nil, fmt.Errorf("%w %q: %s; add import _ \"github.com/elector-go/elector/backends/%s\"", ErrUnknownScheme, u.Scheme, there, pkg)
+		}
+		return nil, fmt.Errorf("%w %q: %s; import the backend that serves it", ErrUnknownScheme, u.Scheme, there)
+	}
+	return open(ctx, u)
+}
+
+// parse is url.Parse with errors that never repeat the URL, which may hold a
+// password, and with several hosts and ports.
+func parse(rawURL string) (*url.URL, error) {
+	if rawURL == "" {
+		return nil, fmt.Errorf("%w: it is empty; name a store, as in file:///var/lib/myservice", ErrURL)
+	}
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return nil, fmt.Errorf("%w: it cannot be parsed (not shown, it may hold a password); percent-encode special characters in user, password and path", ErrURL)
+	}
+	if u.Scheme == "" {
+		return nil, fmt.Errorf("%w: it has no scheme; write file:///var/lib/myservice, say", ErrURL)
+	}
+	return u, nil
+}
+
+// Redact returns the URL without its password, query and fragment.
+func Redact(u *url.URL) string {
+	v := *u
+	v.RawQuery, v.Fragment = "", ""
+	return v.Redacted()
+}
+
+// Parameters reads a URL's query. Each method takes one parameter; Done
+// refuses what nobody took, so that a misspelt option is not ignored.
+type Parameters struct {
+	values url.Values
+	taken  []string
+	err    error
+}
+
+// NewParameters reads the query of u.
+func NewParameters(u *url.URL) *Parameters {
+	values, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		err = fmt.Errorf("%w: its query cannot be parsed; percent-encode special characters", ErrURL)
+	}
+	return &Parameters{values: values, err: err}
+}
+
+// String returns the parameter's value, or otherwise if it is not there.
+func (p *Parameters) String(key, otherwise string) string {
+	p.taken = append(p.taken, key)
+	values, ok := p.values[key]
+	if !ok {
+		return otherwise
+	}
+	if len(values) > 1 {
+		p.fail("parameter %q is there %d times", key, len(values))
+	}
+	return values[0]
+}
+
+// Bool returns the parameter as true or false.
+func (p *Parameters) Bool(key string, otherwise bool) bool {
+	s := p.String(key, strconv.FormatBool(otherwise))
+	v, err := strconv.ParseBool(s)
+	if err != nil {
+		p.fail("parameter %q is neither true nor false", key)
+	}
+	return v
+}
+
+// Duration returns the parameter as a positive time, as in "1.5s".
+func (p *Parameters) Duration(key string, otherwise time.Duration) time.Duration {
+	s := p.String(key, otherwise.String())
+	v, err := time.ParseDuration(s)
+	if err != nil || v < 0 {
+		p.fail("parameter %q is not a time like 1.5s", key)
+	}
+	return v
+}
+
+// Done returns ErrURL if a parameter was malformed or nobody took it.
+func (p *Parameters) Done() error {
+	if p.err != nil {
+		return p.err
+	}
+	for key := range p.values {
+		if !slices.Contains(p.taken, key) {
+			slices.Sort(p.taken)
+			known := "it takes none"
+			if len(p.taken) > 0 {
+				known = "it takes " + strings.Join(p.taken, ", ")
+			}
+			return fmt.Errorf("%w: unknown parameter %q; %s", ErrURL, key, known)
+		}
+	}
+	return nil
+}
+
+func (p *Parameters) fail(format string, args ...any) {
+	if p.err == nil {
+		p.err = fmt.Errorf("%w: %s", ErrURL, fmt.Sprintf(format, args...))
+	}
+}

@@ -1,0 +1,62 @@
+package backends
+
+import (
+	"time"
+	"unicode/utf8"
+)
+
+// Bounds of a record. What lies outside makes a record foreign: a TTL of
+// nonsense must neither depose a leader at once nor keep a dead one for years.
+const (
+	MaxTTL   = 24 * time.Hour
+	MaxToken = 1<<53 - 1 // the largest integer that JSON readers keep exact
+	MaxName  = 128       // bytes
+	MaxText  = 4096      // bytes of Holder or Value
+	MaxNonce = 64        // bytes
+)
+
+// Validate returns ErrForeignRecord with the reason if r cannot be a record
+// that the elector wrote. Every backend calls it on what it read; the elector
+// calls it too.
+func (r Record) Validate() error {
+	switch {
+	case r.TTL <= 0 || r.TTL > MaxTTL:
+		return Foreign("its TTL %v is not between 0 and %v", r.TTL, MaxTTL)
+	case r.RenewEvery <= 0 || r.RenewEvery >= r.TTL:
+		return Foreign("its renewal interval %v is not between 0 and its TTL %v", r.RenewEvery, r.TTL)
+	case r.Token == 0 || r.Token > MaxToken:
+		return Foreign("its token %d is not between 1 and %d", r.Token, uint64(MaxToken))
+	case r.Attempt.Nonce == "" || len(r.Attempt.Nonce) > MaxNonce || r.Attempt.Sequence == 0:
+		return Foreign("it has no attempt")
+	case len(r.Holder) > MaxText || len(r.Value) > MaxText:
+		return Foreign("its holder or value is longer than %d bytes", MaxText)
+	case !utf8.ValidString(r.Holder) || !utf8.ValidString(r.Value) || !utf8.ValidString(r.Attempt.Nonce):
+		return Foreign("its text is not UTF-8")
+	}
+	return nil
+}
+
+// CheckName returns ErrName with the reason unless name can name an election
+// in every store: 1 to 128 bytes of ASCII letters, digits, '.', '_' and '-',
+// the first not a '.'. The same rule holds everywhere, so that a service can
+// move from one store to another, and no name is a path, a pattern or a quote
+// to any of them.
+func CheckName(name string) error {
+	if name == "" {
+		return nameError("it is empty")
+	}
+	if len(name) > MaxName {
+		return nameError("it has %d bytes, more than %d", len(name), MaxName)
+	}
+	if name[0] == '.' {
+		return nameError("%q starts with a dot", name)
+	}
+	for _, c := range []byte(name) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '_', c == '-':
+		default:
+			return nameError("%q has a byte other than ASCII letters, digits, '.', '_' and '-'", name)
+		}
+	}
+	return nil
+}
