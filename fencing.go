@@ -1,0 +1,147 @@
+package elector
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/elector-go/elector/backends"
+)
+
+// A Token is a fencing token: a number that is greater for each acquisition
+// of an election than for any before it. Send it with every write to the
+// resource that the election protects, and let the resource refuse a write
+// whose token is lower than one it has seen (Martin Kleppmann, "How to do
+// distributed locking", 2016). It is the only defence against a leader that
+// was paused after its last Check.
+//
+// Tokens are below 2^53, so that JSON readers which keep numbers as floating
+// point do not round them. They are not consecutive: most are near the time of
+// the acquisition in microseconds since 1970.
+type Token uint64
+
+// MaxToken is the largest token. It lies beyond the year 2250 in
+// microseconds.
+const MaxToken Token = backends.MaxToken
+
+// TokenHeader is the name of the HTTP header in which to send a token.
+const TokenHeader = "Elector-Fencing-Token"
+
+// Compare returns -1, 0 or +1 as t is lower than, equal to or higher than u.
+func (t Token) Compare(u Token) int {
+	switch {
+	case t < u:
+		return -1
+	case t > u:
+		return 1
+	}
+	return 0
+}
+
+// String returns the token in decimal digits, the form that ParseToken reads.
+func (t Token) String() string { return strconv.FormatUint(uint64(t), 10) }
+
+// ParseToken reads a token in decimal digits. It returns ErrInvalid for
+// anything that is not a token: 0, MaxToken+1, a sign, white space.
+func ParseToken(s string) (Token, error) {
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil || n == 0 || n > uint64(MaxToken) || s[0] == '0' || s[0] == '+' {
+		return 0, fmt.Errorf("elector: %w: %.40q is not a fencing token, a whole number from 1 to %d", ErrInvalid, s, MaxToken)
+	}
+	return Token(n), nil
+}
+
+// MarshalText implements [encoding.TextMarshaler].
+func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (t *Token) UnmarshalText(text []byte) error {
+	parsed, err := ParseToken(string(text))
+	if err == nil {
+		*t = parsed
+	}
+	return err
+}
+
+// Value implements [driver.Valuer]: a token is a BIGINT in SQL.
+func (t Token) Value() (driver.Value, error) { return int64(t), nil }
+
+// Scan implements [database/sql.Scanner].
+func (t *Token) Scan(src any) error {
+	switch v := src.(type) {
+	case int64:
+		if v <= 0 {
+			return fmt.Errorf("elector: %w: %d is not a fencing token", ErrInvalid, v)
+		}
+		return t.UnmarshalText(strconv.AppendInt(nil, v, 10))
+	case []byte:
+		return t.UnmarshalText(v)
+	case string:
+		return t.UnmarshalText([]byte(v))
+	}
+	return fmt.Errorf("elector: %w: a %T is not a fencing token", ErrInvalid, src)
+}
+
+// A Fence is the check that a protected resource makes: it remembers the
+// highest token that it has seen for each resource, and refuses lower ones.
+// The zero Fence has seen none.
+//
+// A Fence remembers in this process's memory, a few dozen bytes for each
+// resource. A resource that outlives the process keeps its highest token with
+// its data and hands it to Admit after a restart; a database does best to
+// compare in the write itself:
+//
+//	UPDATE account SET ..., token = $1 WHERE id = $2 AND token <= $1
+//
+// All methods may be called at the same time from many goroutines.
+type Fence struct {
+	mutex sync.Mutex
+	seen  map[string]*resource
+}
+
+type resource struct {
+	turn    chan struct{} // holds one value while a write is under way
+	highest Token
+}
+
+// Do runs write if no higher token has been seen for the resource, and returns
+// its error; otherwise it returns ErrStale and does not run it. No other write
+// to the same resource runs meanwhile, because one with a higher token between
+// the check and the write would make the check worthless. Do waits for its
+// turn until ctx ends and then returns the cause.
+func (f *Fence) Do(ctx context.Context, name string, token Token, write func() error) error {
+	if token == 0 || token > MaxToken {
+		return fmt.Errorf("elector: %w: %d is not a fencing token", ErrInvalid, uint64(token))
+	}
+	f.mutex.Lock()
+	if f.seen == nil {
+		f.seen = map[string]*resource{}
+	}
+	r := f.seen[name]
+	if r == nil {
+		r = &resource{turn: make(chan struct{}, 1)}
+		f.seen[name] = r
+	}
+	f.mutex.Unlock()
+
+	select {
+	case r.turn <- struct{}{}:
+		defer func() { <-r.turn }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if token < r.highest {
+		return fmt.Errorf("elector: write to %q with token %d: %w: token %d has written since; the writer lost its election and must stop", name, token, ErrStale, r.highest)
+	}
+	r.highest = token
+	return write()
+}
+
+// Admit is Do without a write: it returns ErrStale if a higher token has been
+// seen for the resource, and remembers the token otherwise. Use it where the
+// writes are serialized by other means.
+func (f *Fence) Admit(name string, token Token) error {
+	return f.Do(context.Background(), name, token, func() error { return nil })
+}

@@ -1,0 +1,197 @@
+package elector
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+	"unicode/utf8"
+
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/clock"
+	"github.com/elector-go/elector/internal/inject"
+)
+
+// Options adjust an Elector. Nil, and the zero value of each field, mean the
+// default. New refuses values that do not go together with ErrInvalid.
+type Options struct {
+	// ID names this candidate to people and observers. It need not be unique
+	// for safety: an acquisition is known by a random number of its own.
+	// Default: host name, process id and a random part.
+	ID string
+
+	// TTL is how long the leader may be silent before others may take over.
+	// It is written in the record, and challengers use the leader's.
+	// Default 15 s; at most 24 h.
+	TTL time.Duration
+
+	// RenewEvery is the time between renewals, below TTL*(1-ClockDrift).
+	// Default a third of that.
+	RenewEvery time.Duration
+
+	// RequestTimeout bounds each request to the store, at most RenewEvery.
+	// Default half of RenewEvery.
+	RequestTimeout time.Duration
+
+	// ReleaseTimeout bounds how long a worker in Run may take to return once
+	// it was told to, and then, by itself, how long telling the store may
+	// take. Default TTL.
+	ReleaseTimeout time.Duration
+
+	// ClockDrift is the largest error of this machine's clock rate, as a
+	// fraction: the holder trusts its lease for TTL*(1-ClockDrift), a
+	// challenger waits for TTL*(1+ClockDrift). Default 0.1, what Linux time
+	// daemons may slew at most; below 0.5.
+	ClockDrift float64
+
+	// MinToken is a token that new ones must reach, for a move from another
+	// election system whose tokens were higher.
+	MinToken Token
+
+	// Value is published with the record while this candidate leads, an
+	// address say. At most 4096 bytes of UTF-8. See Lease.Proclaim.
+	Value string
+
+	// Healthy is asked before each renewal and each try to become leader. A
+	// candidate that returns an error does not campaign, a leader resigns. It
+	// gets RequestTimeout; one that takes longer, or panics, is not healthy.
+	Healthy func(context.Context) error
+
+	// StallTimeout, if not 0, lets the lease be renewed only while
+	// Lease.Check was called within the last StallTimeout, so that a worker
+	// that hangs loses office within StallTimeout+TTL. Default off.
+	StallTimeout time.Duration
+
+	// Logger gets a line for each change of office and for troubles with the
+	// store. Default slog.Default().
+	Logger *slog.Logger
+
+	// Trace gets called at each step.
+	Trace *Trace
+
+	clock  clock.Clock
+	random func() uint64
+}
+
+func init() {
+	inject.Machine = func(options any, c clock.Clock, random func() uint64) {
+		o := options.(*Options)
+		o.clock, o.random = c, random
+	}
+}
+
+// resolved returns the options with their defaults, or ErrInvalid.
+func (o *Options) resolved(d backends.Description) (Options, error) {
+	var r Options
+	if o != nil {
+		r = *o
+	}
+	if r.clock == nil {
+		r.clock = clock.System{}
+	}
+	if r.random == nil {
+		r.random = systemRandom
+	}
+	if r.Logger == nil {
+		r.Logger = slog.Default()
+	}
+	if r.Trace == nil {
+		r.Trace = &Trace{}
+	}
+	if r.ID == "" {
+		r.ID = defaultID(r.random())
+	}
+	if r.ClockDrift == 0 {
+		r.ClockDrift = 0.1
+	}
+	if r.TTL == 0 {
+		r.TTL = max(15*time.Second, d.MinTTL)
+	}
+	if !(r.ClockDrift > 0 && r.ClockDrift < 0.5) { // catches NaN too
+		return r, invalid("ClockDrift is %v, not between 0 and 0.5", r.ClockDrift)
+	}
+	if r.TTL < 0 || r.TTL > backends.MaxTTL {
+		return r, invalid("TTL is %v, not between 0 and %v", r.TTL, backends.MaxTTL)
+	}
+	if least := max(d.MinTTL, minTTL); r.TTL < least {
+		return r, invalid("TTL is %v, below the %v that this store bears", r.TTL, least)
+	}
+	if r.RenewEvery == 0 {
+		r.RenewEvery = r.hold() / 3
+	}
+	if r.RequestTimeout == 0 {
+		r.RequestTimeout = max(r.RenewEvery/2, 1)
+	}
+	if r.ReleaseTimeout == 0 {
+		r.ReleaseTimeout = r.TTL
+	}
+	switch {
+	case r.RenewEvery < 0 || r.RenewEvery >= r.hold():
+		return r, invalid("RenewEvery is %v, not between 0 and %v, which is how long a holder may trust its lease: TTL*(1-ClockDrift)", r.RenewEvery, r.hold())
+	case r.RequestTimeout < 0 || r.RequestTimeout > r.RenewEvery:
+		return r, invalid("RequestTimeout is %v, not between 0 and RenewEvery %v", r.RequestTimeout, r.RenewEvery)
+	case r.ReleaseTimeout < 0:
+		return r, invalid("ReleaseTimeout is %v, below 0", r.ReleaseTimeout)
+	case r.StallTimeout < 0:
+		return r, invalid("StallTimeout is %v, below 0", r.StallTimeout)
+	case r.MinToken > MaxToken:
+		return r, invalid("MinToken is above %d", MaxToken)
+	}
+	if err := checkText("ID", r.ID); err != nil {
+		return r, err
+	}
+	return r, checkText("Value", r.Value)
+}
+
+// minTTL is the shortest TTL that leaves room for timers at all.
+const minTTL = time.Millisecond
+
+// hold is H: how long a holder trusts its lease. A holder's clock that runs
+// slow by ClockDrift then still ends it within the TTL.
+func (o *Options) hold() time.Duration {
+	return o.TTL - time.Duration(float64(o.TTL)*o.ClockDrift)
+}
+
+// challenge is C: how long a record with this TTL must have stood unchanged
+// before a challenger may take over. A challenger's clock that runs fast by
+// ClockDrift has then still waited for the TTL.
+func (o *Options) challenge(ttl time.Duration) time.Duration {
+	return ttl + time.Duration(float64(ttl)*o.ClockDrift)
+}
+
+func checkText(what, s string) error {
+	if len(s) > backends.MaxText || !utf8.ValidString(s) {
+		return invalid("%s has %d bytes or is not UTF-8; at most %d bytes of UTF-8", what, len(s), backends.MaxText)
+	}
+	return nil
+}
+
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w option: %s", ErrInvalid, fmt.Sprintf(format, args...))
+}
+
+func defaultID(random uint64) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s-%d-%06x", host, os.Getpid(), random&0xffffff)
+}
+
+// systemRandom asks the kernel each time: a generator in memory would repeat
+// itself in two copies of one virtual machine.
+func systemRandom() uint64 {
+	var b [8]byte
+	rand.Read(b[:]) // never fails
+	return binary.NativeEndian.Uint64(b[:])
+}
+
+// newNonce names one acquisition.
+func (o *Options) newNonce() string {
+	b := binary.BigEndian.AppendUint64(nil, o.random())
+	return hex.EncodeToString(binary.BigEndian.AppendUint64(b, o.random()))
+}
