@@ -1,4 +1,4 @@
 package conformance
 
 // backendCases run against the backend alone (B in the list of cases).
-var backendCases = []kase{}
+var backendCases = []testCase{}

@@ -72,9 +72,9 @@ type Raw struct {
 	Spoiled map[string]map[string]func(t testing.TB, name string)
 }
 
-// A kase is one case of the suite. Its name says where the rule comes from:
+// A testCase is one case of the suite. Its name says where the rule comes from:
 // see the comment of its function.
-type kase struct {
+type testCase struct {
 	name string
 	raw  bool // needs Raw
 	run  func(s *suite)
@@ -90,7 +90,7 @@ type suite struct {
 // Run runs every case as a subtest.
 func Run(t *testing.T, h Harness) {
 	known := map[string]bool{}
-	for _, c := range append(append([]kase{}, backendCases...), electorCases...) {
+	for _, c := range append(append([]testCase{}, backendCases...), electorCases...) {
 		known[c.name] = true
 		t.Run(c.name, func(t *testing.T) {
 			reason, not := h.NotApplicable[c.name]

@@ -2,4 +2,4 @@ package conformance
 
 // electorCases run against the elector over the backend (E in the list of
 // cases).
-var electorCases = []kase{}
+var electorCases = []testCase{}
