@@ -1,0 +1,44 @@
+# What each target shows is said by `make help`. All of them work on a fresh
+# clone with Go, and get what else they need themselves.
+
+SEEDS   ?= 500
+STORES  := conformance/stores
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
+
+# Packages whose tests are worth the race detector; the stores' own suites run
+# without it, since real servers set their pace.
+PACKAGES := ./...
+
+.PHONY: help demo test sim mutants bench lint deps stores check
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
+
+demo: ## three processes elect a leader on this machine; it is killed, frozen, told to stop
+	go run ./examples/singleton/demo
+
+test: stores ## unit tests, simulation, and the suite on memory, file, etcd and PostgreSQL
+	go test -race $(PACKAGES)
+	cd $(STORES) && ELECTOR_TABLE=$(CURDIR)/bin/table.txt ./suite.sh
+
+sim: ## the simulation over SEEDS seeds, with its figures
+	go test ./internal/simulation -count=1 -v -seeds=$(SEEDS)
+
+mutants: ## break the code on purpose: each break must be caught by the case named for it
+	go run ./internal/mutants
+
+bench: stores ## Check against time.Now; requests to etcd and PostgreSQL against the budget
+	go test -run '^TestCheckCost$$' -count=1 -v . -cost
+	cd $(STORES) && go run ./cmd/budget
+
+lint: ## gofmt, go vet for three systems, staticcheck
+	@test -z "$$(gofmt -l . | tee /dev/stderr)"
+	@for dir in . $(STORES); do for system in linux darwin windows; do \
+		echo "vet $$dir for $$system"; (cd $$dir && GOOS=$$system CGO_ENABLED=0 go vet ./...) || exit 1; done; done
+	@for dir in . $(STORES); do echo "staticcheck $$dir"; (cd $$dir && go run $(STATICCHECK) ./...) || exit 1; done
+
+deps: ## the core imports only the standard library, no backend another store's client
+	@go run ./internal/deps
+
+stores: ## fetch the real stores that are missing into .stores/
+	cd $(STORES) && go run ./cmd/fetch

@@ -1,0 +1,85 @@
+// Command deps checks who may import what: the core needs only the standard
+// library, and no backend drags in another store's client.
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+const module = "github.com/elector-go/elector"
+
+// plain lists the packages that import only the standard library and this
+// module.
+var plain = []string{"", "/backends", "/backends/memory", "/conformance"}
+
+// clients are the stores' client libraries, by the backend that may use them.
+var clients = map[string][]string{
+	"etcd":     {"go.etcd.io/etcd/"},
+	"file":     {"github.com/fsnotify/fsnotify"},
+	"postgres": {"github.com/jackc/pgx/"},
+}
+
+func main() {
+	wrong := 0
+	refuse := func(pkg, dep, why string) {
+		fmt.Printf("deps: %s imports %s: %s\n", pkg, dep, why)
+		wrong++
+	}
+	for _, p := range plain {
+		for _, dep := range imports(module + p) {
+			first, _, _ := strings.Cut(dep, "/")
+			if strings.Contains(first, ".") && dep != module && !strings.HasPrefix(dep, module+"/") {
+				refuse(module+p, dep, "only the standard library is allowed here")
+			}
+		}
+	}
+	for _, dep := range imports(module) {
+		if rest, ok := strings.CutPrefix(dep, module+"/backends/"); ok {
+			refuse(module, dep, "the root imports no backend, and not "+rest)
+		}
+	}
+	for backend := range clients {
+		pkg := module + "/backends/" + backend
+		deps := imports(pkg)
+		for other, prefixes := range clients {
+			for _, prefix := range prefixes {
+				i := slices.IndexFunc(deps, func(dep string) bool { return strings.HasPrefix(dep, prefix) })
+				switch {
+				case other == backend && i < 0:
+					refuse(pkg, "no "+prefix, "so the table in this command is out of date")
+				case other != backend && i >= 0:
+					refuse(pkg, deps[i], "that is the client of "+other)
+				}
+			}
+		}
+		if slices.Contains(deps, module) {
+			refuse(pkg, module, "a backend needs only package backends")
+		}
+	}
+	if wrong > 0 {
+		os.Exit(1)
+	}
+	fmt.Printf("deps: %d packages need only the standard library; %d backends import no other store's client\n", len(plain), len(clients))
+}
+
+// imports lists what a package imports, itself and indirect ones included, and
+// on every system that is supported.
+func imports(pkg string) []string {
+	var all []string
+	for _, system := range []string{"linux", "darwin", "windows"} {
+		cmd := exec.Command("go", "list", "-deps", pkg)
+		cmd.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
+		cmd.Stderr = os.Stderr
+		out, err := cmd.Output()
+		if err != nil {
+			fmt.Println("deps: go list -deps", pkg, err)
+			os.Exit(1)
+		}
+		all = append(all, strings.Fields(string(out))...)
+	}
+	return all
+}

@@ -1,0 +1,74 @@
+package elector
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+func TestJitter(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	e := &Elector{o: Options{random: random.Uint64}}
+	for _, c := range []struct{ roundTrip, span time.Duration }{
+		{0, 5 * time.Millisecond}, {2 * time.Millisecond, 20 * time.Millisecond}, {time.Second, 250 * time.Millisecond},
+	} {
+		e.roundTrip = c.roundTrip
+		var slots [8]int
+		for range 25_500 {
+			d := e.jitter()
+			if d < 0 || d >= c.span {
+				t.Fatalf("jitter %v is not within %v at a round trip of %v", d, c.span, c.roundTrip)
+			}
+			slots[int(8*d/c.span)]++
+		}
+		for i := 1; i < 8; i++ {
+			if ratio := float64(slots[i]) / float64(slots[i-1]); ratio < 1.4 || ratio > 2.8 {
+				t.Errorf("slot %d is drawn %.1f times as often as the one before; want 2 (%v)", i, ratio, slots)
+			}
+		}
+	}
+}
+
+// A waiter that polls learns when the holder renews, and pays for it with less
+// than two reads an interval.
+func TestRhythm(t *testing.T) {
+	const every = 4 * time.Second
+	random := rand.New(rand.NewPCG(3, 4))
+	for round := range 100 {
+		r := rhythm{offset: random.Float64()}
+		phase := time.Duration(random.Int64N(int64(every)))
+		drift := 1 + 0.02*(random.Float64()-0.5)
+		renewals := func(at time.Duration) int64 { // up to then
+			return int64(float64(at+every-phase) / (float64(every) * drift))
+		}
+		now := 10 * every
+		seen := renewals(now)
+		r.changed(now, now, every)
+		const intervals = 40
+		reads, late := 0, time.Duration(0)
+		for now < (10+intervals)*every {
+			next := r.next()
+			if next <= now {
+				t.Fatalf("round %d: at %v the next read is at %v", round, now, next)
+			}
+			now = next
+			reads++
+			if n := renewals(now); n == seen {
+				r.same(now)
+			} else {
+				seen = n
+				r.changed(now, now, every)
+				if now > 20*every {
+					last := time.Duration(float64(n)*float64(every)*drift) - every + phase
+					late = max(late, now-last)
+				}
+			}
+		}
+		if reads > 2*intervals {
+			t.Errorf("round %d: %d reads in %d intervals", round, reads, intervals)
+		}
+		if late > every/4 {
+			t.Errorf("round %d (phase %v, drift %.3f): a renewal was seen %v late", round, phase, drift, late)
+		}
+	}
+}

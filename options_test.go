@@ -1,0 +1,89 @@
+package elector_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/backends/memory"
+)
+
+// slowStore bears no TTL below a second.
+type slowStore struct{ backends.Backend }
+
+func (slowStore) Describe() backends.Description {
+	return backends.Description{Store: "slow://", MinTTL: time.Second}
+}
+
+func TestOptionsRefused(t *testing.T) {
+	for what, o := range map[string]elector.Options{
+		"TTL is -1s":                     {TTL: -time.Second},
+		"TTL is 25h":                     {TTL: 25 * time.Hour},
+		"below the 1s that this store":   {TTL: 999 * time.Millisecond},
+		"RenewEvery is 9s":               {TTL: 10 * time.Second, RenewEvery: 9 * time.Second},
+		"RenewEvery is -1ns":             {RenewEvery: -1},
+		"RequestTimeout is 3s":           {TTL: 10 * time.Second, RenewEvery: 2 * time.Second, RequestTimeout: 3 * time.Second},
+		"RequestTimeout is -1ns":         {RequestTimeout: -1},
+		"ReleaseTimeout is -1ns":         {ReleaseTimeout: -1},
+		"StallTimeout is -1ns":           {StallTimeout: -1},
+		"ClockDrift is -0.1":             {ClockDrift: -0.1},
+		"ClockDrift is 0.5":              {ClockDrift: 0.5},
+		"ClockDrift is NaN":              {ClockDrift: math.NaN()},
+		"MinToken is above":              {MinToken: elector.MaxToken + 1},
+		"Value has 4097 bytes":           {Value: strings.Repeat("x", 4097)},
+		"ID has 2 bytes or is not UTF-8": {ID: "\xff\xfe"},
+	} {
+		_, err := elector.New(slowStore{memory.New()}, "x", &o)
+		var named *elector.Error
+		if !errors.Is(err, elector.ErrInvalid) || !errors.As(err, &named) || named.Election != "x" || named.Store != "slow://" {
+			t.Errorf("%s: %v is not an ErrInvalid that names election and store", what, err)
+		} else if !strings.Contains(err.Error(), what) {
+			t.Errorf("error %q does not say %q", err, what)
+		}
+	}
+}
+
+func TestOptionsAccepted(t *testing.T) {
+	for _, o := range []*elector.Options{
+		nil,
+		{},
+		{TTL: 24 * time.Hour},
+		{TTL: time.Second, RenewEvery: 899 * time.Millisecond},
+		{ClockDrift: 0.001, TTL: time.Second},
+	} {
+		if _, err := elector.New(slowStore{memory.New()}, "x", o); err != nil {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
+
+func TestOpenRefused(t *testing.T) {
+	const secret = "s3cret"
+	for _, c := range []struct {
+		url, name string
+		want      error
+		says      string
+	}{
+		{"memory://", "", elector.ErrName, "empty"},
+		{"memory://", "../x", elector.ErrName, "dot"},
+		{"memory://", strings.Repeat("x", 10_000), elector.ErrName, "10000 bytes"},
+		{"", "x", elector.ErrURL, "empty"},
+		{"memory://?wait=1", "x", elector.ErrURL, `unknown parameter "wait"`},
+		{"memory://?a=%zz", "x", elector.ErrURL, "percent-encode"},
+		{"oracle://app:" + secret + "@db", "x", elector.ErrUnknownScheme, "imported are memory"},
+		{"etcd://app:" + secret + "@db", "x", elector.ErrUnknownScheme, `_ "github.com/elector-go/elector/backends/etcd"`},
+		{"memory://app:" + secret + "@db:port:port/%zz", "x", elector.ErrURL, "cannot be parsed"},
+		{"/var/lib/" + secret, "x", elector.ErrURL, "no scheme"},
+	} {
+		_, err := elector.Open(t.Context(), c.url, c.name, nil)
+		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("Open(%q, %.20q): %v; want %v that says %q", c.url, c.name, err, c.want, c.says)
+		} else if strings.Contains(err.Error(), secret) {
+			t.Errorf("the error shows what may be a password: %v", err)
+		}
+	}
+}
