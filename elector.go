@@ -187,7 +187,9 @@ func (e *Elector) Close() error {
 	e.kill(ErrClosed)
 	var errs []error
 	if l := e.current.Load(); l != nil && !busy {
-		if err := l.Resign(context.Background()); err != nil && !errors.Is(err, ErrNotLeader) {
+		// ErrClosed: a release failed before, and is not tried once more.
+		err := l.Resign(context.Background())
+		if err != nil && !errors.Is(err, ErrNotLeader) && !errors.Is(err, ErrClosed) {
 			errs = append(errs, err)
 		}
 	}

@@ -55,8 +55,8 @@ func (f *follower) watch(w backends.Watcher) {
 			return
 		}
 		f.mutex.Lock()
-		if f.live {
-			trouble.over()
+		if f.live && e.clock.Now().Mono-start > e.o.RenewEvery {
+			trouble.over() // one that breaks at once each time is still trouble
 		}
 		f.live = false
 		if permanent(err) {
