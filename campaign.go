@@ -218,7 +218,24 @@ func (e *Elector) acquire(ctx context.Context, prev backends.Record, token uint6
 		if err := trouble.pause(ctx, err); err != nil {
 			return nil, e.lost(next, err)
 		}
+		if !e.mayRetry(prev, next) {
+			return nil, e.lost(next, err)
+		}
 	}
+}
+
+// mayRetry reports whether nothing that was seen since the first write of an
+// acquisition speaks against another one. That prev still stands is not enough:
+// the version of a record that does not exist is the one that comes back, when
+// somebody wins in between and their record vanishes.
+func (e *Elector) mayRetry(prev, next backends.Record) bool {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	s := &e.sighting
+	if s.record.Attempt.Nonce == next.Attempt.Nonce {
+		return true // applied, as something pushed has shown: read it back
+	}
+	return s.record.Version == prev.Version && next.Token > s.highest && s.claimable(&e.o) <= e.clock.Now().Mono
 }
 
 // lost gives up an acquisition.

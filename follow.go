@@ -20,7 +20,8 @@ type follower struct {
 
 	// Owned by the goroutine that waits.
 	rhythm  rhythm
-	last    time.Duration // when the last read was sent
+	known   backends.Version // the state that rhythm has heard of
+	last    time.Duration    // when the last read was sent
 	trouble *trouble
 
 	mutex  sync.Mutex
@@ -99,7 +100,8 @@ func (f *follower) wait(ctx context.Context, since backends.Version, until time.
 		record, at := e.sighting.record, e.sighting.since
 		e.mutex.Unlock()
 		if record.Version != since {
-			if f.rhythm.by < at { // pushed, or read by somebody else
+			if record.Version != f.known { // pushed, or read by somebody else
+				f.known = record.Version
 				f.rhythm.changed(at, at, interval(record))
 			}
 			return true, nil
@@ -193,6 +195,7 @@ func (f *follower) read(ctx context.Context) (ok bool, err error) {
 	if r.Version == seen {
 		f.rhythm.same(sent)
 	} else {
+		f.known = r.Version
 		f.rhythm.changed(sent, e.clock.Now().Mono, interval(r))
 	}
 	return true, nil

@@ -322,6 +322,7 @@ func (l *Lease) release() (<-chan struct{}, error) {
 func (l *Lease) cede(cause error) {
 	l.cancel(cause)
 	l.later(&l.patience, l.e.o.ReleaseTimeout, func() {
-		l.end(l.lostBecause(fmt.Errorf("the worker did not return within %v of being told to stop (%w)", l.e.o.ReleaseTimeout, cause)))
+		// The cause is not wrapped: it is a resignation, of which the store is told.
+		l.end(l.lostBecause(fmt.Errorf("the worker did not return within %v of being told to stop (%v)", l.e.o.ReleaseTimeout, cause)))
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"time"
-	"unicode/utf8"
 
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/clock"
@@ -53,7 +52,7 @@ type Options struct {
 	MinToken Token
 
 	// Value is published with the record while this candidate leads, an
-	// address say. At most 4096 bytes of UTF-8. See Lease.Proclaim.
+	// address say. At most 4096 bytes of UTF-8 without NUL. See Lease.Proclaim.
 	Value string
 
 	// Healthy is asked before each renewal and each try to become leader. A
@@ -164,8 +163,8 @@ func (o *Options) challenge(ttl time.Duration) time.Duration {
 }
 
 func checkText(what, s string) error {
-	if len(s) > backends.MaxText || !utf8.ValidString(s) {
-		return invalid("%s has %d bytes or is not UTF-8; at most %d bytes of UTF-8", what, len(s), backends.MaxText)
+	if len(s) > backends.MaxText || !backends.ValidText(s) {
+		return invalid("%s has %d bytes or is not UTF-8 without NUL; at most %d bytes of that", what, len(s), backends.MaxText)
 	}
 	return nil
 }

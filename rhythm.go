@@ -36,7 +36,7 @@ func (r *rhythm) changed(sent, answered, every time.Duration) {
 func (r *rhythm) same(sent time.Duration) { r.unchanged, r.probed = sent, true }
 
 // slack is how much the phase may shift in one interval.
-func (r *rhythm) slack() time.Duration { return r.every / 64 }
+func (r *rhythm) slack() time.Duration { return r.every / 128 }
 
 // next returns when to read next. While the time of renewals is known badly it
 // halves the doubt by a read in the middle, which makes one or two reads an
@@ -49,7 +49,7 @@ func (r *rhythm) next() time.Duration {
 		}
 		return r.unchanged + r.every/2
 	}
-	if !r.probed && by-after > r.every/16 {
+	if !r.probed && by-after > r.every/8 {
 		return (after + by) / 2
 	}
 	return by + time.Duration(r.offset*float64(min(100*time.Millisecond, r.every/10)))

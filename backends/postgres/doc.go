@@ -6,7 +6,9 @@
 //	postgres://user:password@host:5432,host2:5432/database?table=elector
 //
 // postgresql:// means the same. Several hosts are tried in order, and the
-// first that takes writes is used. Parameters of this package:
+// first that takes writes is used; write a port with each host or with none.
+// Special characters in user and password are percent-encoded. Parameters of
+// this package:
 //
 //   - table: the table, or schema.table; "elector" by default. Letters, digits
 //     and underscores; it is quoted, so upper and lower case differ. Without a

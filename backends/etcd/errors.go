@@ -1,0 +1,92 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/elector-go/elector/backends"
+)
+
+var (
+	errClosed     = fmt.Errorf("%w: the handle is closed", backends.ErrUnavailable)
+	errWatchEnded = errors.New("the watch ended without a reason")
+)
+
+// explain returns err, which was met while doing something, as one of package
+// backends' errors with what to do.
+func (b *Backend) explain(ctx context.Context, doing string, err error) error {
+	switch {
+	case errors.Is(err, backends.ErrForeignRecord):
+		return fmt.Errorf("%s: %w", doing, err)
+	case errors.Is(ctx.Err(), context.Canceled):
+		return fmt.Errorf("%s: %w", doing, ctx.Err())
+	case ctx.Err() != nil:
+		return fmt.Errorf("%s: %w: no answer in time; %s: %w", doing, backends.ErrUnavailable, look, ctx.Err())
+	case b.life.Err() != nil:
+		return fmt.Errorf("%s: %w", doing, errClosed)
+	}
+	kind, advice := classify(err, b.prefix)
+	return fmt.Errorf("%s: %w: %s: %w", doing, kind, advice, err)
+}
+
+// look is what to do about a store that gives no answer.
+const look = "see whether the servers run and have a leader (etcdctl endpoint status --cluster), whether the network leads there, and whether they speak TLS (etcds://) or not (etcd://)"
+
+// classify tells what kind of error of package backends err is, and what to do.
+// Whatever is not known may pass: the elector tries again and nobody leads on
+// a guess.
+func classify(err error, prefix string) (kind error, advice string) {
+	switch {
+	case is(err, rpctypes.ErrAuthFailed):
+		return backends.ErrDenied, "check user and password"
+	case is(err, rpctypes.ErrUserEmpty):
+		return backends.ErrDenied, "the cluster wants a user and password, or a client certificate; put them into the URL"
+	case is(err, rpctypes.ErrPermissionDenied):
+		return backends.ErrDenied, fmt.Sprintf("an administrator can run: etcdctl role grant-permission ROLE --prefix=true readwrite '%s'", prefix)
+	case is(err, rpctypes.ErrInvalidAuthToken), is(err, rpctypes.ErrAuthOldRevision):
+		return backends.ErrUnavailable, "the login expired, or users or roles were just changed; the client signs in again"
+	case is(err, rpctypes.ErrNoSpace):
+		return backends.ErrReadOnly, "the database has reached its quota: etcdctl compact, then defrag, then alarm disarm; and switch auto-compaction on"
+	case is(err, rpctypes.ErrCorrupt):
+		return backends.ErrUnavailable, "etcd found its members to differ and has stopped serving: etcdctl alarm list"
+	case is(err, rpctypes.ErrCompacted):
+		return backends.ErrUnavailable, "the watch fell behind a compaction and must be made again"
+	case is(err, rpctypes.ErrRequestTooLarge):
+		return backends.ErrMisconfigured, "raise the servers' --max-request-bytes"
+	case is(err, rpctypes.ErrTooManyRequests):
+		return backends.ErrUnavailable, "the servers are overloaded"
+	case code(err) == codes.PermissionDenied, code(err) == codes.Unauthenticated:
+		return backends.ErrDenied, "a proxy before the servers, or the servers, refused the login"
+	case code(err) == codes.Unimplemented:
+		return backends.ErrMisconfigured, "what answers is not etcd with its version 3 API; check host and port"
+	case handshake(err):
+		return backends.ErrMisconfigured, "TLS with the server failed; check ca, cert, key and server_name, when the certificates end, and whether the server speaks TLS"
+	}
+	return backends.ErrUnavailable, look
+}
+
+// is tells errors by their text, which is how etcd tells them too: the reasons
+// that it gives for the end of a watch are nothing but text.
+func is(err, target error) bool { return strings.HasSuffix(err.Error(), target.Error()) }
+
+func code(err error) codes.Code {
+	var e rpctypes.EtcdError
+	if errors.As(err, &e) {
+		return e.Code()
+	}
+	return status.Code(err)
+}
+
+// handshake reports whether TLS failed for a reason that stays. gRPC gives it
+// as text. A connection cut in the middle is another thing.
+func handshake(err error) bool {
+	text := err.Error()
+	return (strings.Contains(text, "authentication handshake failed") || strings.Contains(text, "error reading server preface")) &&
+		(strings.Contains(text, "x509: ") || strings.Contains(text, "tls: "))
+}

@@ -1,0 +1,93 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/elector-go/elector/backends"
+)
+
+func TestClassify(t *testing.T) {
+	unavailable := func(text string) error { return status.Error(codes.Unavailable, text) }
+	for _, test := range []struct{ err, want error }{
+		{rpctypes.ErrAuthFailed, backends.ErrDenied},
+		{rpctypes.ErrGRPCAuthFailed, backends.ErrDenied},
+		{rpctypes.ErrUserEmpty, backends.ErrDenied},
+		{rpctypes.ErrPermissionDenied, backends.ErrDenied},
+		{errors.New(rpctypes.ErrGRPCPermissionDenied.Error()), backends.ErrDenied}, // as a watch says it
+		{status.Error(codes.Unauthenticated, "proxy says no"), backends.ErrDenied},
+		{rpctypes.ErrInvalidAuthToken, backends.ErrUnavailable},
+		{rpctypes.ErrAuthOldRevision, backends.ErrUnavailable},
+		{rpctypes.ErrNoSpace, backends.ErrReadOnly},
+		{rpctypes.ErrCorrupt, backends.ErrUnavailable},
+		{rpctypes.ErrCompacted, backends.ErrUnavailable},
+		{rpctypes.ErrTooManyRequests, backends.ErrUnavailable},
+		{rpctypes.ErrRequestTooLarge, backends.ErrMisconfigured},
+		{rpctypes.ErrNoLeader, backends.ErrUnavailable},
+		{rpctypes.ErrLeaderChanged, backends.ErrUnavailable},
+		{rpctypes.ErrTimeout, backends.ErrUnavailable},
+		{status.Error(codes.Unimplemented, "unknown service"), backends.ErrMisconfigured},
+		{unavailable("connection refused"), backends.ErrUnavailable},
+		{unavailable("authentication handshake failed: tls: failed to verify certificate: x509: certificate has expired"), backends.ErrMisconfigured},
+		{unavailable("error reading server preface: remote error: tls: certificate required"), backends.ErrMisconfigured},
+		{unavailable("authentication handshake failed: EOF"), backends.ErrUnavailable},
+		{unavailable("error reading from server: local error: tls: bad record MAC"), backends.ErrUnavailable},
+		{errWatchEnded, backends.ErrUnavailable},
+		{errors.New("something new"), backends.ErrUnavailable},
+	} {
+		kind, advice := classify(test.err, "/elector/")
+		if kind != test.want {
+			t.Errorf("%v: got %v, want %v", test.err, kind, test.want)
+		}
+		if advice == "" {
+			t.Errorf("%v: no word of what to do", test.err)
+		}
+		// What went through the interceptor is told just as well.
+		if kind, _ := classify(once(t.Context(), test.err), "/elector/"); kind != test.want {
+			t.Errorf("%v, sent once: got %v, want %v", test.err, kind, test.want)
+		}
+	}
+}
+
+func TestExplainWraps(t *testing.T) {
+	b := &Backend{prefix: "/x/", life: t.Context()}
+	err := b.explain(t.Context(), "writing election a", rpctypes.ErrPermissionDenied)
+	if !errors.Is(err, backends.ErrDenied) || !errors.Is(err, rpctypes.ErrPermissionDenied) {
+		t.Errorf("%v is not both errors", err)
+	}
+	if !strings.Contains(err.Error(), "--prefix=true readwrite '/x/'") {
+		t.Errorf("%v does not say which permission to grant", err)
+	}
+
+	ctx, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+	err = b.explain(ctx, "reading election a", context.DeadlineExceeded)
+	if !errors.Is(err, backends.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("deadline: %v is not both errors", err)
+	}
+
+	ctx, cancel = context.WithCancel(t.Context())
+	cancel()
+	err = b.explain(ctx, "reading election a", context.Canceled)
+	if errors.Is(err, backends.ErrUnavailable) || !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled by the caller: %v blames the store", err)
+	}
+
+	b.life = ctx
+	if err := b.explain(t.Context(), "reading election a", context.Canceled); !errors.Is(err, errClosed) {
+		t.Errorf("closed: got %v", err)
+	}
+
+	foreign := fmt.Errorf("%w", backends.ErrForeignRecord)
+	if err := b.explain(t.Context(), "reading election a", foreign); !errors.Is(err, backends.ErrForeignRecord) {
+		t.Errorf("foreign: got %v", err)
+	}
+}

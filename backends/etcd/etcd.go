@@ -1,0 +1,190 @@
+package etcd
+
+import (
+	"context"
+	"net/url"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/elector-go/elector/backends"
+)
+
+// DefaultPrefix is what keys begin with when nothing else is said.
+const DefaultPrefix = "/elector/"
+
+// minTTL leaves a request 75 ms, a sixth of how long a holder trusts its lease.
+const minTTL = 500 * time.Millisecond
+
+// A Backend keeps each record in one key. Open and New make it.
+type Backend struct {
+	client *clientv3.Client
+	prefix string
+	store  string          // for errors, without a password
+	life   context.Context // ends with Close
+	close  func() error
+}
+
+var _ backends.Watcher = (*Backend)(nil)
+
+// New returns a backend on a client of yours, which Close leaves open. Keys are
+// the prefix, as it is, followed by the election's name; an empty prefix means
+// [DefaultPrefix]. New does no I/O: the first request tells whether the store
+// can be used.
+//
+// Configure the client with DialKeepAliveTime, or a network gone dark is not
+// noticed, and with MaxUnaryRetries 1. Without that it may repeat a write, see
+// Consistency: harmless, because the elector reads back after a conflict, but
+// it costs time. The client reconnects watches by itself, so that the elector
+// cannot tell of a connection that was lost.
+func New(client *clientv3.Client, prefix string) *Backend {
+	if prefix == "" {
+		prefix = DefaultPrefix
+	}
+	hosts := client.Endpoints()
+	for i, host := range hosts {
+		if _, rest, ok := strings.Cut(host, "://"); ok {
+			host = rest
+		}
+		hosts[i] = host[strings.LastIndex(host, "@")+1:]
+	}
+	store := &url.URL{Scheme: "etcd", Host: strings.Join(hosts, ","), Path: prefix}
+	life, end := context.WithCancel(context.Background())
+	return &Backend{client: client, prefix: prefix, store: store.String(), life: life, close: func() error {
+		end()
+		return nil
+	}}
+}
+
+// Load implements [backends.Backend].
+func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error) {
+	call, end, err := b.begin(ctx, name)
+	if err != nil {
+		return backends.Record{}, err
+	}
+	defer end()
+	r, _, err := b.load(call, name)
+	if err != nil {
+		return backends.Record{}, b.explain(ctx, "reading election "+name, err)
+	}
+	return r, nil
+}
+
+// load also returns the revision of the store that the record was read at.
+func (b *Backend) load(ctx context.Context, name string) (backends.Record, int64, error) {
+	answer, err := b.client.Get(ctx, b.prefix+name)
+	if err != nil {
+		return backends.Record{}, 0, err
+	}
+	if len(answer.Kvs) == 0 {
+		return backends.Record{}, answer.Header.Revision, nil
+	}
+	r, err := decode(name, answer.Kvs[0].Value)
+	return r, answer.Header.Revision, err
+}
+
+func decode(name string, value []byte) (backends.Record, error) {
+	r, err := backends.Decode(name, value)
+	if err != nil {
+		return backends.Record{}, err
+	}
+	r.Version = backends.Version(value)
+	return r, nil
+}
+
+// Swap implements [backends.Backend]. The transaction reads nothing when it
+// fails: what it would find is for a read to tell.
+func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
+	call, end, err := b.begin(ctx, name)
+	if err != nil {
+		return backends.Record{}, err
+	}
+	defer end()
+	key, value := b.prefix+name, string(backends.Encode(name, next))
+	same := clientv3.Compare(clientv3.CreateRevision(key), "=", 0) // does not exist
+	if prev.Exists() {
+		same = clientv3.Compare(clientv3.Value(key), "=", string(prev.Version))
+	}
+	answer, err := b.client.Txn(call).If(same).Then(clientv3.OpPut(key, value)).Commit()
+	if err != nil {
+		return backends.Record{}, b.explain(ctx, "writing election "+name, err)
+	}
+	if !answer.Succeeded {
+		return backends.Record{}, backends.ErrConflict
+	}
+	next.Version = backends.Version(value)
+	return next, nil
+}
+
+// Watch implements [backends.Watcher].
+func (b *Backend) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
+	call, end, err := b.begin(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer end()
+	if err := b.watch(clientv3.WithRequireLeader(call), name, changed); err != nil {
+		return b.explain(ctx, "watching election "+name, err)
+	}
+	return nil
+}
+
+func (b *Backend) watch(ctx context.Context, name string, changed func(backends.Record)) error {
+	// A watch from a remembered revision could find it compacted, again and
+	// again; the one just read is there.
+	r, revision, err := b.load(ctx, name)
+	if err != nil {
+		return err
+	}
+	changed(r)
+	ctx, cancel := context.WithCancel(ctx)
+	answers := b.client.Watch(ctx, b.prefix+name, clientv3.WithRev(revision+1))
+	defer func() {
+		cancel()
+		for range answers { // closed once nothing of the watch is left
+		}
+	}()
+	for answer := range answers {
+		if err := answer.Err(); err != nil {
+			return err
+		}
+		if len(answer.Events) == 0 {
+			continue
+		}
+		last, r := answer.Events[len(answer.Events)-1], backends.Record{}
+		if last.Type != clientv3.EventTypeDelete {
+			if r, err = decode(name, last.Kv.Value); err != nil {
+				return err
+			}
+		}
+		changed(r)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return errWatchEnded
+}
+
+// begin refuses what cannot be asked. The context it returns ends with the
+// handle too.
+func (b *Backend) begin(ctx context.Context, name string) (context.Context, func(), error) {
+	if err := backends.CheckName(name); err != nil {
+		return nil, nil, err
+	}
+	if b.life.Err() != nil {
+		return nil, nil, errClosed
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(b.life, cancel)
+	return ctx, func() { stop(); cancel() }, nil
+}
+
+// Describe implements [backends.Backend].
+func (b *Backend) Describe() backends.Description {
+	return backends.Description{Store: b.store, MinTTL: minTTL, PushesRenewals: true}
+}
+
+// Close implements [backends.Backend]. It ends the calls and watches under way
+// and closes the client, unless that was given to New.
+func (b *Backend) Close() error { return b.close() }

@@ -1,0 +1,121 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/elector-go/elector/backends"
+)
+
+var (
+	errClosed       = fmt.Errorf("%w: the handle is closed", backends.ErrUnavailable)
+	errReadOnly     = fmt.Errorf("%w: it is a standby, or default_transaction_read_only is on; name the primary's host too", backends.ErrReadOnly)
+	errUnreplicated = errors.New("the server broke off its wait for a standby: whether the write will survive a failover is unknown; look after the standbys in synchronous_standby_names")
+)
+
+// unreplicated is a key in a connection's custom data.
+const unreplicated = "elector: unreplicated"
+
+// OnNotice notes that the server broke off its wait for a standby, so that the
+// write is not taken for durable. Open installs it. A pool that is given to
+// [New] should have it as its ConnConfig.OnNotice, or call it from there;
+// otherwise this warning cannot be seen.
+func OnNotice(conn *pgconn.PgConn, n *pgconn.Notice) {
+	// The message is translated and the code is none of its own; the name of
+	// the function that reports it has not changed since 9.1.
+	if n.Routine == "SyncRepWaitForLSN" || strings.Contains(n.Message, "synchronous replication") {
+		conn.CustomData()[unreplicated] = true
+	}
+}
+
+// code returns the SQLSTATE of err, or "".
+func code(err error) string {
+	var e *pgconn.PgError
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
+
+// explain returns err, which was met while doing something, as one of package
+// backends' errors with what to do about it.
+func (b *Backend) explain(ctx context.Context, doing string, err error) error {
+	if b.life.Err() != nil {
+		return errClosed
+	}
+	kind, advice := b.classify(ctx, err)
+	cause := withoutConfig(err)
+	if ctx.Err() != nil && !errors.Is(cause, ctx.Err()) {
+		cause = fmt.Errorf("%w: %w", ctx.Err(), cause)
+	}
+	if kind == nil {
+		return fmt.Errorf("%s: %w", doing, cause)
+	}
+	return fmt.Errorf("%s: %w: %s: %w", doing, kind, advice, cause)
+}
+
+func (b *Backend) classify(ctx context.Context, err error) (kind error, advice string) {
+	state := code(err)
+	switch {
+	case errors.Is(err, backends.ErrReadOnly), errors.Is(err, errUnreplicated):
+		return nil, ""
+	case errors.As(err, new(pgx.ScanArgError)):
+		return backends.ErrMisconfigured, "the table was altered while in use"
+	case state == "" && errors.Is(ctx.Err(), context.Canceled):
+		return nil, ""
+	case state == "":
+		return backends.ErrUnavailable, "see whether the server runs and the network leads there"
+	}
+	switch state {
+	case "25006":
+		return errReadOnly, "a failover may be under way"
+	case "42501":
+		return backends.ErrDenied, fmt.Sprintf("an administrator can run: grant connect on database %s to %s; %s",
+			pgx.Identifier{b.database}.Sanitize(), pgx.Identifier{b.role}.Sanitize(), b.table.grantSQL(b.role))
+	case "3D000":
+		return backends.ErrMisconfigured, "create the database, or correct its name in the URL"
+	case "22021", "22P05":
+		return backends.ErrMisconfigured, "the database cannot store this holder or value: it has a NUL, or a character outside the database's encoding"
+	case "57014", "53300":
+		return backends.ErrUnavailable, "the server is overloaded or has too small a limit (max_connections, statement_timeout)"
+	}
+	switch (state + "  ")[:2] {
+	case "28":
+		return backends.ErrDenied, "check user and password, and the server's pg_hba.conf"
+	case "3F", "42", "0A":
+		return backends.ErrMisconfigured, "table " + b.table.quoted() + " was dropped or altered, or the server is not PostgreSQL; a new start creates a missing table"
+	case "23":
+		return backends.ErrMisconfigured, "table " + b.table.quoted() + " has a constraint that refuses our records: drop it"
+	case "08", "40", "53", "55", "57":
+		return backends.ErrUnavailable, "the server cannot serve now; it may pass"
+	}
+	return nil, ""
+}
+
+// withoutConfig takes away what the client library wraps around the causes of
+// a failed connection: it holds the configuration, with the password.
+func withoutConfig(err error) error {
+	var connect *pgconn.ConnectError
+	if errors.As(err, &connect) {
+		err = connect.Unwrap()
+	}
+	var parse *pgconn.ParseConfigError
+	if errors.As(err, &parse) {
+		err = parse.Unwrap()
+	}
+	if err == nil {
+		return errors.New("no reason given")
+	}
+	return oneLine{err}
+}
+
+// oneLine shows joined errors, one for each host, on one line of a log.
+type oneLine struct{ error }
+
+func (e oneLine) Error() string { return strings.ReplaceAll(e.error.Error(), "\n", "; ") }
+func (e oneLine) Unwrap() error { return e.error }

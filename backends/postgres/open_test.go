@@ -1,0 +1,101 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/elector-go/elector/backends"
+)
+
+func parseURL(t *testing.T, raw string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func TestParse(t *testing.T) {
+	for _, key := range []string{"PGCONNECT_TIMEOUT", "PGTARGETSESSIONATTRS", "PGSERVICE", "PGSSLMODE", "PGAPPNAME"} {
+		t.Setenv(key, "")
+	}
+	config, options, err := parse(parseURL(t, "postgres://me:p%40s%2Fs%3A%25@h1:5433,h2:5434/base?table=ops.elections&create=false&listen=false&sslmode=disable&search_path=ops&pool_max_conns=2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (Options{Table: "ops.elections", NoCreate: true, NoListen: true}); options != want {
+		t.Errorf("options %+v, want %+v", options, want)
+	}
+	c := config.ConnConfig
+	if c.User != "me" || c.Password != "p@s/s:%" || c.Database != "base" || c.Host != "h1" || c.Port != 5433 || len(c.Fallbacks) != 1 || c.Fallbacks[0].Host != "h2" || c.Fallbacks[0].Port != 5434 || config.MaxConns != 2 {
+		t.Errorf("configuration: user %q database %q host %q:%d, %d fallbacks, %d connections", c.User, c.Database, c.Host, c.Port, len(c.Fallbacks), config.MaxConns)
+	}
+	if c.ValidateConnect == nil || c.OnNotice == nil || c.ConnectTimeout != 5*time.Second {
+		t.Error("a server that takes writes, notices and a connect timeout must be asked for")
+	}
+	own := []string{"table", "create", "listen", "target_session_attrs"}
+	for key, value := range c.RuntimeParams {
+		if slices.Contains(own, key) {
+			t.Errorf("parameter %s reaches the server", key)
+		}
+		if key == "search_path" && value != "ops" {
+			t.Errorf("search_path is %q", value)
+		}
+	}
+
+	config, options, err = parse(parseURL(t, "postgresql://?host=db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if options != (Options{Table: "elector"}) || config.MaxConns != 4 || config.ConnConfig.Host != "db" {
+		t.Errorf("defaults: %+v, %d connections, host %q", options, config.MaxConns, config.ConnConfig.Host)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for _, raw := range []string{
+		"postgres:opaque",
+		"postgres://h/db?tabel=x",
+		"postgres://h/db?table=a&table=b",
+		"postgres://h/db?create=perhaps",
+		"postgres://h/db?target_session_attrs=any",
+		"postgres://h/db?target_session_attrs=standby",
+		"postgres://h/db?default_query_exec_mode=simple_protocol",
+		"postgres://h/db?synchronous_commit=off",
+		"postgres://h/db?table=",
+		"postgres://h/db?table=a.b.c",
+		"postgres://h/db?table=a%3Bb",
+		"postgres://h/db?table=a%22b",
+		"postgres://h/db?table=1a",
+		"postgres://h/db?table=" + strings.Repeat("a", 64),
+		"postgres://u:secret@h/db?connect_timeout=never",
+		"postgres://u:secret@h/db?pool_max_conns=0",
+		"postgres://u:secret@h/db?sslmode=maybe",
+		"postgres://u:secret@h/db?sslrootcert=%2Fno%2Fsuch%2Ffile&password=secret",
+		// Passwords that nobody encoded: 12/secret, 12#secret and so on.
+		"postgres://u:12/secret@h/db",
+		"postgres://u:12#secret@h/db",
+		"postgres://u:12?secret@h/db",
+		"postgres://u:12?secret=a@h/db",
+	} {
+		_, err := open(context.Background(), parseURL(t, raw))
+		if !errors.Is(err, backends.ErrURL) {
+			t.Errorf("%s: %v, want ErrURL", raw, err)
+		} else if strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: a password in the error: %v", raw, err)
+		}
+	}
+}
+
+func TestCreateSQL(t *testing.T) {
+	const want = `create table if not exists "ops"."Elections" (name text collate "C" primary key, schema integer not null, holder text not null, token bigint not null, ttl bigint not null, renew_every bigint not null, attempt text not null, value text not null)`
+	if got := (table{"ops", "Elections"}).createSQL(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}

@@ -1,0 +1,184 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/elector-go/elector/backends"
+)
+
+// A Backend keeps records in one table. Open and New make it.
+type Backend struct {
+	pool     *pgxpool.Pool
+	ownPool  bool
+	store    string // for errors, without a password
+	table    table
+	database string
+	role     string
+	life     context.Context // ends with Close
+	end      context.CancelFunc
+	once     sync.Once
+
+	// doubts are the Swaps whose outcome is unknown: the version that each was
+	// to replace, by name. Its commit may be visible although no standby has
+	// it, and it may yet be applied for as long as that version is there.
+	doubts sync.Map
+}
+
+var _ backends.Backend = (*Backend)(nil)
+
+// load reads one row. It always returns one, so that it always tells whether
+// the server takes writes. Texts are cut just above what a valid record has:
+// whatever somebody put into the table, it takes little memory.
+const load = `select current_setting('transaction_read_only'), %[2]s, e.*
+from (select 1) as one left join lateral (
+	select name, schema, left(holder, 4097), token, ttl, renew_every, left(attempt, 128), left(value, 4097)
+	from %[1]s where name = $1 %[3]s) as e on true`
+
+// Load implements [backends.Backend]. Besides the errors that it documents it
+// returns ErrReadOnly from a standby, ErrUnavailable from a server that does
+// not answer, ErrDenied and ErrMisconfigured.
+func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error) {
+	if err := backends.CheckName(name); err != nil {
+		return backends.Record{}, err
+	}
+	doubt, doubtful := b.doubts.Load(name)
+	sql := fmt.Sprintf(load, b.table.quoted(), "'', ''", "")
+	if doubtful {
+		sql = fmt.Sprintf(load, b.table.quoted(), durably, "for update")
+	}
+	var readOnly string
+	var found, holder, attempt, value *string
+	var schema *int32
+	var token, ttl, renewEvery *int64
+	_, err := b.queryRow(ctx, sql, []any{name}, &readOnly, nil, nil,
+		&found, &schema, &holder, &token, &ttl, &renewEvery, &attempt, &value)
+	if err == nil && readOnly != "off" {
+		err = errReadOnly
+	}
+	if err != nil {
+		return backends.Record{}, b.explain(ctx, "reading election "+name, err)
+	}
+	r := backends.Record{}
+	if found != nil {
+		if schema == nil || *schema != backends.Schema {
+			return r, backends.Foreign("its schema is not %d, the one this version of the library knows", backends.Schema)
+		}
+		if holder == nil || token == nil || ttl == nil || renewEvery == nil || attempt == nil || value == nil {
+			return r, backends.Foreign("it has a NULL column")
+		}
+		parsed, err := backends.ParseAttempt(*attempt)
+		if err != nil {
+			return r, backends.Foreign("%v", err)
+		}
+		r = backends.Record{Holder: *holder, Token: uint64(*token), TTL: time.Duration(*ttl),
+			RenewEvery: time.Duration(*renewEvery), Attempt: parsed, Value: *value, Version: backends.Version(*attempt)}
+		if err := r.Validate(); err != nil {
+			return backends.Record{}, err
+		}
+	}
+	if doubtful && r.Version != doubt {
+		b.doubts.CompareAndDelete(name, doubt)
+	}
+	return r, nil
+}
+
+// durably raises the durability of the statement that it is part of, up to and
+// including its commit, and never lowers it. It also makes sure that we are
+// told when the wait for a standby is broken off.
+const durably = `set_config('client_min_messages', 'warning', true), set_config('synchronous_commit',
+	case when current_setting('synchronous_commit') in ('off', 'local', 'remote_write') then 'on'
+	else current_setting('synchronous_commit') end, true)`
+
+const (
+	notify = `, case when $9 then pg_notify($10, $1)::text end`
+
+	insert = `insert into %s (name, schema, holder, token, ttl, renew_every, attempt, value)
+values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (name) do nothing
+returning ` + durably + notify
+
+	update = `update %s set schema = $2, holder = $3, token = $4, ttl = $5, renew_every = $6, attempt = $7, value = $8
+where name = $1 and attempt = $11
+returning ` + durably + notify
+)
+
+// Swap implements [backends.Backend], with the further errors of Load.
+func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
+	if err := backends.CheckName(name); err != nil {
+		return backends.Record{}, err
+	}
+	changed := prev.Holder != next.Holder || prev.Token != next.Token || prev.Value != next.Value
+	next.Version = backends.Version(next.Attempt.String())
+	args := []any{name, backends.Schema, next.Holder, int64(next.Token), int64(next.TTL), int64(next.RenewEvery),
+		string(next.Version), next.Value, changed, b.table.channel()}
+	sql := insert
+	if prev.Exists() {
+		sql, args = update, append(args, string(prev.Version))
+	}
+	sent, err := b.queryRow(ctx, fmt.Sprintf(sql, b.table.quoted()), args, nil, nil, nil)
+	switch {
+	case err == nil:
+		b.doubts.CompareAndDelete(name, prev.Version)
+		return next, nil
+	case errors.Is(err, pgx.ErrNoRows) || code(err) == "40001":
+		return backends.Record{}, backends.ErrConflict
+	case sent:
+		b.doubts.Store(name, prev.Version)
+	}
+	return backends.Record{}, b.explain(ctx, "writing election "+name, err)
+}
+
+// queryRow runs one autocommit statement. It says whether anything of it may
+// have reached the server.
+func (b *Backend) queryRow(ctx context.Context, sql string, args []any, dest ...any) (sent bool, err error) {
+	if b.life.Err() != nil {
+		return false, errClosed
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(b.life, cancel)()
+
+	conn, err := b.pool.Acquire(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer conn.Release()
+	notes := conn.Conn().PgConn().CustomData()
+	delete(notes, unreplicated)
+	// Exec mode: one round trip, and no prepared statement that a pooler
+	// would look for on another server connection.
+	err = conn.QueryRow(ctx, sql, append([]any{pgx.QueryExecModeExec}, args...)...).Scan(dest...)
+	if err == nil && notes[unreplicated] != nil {
+		err = errUnreplicated
+	}
+	if b.ownPool && conn.Conn().IsClosed() && !errors.Is(err, context.Canceled) {
+		// The server restarted or the network is gone: the idle connections
+		// are dead too. Finding out one call at a time could cost a lease.
+		b.pool.Reset()
+	}
+	return true, err
+}
+
+// Describe implements [backends.Backend].
+func (b *Backend) Describe() backends.Description {
+	return backends.Description{Store: b.store}
+}
+
+// Close implements [backends.Backend]. It ends the calls under way and closes
+// the pool, unless the pool was given to New. It blocks until the connections
+// are closed: at once, or up to 15 s in a network gone dark.
+func (b *Backend) Close() error {
+	b.once.Do(func() {
+		b.end()
+		if b.ownPool {
+			b.pool.Close()
+		}
+	})
+	return nil
+}

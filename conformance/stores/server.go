@@ -1,0 +1,262 @@
+package stores
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// A recipe says how servers of one kind are run.
+type recipe struct {
+	name    string // of the program and its version
+	program string
+	account *syscall.Credential // who runs it; nil for ourselves
+
+	// prepare makes what the server needs before its first start, in dir.
+	prepare func(ctx context.Context, s *server) error
+
+	// arguments are the program's for a server in s.dir on s.port.
+	arguments func(s *server) []string
+
+	// ready asks the server once, and returns nil if it gave an answer that
+	// only this very server can give: another one may have taken the port.
+	ready func(ctx context.Context, s *server) error
+
+	// quit is the signal that makes it end at once.
+	quit syscall.Signal
+}
+
+// A server is a process of ours, with its folder, port and guard.
+type server struct {
+	recipe
+	dir     string
+	port    int
+	guard   *guard
+	pid     int
+	exited  chan struct{} // closed when the process was waited for
+	exit    error         // what Wait said, once exited is closed
+	told    bool          // we ended it ourselves
+	frozen  []int         // the processes that pause stopped
+	stopped bool          // stop has run
+}
+
+const (
+	readyWithin = time.Minute      // much longer than it takes: slow machines
+	gone        = 10 * time.Second // for processes that were told to end
+	portTries   = 5
+)
+
+// choosePort is replaced by tests.
+var choosePort = freePort
+
+// newServer starts a server in a new temporary folder.
+func newServer(ctx context.Context, r recipe) (*server, error) {
+	dir, err := os.MkdirTemp("", "elector-store-")
+	if err != nil {
+		return nil, err
+	}
+	s := &server{recipe: r, dir: dir, told: true}
+	if err := s.begin(ctx); err != nil {
+		return nil, errors.Join(err, s.stop())
+	}
+	return s, nil
+}
+
+func (s *server) begin(ctx context.Context) (err error) {
+	// Servers print their folder with links resolved; see ready.
+	if s.dir, err = filepath.EvalSymlinks(s.dir); err != nil {
+		return err
+	}
+	if s.guard, err = newGuard(s.dir); err != nil {
+		return err
+	}
+	if s.account != nil {
+		if err := os.Chown(s.dir, int(s.account.Uid), int(s.account.Gid)); err != nil {
+			return err
+		}
+	}
+	if s.prepare != nil {
+		if err := s.prepare(ctx, s); err != nil {
+			return err
+		}
+	}
+	// Between the choice of a port and its use somebody else may take it.
+	for range portTries {
+		if s.port, err = choosePort(); err != nil {
+			return err
+		}
+		if err = s.launch(ctx); !errors.Is(err, errPortTaken) {
+			return err
+		}
+	}
+	return fmt.Errorf("%d ports in a row: %w", portTries, err)
+}
+
+// freePort returns a port that nothing listens on. It is below the ports that
+// systems give to outgoing connections, so that none of these takes it while
+// the server is down.
+func freePort() (int, error) {
+	var err error
+	for range 100 {
+		port := 20000 + rand.IntN(12000)
+		var l net.Listener
+		if l, err = net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port)); err == nil {
+			return port, l.Close()
+		}
+	}
+	return 0, fmt.Errorf("no free port on 127.0.0.1: %w", err)
+}
+
+var errPortTaken = errors.New("the port was taken by another process")
+
+// launch starts the process on s.port and waits until it answers.
+func (s *server) launch(ctx context.Context) error {
+	log, err := os.OpenFile(s.logPath(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	before, err := log.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	cmd := s.cmd(s.program, s.arguments(s)...)
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := startProcess(cmd); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
+	exited := make(chan struct{})
+	s.pid, s.exited, s.told = cmd.Process.Pid, exited, false
+	go func() {
+		s.exit = cmd.Wait()
+		close(exited)
+		cancel() // whatever listens on the port now, it is not worth waiting for
+	}()
+	s.guard.watch(-s.pid)
+
+	err = s.waitReady(ctx)
+	if err == nil {
+		return nil
+	}
+	if s.hasExited() {
+		s.told = true // it is told here and need not be told again by stop
+		if taken := s.log(before); bytes.Contains(bytes.ToLower(taken), []byte("address already in use")) {
+			return errPortTaken
+		}
+		return s.died()
+	}
+	err = fmt.Errorf("%s does not answer on port %d: %w%s", s.name, s.port, err, s.logEnd())
+	return errors.Join(err, s.end(syscall.SIGKILL))
+}
+
+// waitReady asks until the server answers or ctx ends.
+func (s *server) waitReady(ctx context.Context) error {
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for {
+		attempt, cancel := context.WithTimeout(ctx, 5*time.Second)
+		err := s.ready(attempt, s)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		case <-again.C:
+		}
+	}
+}
+
+// cmd is a command that runs as the server's account, in its folder and with
+// nothing of our environment: both etcd and PostgreSQL take options from it.
+func (s *server) cmd(program string, args ...string) *exec.Cmd {
+	cmd := exec.Command(program, args...)
+	cmd.Dir = s.dir
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}
+	cmd.SysProcAttr = attributes(s.account)
+	return cmd
+}
+
+// run runs a command to its end, or kills its process group when ctx ends.
+func (s *server) run(ctx context.Context, program string, args ...string) error {
+	cmd := s.cmd(program, args...)
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := startProcess(cmd); err != nil {
+		return err
+	}
+	s.guard.watch(-cmd.Process.Pid)
+	defer context.AfterFunc(ctx, func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })()
+	err := cmd.Wait()
+	s.guard.watch()
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s: %w", filepath.Base(program), ctx.Err())
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w\n%s", program, err, bytes.TrimSpace(said.Bytes()))
+	}
+	return nil
+}
+
+func (s *server) address() string { return "127.0.0.1:" + strconv.Itoa(s.port) }
+
+func (s *server) hasExited() bool {
+	if s.exited == nil {
+		return true
+	}
+	select {
+	case <-s.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s *server) logPath() string { return filepath.Join(s.dir, "log") }
+
+// log returns at most the last 4 kB of what the server has printed since the
+// position.
+func (s *server) log(since int64) []byte {
+	f, err := os.Open(s.logPath())
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil {
+		since = max(since, info.Size()-4096)
+	}
+	b, _ := io.ReadAll(io.NewSectionReader(f, since, 4096))
+	return b
+}
+
+// logEnd is the end of the log as the end of an error.
+func (s *server) logEnd() string {
+	lines := strings.Split(strings.TrimSpace(string(s.log(0))), "\n")
+	lines = lines[max(0, len(lines)-15):]
+	if len(lines) == 1 && lines[0] == "" {
+		return "; its log is empty"
+	}
+	return "; its log ends with:\n\t" + strings.Join(lines, "\n\t")
+}
+
+func (s *server) died() error {
+	how := "exit status 0"
+	if s.exit != nil {
+		how = s.exit.Error()
+	}
+	return fmt.Errorf("%s (process %d) died by itself: %s%s", s.name, s.pid, how, s.logEnd())
+}
