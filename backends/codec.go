@@ -56,8 +56,13 @@ func Decode(name string, b []byte) (Record, error) {
 	if schema := fields["schema"]; schema != strconv.Itoa(Schema) {
 		return Record{}, Foreign("its schema is %.20q and this version of the library knows %d", schema, Schema)
 	}
-	if len(fields) != 8 {
-		return Record{}, Foreign("it has %d fields, not 8", len(fields))
+	if len(fields) != len(known) {
+		return Record{}, Foreign("it has %d fields, not %d", len(fields), len(known))
+	}
+	for key := range known { // or an unknown field would stand in for one, and an empty holder means vacant
+		if _, ok := fields[key]; !ok {
+			return Record{}, Foreign("it has no field %q", key)
+		}
 	}
 	if fields["election"] != name {
 		return Record{}, Foreign("it belongs to election %.140q", fields["election"])

@@ -1,6 +1,7 @@
 package backends
 
 import (
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -26,14 +27,21 @@ func (r Record) Validate() error {
 		return Foreign("its renewal interval %v is not between 0 and its TTL %v", r.RenewEvery, r.TTL)
 	case r.Token == 0 || r.Token > MaxToken:
 		return Foreign("its token %d is not between 1 and %d", r.Token, uint64(MaxToken))
-	case r.Attempt.Nonce == "" || len(r.Attempt.Nonce) > MaxNonce || r.Attempt.Sequence == 0:
+	case r.Attempt.Nonce == "" || len(r.Attempt.Nonce) > MaxNonce || strings.Contains(r.Attempt.Nonce, ".") || r.Attempt.Sequence == 0:
 		return Foreign("it has no attempt")
 	case len(r.Holder) > MaxText || len(r.Value) > MaxText:
 		return Foreign("its holder or value is longer than %d bytes", MaxText)
-	case !utf8.ValidString(r.Holder) || !utf8.ValidString(r.Value) || !utf8.ValidString(r.Attempt.Nonce):
-		return Foreign("its text is not UTF-8")
+	case !ValidText(r.Holder) || !ValidText(r.Value) || !ValidText(r.Attempt.Nonce):
+		return Foreign("its text is not UTF-8, or has a NUL")
 	}
 	return nil
+}
+
+// ValidText reports whether s is text that every store keeps as it is: UTF-8
+// without NUL, which PostgreSQL refuses in text. As for names, the same rule
+// holds everywhere.
+func ValidText(s string) bool {
+	return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0
 }
 
 // CheckName returns ErrName with the reason unless name can name an election
