@@ -37,18 +37,19 @@ func (e *Elector) exclusive(ctx context.Context, op string, campaign func(contex
 	if err := e.enter(false); err != nil {
 		return nil, e.fail(op, err)
 	}
-	defer e.leave()
+	defer e.active.Done()
 	ctx, cancel := e.joined(ctx)
 	defer cancel()
 	l, err := e.afterLast(ctx, campaign)
-	if err == nil && e.life.Err() != nil {
-		l.giveUp() // closed meanwhile, by a Close that waits for the release
+	if closed := e.leave(); closed && err == nil {
+		l.giveUp() // by a Close that saw us campaign, and waits for the release
 		l, err = nil, ErrClosed
 	}
 	return l, e.fail(op, err)
 }
 
-// enter takes the right to campaign, for Run or for a single lease.
+// enter takes the right to campaign, for Run or for a single lease, and counts
+// the call in.
 func (e *Elector) enter(running bool) error {
 	if err := e.begin(); err != nil {
 		return err
@@ -63,11 +64,13 @@ func (e *Elector) enter(running bool) error {
 	return nil
 }
 
-func (e *Elector) leave() {
+// leave gives the right back, and reports whether Close was called: in one
+// step, so that either Close sees the lease or we see Close.
+func (e *Elector) leave() (closed bool) {
 	e.mutex.Lock()
+	defer e.mutex.Unlock()
 	e.busy = false
-	e.mutex.Unlock()
-	e.active.Done()
+	return e.closed
 }
 
 // afterLast campaigns once the goroutine of the last lease is done with the

@@ -26,6 +26,7 @@ func (e *Elector) Run(ctx context.Context, work func(ctx context.Context, lease 
 	if err := e.enter(true); err != nil {
 		return e.fail("run", err)
 	}
+	defer e.active.Done()
 	defer e.leave()
 	ctx, cancel := e.joined(ctx)
 	defer cancel()

@@ -1,4 +1,28 @@
 package conformance
 
-// backendCases run against the backend alone (B in the list of cases).
-var backendCases = []testCase{}
+// backendCases run against the backend alone (B in the list of cases), through
+// several handles on one store.
+var backendCases = []testCase{
+	{name: "raw/harness", raw: true, run: rawHarness},
+
+	{name: "mx/same-id", run: sameID},
+	{name: "mx/race", run: race},
+	{name: "mx/aba", raw: true, run: recreated},
+	{name: "res/foreign", run: lateRelease},
+	{name: "part/stale-read", run: staleRead},
+
+	{name: "tok/strict", run: exactRecords},
+	{name: "bad/garbage", raw: true, run: garbage},
+	{name: "bad/ttl", raw: true, run: badTTL},
+	{name: "bad/newer", raw: true, run: newerSchema},
+	{name: "bad/schema", run: wrongSetup},
+	{name: "bad/name", run: badNames},
+
+	{name: "watch/subscribe", run: watchSubscribe},
+	{name: "watch/many", run: watchMany},
+	{name: "watch/end", run: watchEnd},
+
+	{name: "ctx/cancel", run: endedContext},
+	{name: "close/idempotent", run: closeTwice},
+	{name: "store/describe", run: describes},
+}

@@ -49,8 +49,9 @@ type Harness struct {
 	// NotApplicable names cases that this store cannot show, with the reason.
 	NotApplicable map[string]string
 
-	// Report is called once for each case with "passed", "failed" or "not
-	// applicable", and the reason for the last.
+	// Report is called once for each case with its group and name, as in
+	// backend/mx/race, with "passed", "failed" or "not applicable", and with
+	// the reason for the last.
 	Report func(name, result, reason string)
 }
 
@@ -66,9 +67,10 @@ type Raw struct {
 	Delete func(t testing.TB, name string)
 
 	// Spoiled, if not nil, are bad records of this store's own form, by the
-	// name of the case ("bad/ttl") and a name: each writes one. Without it the
-	// store keeps the JSON that backends.Encode writes, and the suite spoils
-	// that.
+	// name of the case ("bad/ttl") and a name: each spoils the valid record
+	// that is there, which was written by a Swap, and leaves its attempt as
+	// it is unless that is what it spoils. Without it the store keeps the
+	// JSON that backends.Encode writes, and the suite spoils that.
 	Spoiled map[string]map[string]func(t testing.TB, name string)
 }
 
@@ -85,37 +87,52 @@ type suite struct {
 	*testing.T
 	h    Harness
 	name string
+	not  string // why the case is not applicable, as found out by itself
 }
 
-// Run runs every case as a subtest.
+// notApplicable says why this store cannot show the case, which then returns.
+func (s *suite) notApplicable(reason string) { s.not = reason }
+
+// Run runs every case as a subtest: backend/mx/race, say, is the case mx/race
+// against the backend alone, and elector/res/order is res/order against the
+// elector over it. Some cases are in both groups.
 func Run(t *testing.T, h Harness) {
+	runCases(t, h, "backend", backendCases)
+	runCases(t, h, "elector", electorCases)
 	known := map[string]bool{}
 	for _, c := range append(append([]testCase{}, backendCases...), electorCases...) {
 		known[c.name] = true
-		t.Run(c.name, func(t *testing.T) {
-			reason, not := h.NotApplicable[c.name]
-			if !not && c.raw && h.Raw == nil {
-				reason, not = "the harness has no raw access to the store", true
-			}
-			if not {
-				t.Logf("not applicable: %s", reason)
-				h.report(c.name, "not applicable", reason)
-				return
-			}
-			defer func() {
-				if t.Failed() {
-					h.report(c.name, "failed", "")
-				} else {
-					h.report(c.name, "passed", "")
-				}
-			}()
-			c.run(&suite{T: t, h: h, name: uniqueName(c.name)})
-		})
 	}
-	for name := range h.NotApplicable {
-		if !known[name] {
-			t.Errorf("the harness says that case %q is not applicable, and there is no such case", name)
+	for name, reason := range h.NotApplicable {
+		if !known[name] || reason == "" {
+			t.Errorf("the harness says that case %q is not applicable, and there is no such case, or no reason", name)
 		}
+	}
+}
+
+func runCases(t *testing.T, h Harness, group string, cases []testCase) {
+	for _, c := range cases {
+		name := group + "/" + c.name
+		t.Run(name, func(t *testing.T) {
+			s := &suite{T: t, h: h, name: uniqueName(c.name), not: h.NotApplicable[c.name]}
+			if s.not == "" && c.raw && h.Raw == nil {
+				s.not = "the harness has no raw access to the store"
+			}
+			t.Cleanup(func() { // the last of all clean-ups, which may fail too
+				switch {
+				case t.Failed():
+					h.report(name, "failed", "")
+				case s.not != "":
+					t.Logf("not applicable: %s", s.not)
+					h.report(name, "not applicable", s.not)
+				default:
+					h.report(name, "passed", "")
+				}
+			})
+			if s.not == "" {
+				c.run(s)
+			}
+		})
 	}
 }
 
@@ -134,8 +151,9 @@ func uniqueName(of string) string {
 }
 
 // watchdog is how long a case waits for something that must happen. It is no
-// measure: a slow machine must not break it.
-const watchdog = time.Minute
+// measure: a slow machine must not break it. Only the tests of the suite
+// itself, which wait for what does not happen, shorten it.
+var watchdog = time.Minute
 
 // wait blocks until c delivers, and fails the case after the watchdog's time.
 func wait[T any](s *suite, c <-chan T, rule string) T {

@@ -1,5 +1,64 @@
 package conformance
 
 // electorCases run against the elector over the backend (E in the list of
-// cases).
-var electorCases = []testCase{}
+// cases). In all of them the referee of the election watches too: see election.
+var electorCases = []testCase{
+	{name: "mx/two-valid", run: twoValid},
+	{name: "mx/takeover-bound", run: takeoverBound},
+	{name: "mx/same-id", run: twins},
+	{name: "mx/vanished", raw: true, run: vanished},
+	{name: "mx/rollback", raw: true, run: rollback},
+	{name: "exp/record-ttl", run: recordTTL},
+
+	{name: "tok/strict", run: strict},
+	{name: "tok/renew-stable", run: renewStable},
+	{name: "tok/after-delete", raw: true, run: afterDelete},
+	{name: "tok/restore", raw: true, run: restore},
+	{name: "tok/max", run: maxToken},
+	{name: "tok/fence", run: fenced},
+
+	{name: "ren/conflict", run: renewConflict},
+	{name: "ren/transient", run: renewTransient},
+	{name: "ren/one-hang", run: renewOneHang},
+	{name: "ren/hung", run: renewHung},
+	{name: "ren/resurrect", run: resurrect},
+	{name: "ren/stall", run: stall},
+	{name: "ren/unhealthy", run: unhealthy},
+
+	{name: "res/order", run: resignOrder},
+	{name: "res/run-waits", run: runWaits},
+	{name: "res/handover", run: handover},
+	{name: "res/fail-retry", run: failRetry},
+	{name: "res/foreign", run: foreign},
+
+	{name: "run/again", run: runAgain},
+	{name: "run/unhealthy", run: runSick},
+	{name: "run/panic", run: runPanic},
+	{name: "try/held", run: held},
+
+	{name: "obs/monotonic", run: monotonic},
+	{name: "obs/latest", run: latest},
+	{name: "obs/slow", run: slowObserver},
+	{name: "obs/resume", run: resume},
+
+	{name: "amb/acquire", run: ambiguousAcquire},
+	{name: "amb/renew", run: ambiguousRenew},
+	{name: "amb/conflict-is-mine", run: conflictIsMine},
+	{name: "amb/two-unresolved", run: twoUnresolved},
+	{name: "amb/release", run: ambiguousRelease},
+	{name: "amb/delayed-write", run: delayedWrite},
+
+	{name: "part/holder", run: partHolder},
+	{name: "part/one-way", run: partOneWay},
+	{name: "bad/ttl", raw: true, run: electorBadTTL},
+
+	{name: "ctx/cancel", run: cancelled},
+	{name: "leak/rounds", run: roundsLeak},
+	{name: "close/idempotent", run: closeIdempotent},
+	{name: "cb/block", run: blockingCallbacks},
+	{name: "misuse/concurrent", run: concurrent},
+
+	{name: "many/candidates", run: manyCandidates},
+	{name: "many/elections", run: manyElections},
+	{name: "many/names", run: manyNames},
+}

@@ -508,13 +508,6 @@ func TestLoginPrintsNoPassword(t *testing.T) {
 // helper is set in the child of TestNothingOutlivesUs.
 const helper = "ELECTOR_STORES_HELPER"
 
-func TestMain(m *testing.M) {
-	if what := os.Getenv(helper); what != "" {
-		startAndHang(what)
-	}
-	os.Exit(m.Run())
-}
-
 // startAndHang starts a store, stops its processes if asked to, tells about it
 // and waits to be killed.
 func startAndHang(what string) {

@@ -1,0 +1,152 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/elector-go/elector/backends"
+)
+
+const (
+	// readLimit is one byte more than backends.Decode takes, so that a huge
+	// file costs no memory and is still foreign.
+	readLimit = 64<<10 + 1
+
+	// No election's name starts with a dot.
+	temporaryPrefix = ".tmp-"
+
+	// staleAfter is far longer than any call lasts. A writer that was stopped
+	// for longer finds its temporary file gone, and its Swap fails.
+	staleAfter = time.Hour
+)
+
+// prepare makes sure that the directory is there, is local, and can be read
+// and written.
+func (h *Handle) prepare(create bool) error {
+	info, err := os.Stat(h.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if !create {
+			return fmt.Errorf("%w: %s: %w; create it, or drop create=false", backends.ErrMisconfigured, h.store, err)
+		}
+		err = os.Mkdir(h.dir, 0o700)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("%w: %s: %w; create its parent directory, which is missing as well", backends.ErrMisconfigured, h.store, err)
+		case err == nil:
+			err = syncDirectory(filepath.Dir(h.dir))
+		case errors.Is(err, fs.ErrExist): // by another candidate, just now
+			err = nil
+		}
+		if err == nil {
+			info, err = os.Stat(h.dir)
+		}
+	}
+	if err != nil {
+		return h.failed("opening the directory", err)
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%w: %s: it is not a directory; name one", backends.ErrMisconfigured, h.store)
+	}
+	kind, err := remoteFileSystem(h.dir)
+	if err != nil {
+		return h.failed("asking for its file system", err)
+	}
+	if kind != "" {
+		return fmt.Errorf("%w: %s: it is on a network or FUSE file system (%s), where locks and renames cannot be relied on; name a directory on a local disk, or use a store with a server for candidates on several machines",
+			backends.ErrMisconfigured, h.store, kind)
+	}
+	if err := h.removeStale(); err != nil {
+		return h.failed("listing the directory", err)
+	}
+	probe, err := h.writeTemporary([]byte("probe\n"))
+	if err == nil {
+		err = os.Remove(probe)
+	}
+	if err != nil {
+		return h.failed("writing a first file", err)
+	}
+	return nil
+}
+
+// removeStale removes the temporary files that killed processes left.
+func (h *Handle) removeStale() error {
+	entries, err := os.ReadDir(h.dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), temporaryPrefix) {
+			continue
+		}
+		info, err := e.Info()
+		if err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > staleAfter {
+			os.Remove(h.path(e.Name())) // if not now, the next time
+		}
+	}
+	return nil
+}
+
+// writeTemporary writes a file that is on the disk when it returns its path.
+func (h *Handle) writeTemporary(content []byte) (path string, err error) {
+	f, err := os.CreateTemp(h.dir, temporaryPrefix+"*")
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return "", err
+	}
+	return f.Name(), nil
+}
+
+// read returns what the file holds, up to readLimit, and nil if there is none.
+// What is no file, a symbolic link say, is foreign.
+func read(path string) ([]byte, error) {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: %w", path, backends.Foreign("it is no regular file"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	// Between the two calls a pipe may have come in its place: do not hang.
+	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, readLimit))
+	if err != nil {
+		return nil, err
+	}
+	return content, nil // not nil: ReadAll returns an empty slice
+}
+
+// syncDirectory makes a rename in the directory last.
+func syncDirectory(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}

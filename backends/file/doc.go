@@ -1,2 +1,0 @@
-package file
-import (_ "github.com/fsnotify/fsnotify"; _ "golang.org/x/sys/unix")

@@ -1,0 +1,258 @@
+// Package file keeps election records in a directory, for processes on one
+// machine that share no server.
+//
+// # URLs
+//
+// file:///var/lib/myservice names a directory by its absolute path; a host, if
+// any, is localhost. A relative path is refused: candidates started in
+// different directories would each elect a leader of their own. Percent-encode
+// '?', '#' and '%' in the path. With ?create=false the directory must exist;
+// otherwise it is created, with mode 0700, though not its parents. [New] does
+// the same without a URL.
+//
+// The directory holds NAME.json, the record of the election, and NAME.lock,
+// which is empty and stays. Do not delete a lock file, nor move the directory,
+// while a candidate runs. Temporary files are called .tmp-*; what a killed
+// process left of them is removed when the directory is opened an hour later.
+//
+// # Consistency
+//
+// Linearizable among the processes of one kernel, so in containers that share
+// a volume too. A change writes and syncs a
+// temporary file, takes the lock with flock, compares the record's bytes,
+// renames the temporary file over it, lets go of the lock, and syncs the
+// directory. A read takes no lock. The version of a record is its content,
+// which holds the attempt and so never comes again.
+//
+// One race stays open: a process that is stopped (SIGSTOP, a frozen container)
+// in the fraction of a millisecond in which it holds the lock delays every
+// other write of that election until it continues or dies. Then nobody can be
+// elected or renew; nobody is elected wrongly. The error that others get says
+// what to do.
+//
+// # Expiry
+//
+// By the elector's rule alone. On Linux Watch pushes every change, renewals
+// included; on other systems it is a hint. All handles of a process share one
+// inotify instance, since a user has few (fs.inotify.max_user_instances). When
+// none is left Watch says so and the elector polls.
+//
+// # Permissions
+//
+// All candidates run as one user, who may read, write and search the
+// directory. Records and locks have mode 0600.
+//
+// # Limits
+//
+// Local file systems of Linux, macOS and FreeBSD. Network and FUSE file systems
+// (NFS, SMB, 9p, Ceph and the like) are refused: their locks and renames cannot
+// be relied on between machines. On tmpfs records end with the machine's uptime.
+// A call waits for the disk, whatever its context says. Any TTL; each renewal
+// syncs the disk twice. On a file system that folds case, names that differ by
+// case alone are one file, and the second is refused as foreign.
+package file
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/elector-go/elector/backends"
+)
+
+func init() {
+	backends.Register("file", func(ctx context.Context, u *url.URL) (backends.Backend, error) {
+		dir, create, err := parse(u)
+		if err != nil {
+			return nil, err
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		h, err := open(dir, create)
+		if err != nil {
+			return nil, err // not a nil *Handle in a Backend
+		}
+		return h, nil
+	})
+}
+
+func parse(u *url.URL) (dir string, create bool, err error) {
+	p := backends.NewParameters(u)
+	create = p.Bool("create", true)
+	if err := p.Done(); err != nil {
+		return "", false, err
+	}
+	switch {
+	case u.User != nil:
+		err = fmt.Errorf("%w: a file URL takes no user; write file:///var/lib/myservice", backends.ErrURL)
+	case u.Host != "" && u.Host != "localhost":
+		err = fmt.Errorf("%w: a file URL takes no host, here %q; write three slashes, as in file:///var/lib/myservice", backends.ErrURL, u.Host)
+	case u.Fragment != "":
+		err = fmt.Errorf("%w: what follows '#' would be ignored; write %%23 for a '#' in the path", backends.ErrURL)
+	case u.Opaque != "":
+		err = fmt.Errorf("%w: the path is relative; write an absolute one, as in file:///var/lib/myservice", backends.ErrURL)
+	case filepath.Clean("/"+u.Path) == "/" || strings.ContainsRune(u.Path, 0):
+		err = fmt.Errorf("%w: it names no directory of its own; write file:///var/lib/myservice, say", backends.ErrURL)
+	}
+	return u.Path, create, err
+}
+
+// A Handle is one Backend on a directory.
+type Handle struct {
+	dir    string
+	store  string // the directory as a URL
+	once   sync.Once
+	closed chan struct{}
+}
+
+var _ backends.Watcher = (*Handle)(nil)
+
+// New returns a Backend on the directory, an absolute path. It creates the
+// directory if it is missing, though not its parents, and writes a file to see
+// that it can. It blocks for as long as the disk does, and returns
+// ErrMisconfigured, ErrDenied, ErrReadOnly or ErrUnavailable of package
+// backends, with what to do.
+func New(dir string) (*Handle, error) { return open(dir, true) }
+
+func open(dir string, create bool) (*Handle, error) {
+	h := &Handle{dir: filepath.Clean(dir), closed: make(chan struct{})}
+	h.store = (&url.URL{Scheme: "file", Path: h.dir}).String()
+	if !supported {
+		return nil, fmt.Errorf("%w: %s: the file backend runs on Linux, macOS and FreeBSD, not on %s; use another store", backends.ErrMisconfigured, h.store, runtime.GOOS)
+	}
+	if !filepath.IsAbs(dir) {
+		return nil, fmt.Errorf("%w: the directory %q is relative, so that it depends on where a candidate was started; name an absolute one", backends.ErrMisconfigured, dir)
+	}
+	if err := h.prepare(create); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// Load implements [backends.Backend].
+func (h *Handle) Load(ctx context.Context, name string) (backends.Record, error) {
+	if err := h.usable(ctx, name); err != nil {
+		return backends.Record{}, err
+	}
+	path := h.path(name + ".json")
+	content, err := read(path)
+	if err == nil && content == nil {
+		_, err = os.Stat(h.dir) // a directory that is gone is no vacancy
+	}
+	if err != nil {
+		return backends.Record{}, h.failed("reading the record", err)
+	}
+	if content == nil {
+		return backends.Record{}, nil
+	}
+	r, err := backends.Decode(name, content)
+	if err != nil {
+		return backends.Record{}, fmt.Errorf("%s: %w", path, err)
+	}
+	r.Version = backends.Version(content)
+	return r, nil
+}
+
+// Swap implements [backends.Backend].
+func (h *Handle) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
+	if err := h.usable(ctx, name); err != nil {
+		return backends.Record{}, err
+	}
+	content := backends.Encode(name, next)
+	temporary, err := h.writeTemporary(content)
+	if err != nil {
+		return backends.Record{}, h.failed("writing a temporary file", err)
+	}
+	if err := h.exchange(ctx, name, prev.Version, temporary); err != nil {
+		os.Remove(temporary)
+		return backends.Record{}, err
+	}
+	if err := syncDirectory(h.dir); err != nil {
+		// Everybody sees the new record already: never a conflict.
+		return backends.Record{}, h.failed("syncing the directory, with the record replaced already", err)
+	}
+	next.Version = backends.Version(content)
+	return next, nil
+}
+
+// exchange takes the election's lock, trying until ctx ends, and replaces the
+// record by the temporary file if its version is prev. It does not block in
+// flock, which knows no deadline.
+func (h *Handle) exchange(ctx context.Context, name string, prev backends.Version, temporary string) error {
+	path := h.path(name + ".lock")
+	for pause := time.Millisecond; ; pause = min(2*pause, 16*time.Millisecond) {
+		lock, err := tryLock(path)
+		if err != nil {
+			return h.failed("locking the record", err)
+		}
+		if lock != nil {
+			defer unlock(lock)
+			return h.replace(ctx, name, prev, temporary)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %s: other processes kept the lock %s all the time: %w; if that lasts, a stopped or frozen process has it: find it (fuser, lsof) and continue or kill it, but do not delete the file",
+				backends.ErrUnavailable, h.store, path, ctx.Err())
+		}
+	}
+}
+
+// replace is all that happens under the lock. A process that is stopped in
+// here delays the others, so it is as short as can be.
+func (h *Handle) replace(ctx context.Context, name string, prev backends.Version, temporary string) error {
+	path := h.path(name + ".json")
+	content, err := read(path)
+	if err != nil {
+		return h.failed("reading the record", err)
+	}
+	// An empty file is there, and yet its content is that of no file.
+	if (content == nil) != (prev == "") || string(content) != string(prev) {
+		return backends.ErrConflict
+	}
+	if err := ctx.Err(); err != nil {
+		return err // the caller has given up: write nothing late
+	}
+	if err := os.Rename(temporary, path); err != nil {
+		return h.failed("replacing the record", err)
+	}
+	return nil
+}
+
+// Describe implements [backends.Backend].
+func (h *Handle) Describe() backends.Description {
+	// Elsewhere notifications come from comparing listings, which can miss a
+	// replaced file.
+	return backends.Description{Store: h.store, PushesRenewals: runtime.GOOS == "linux"}
+}
+
+// Close implements [backends.Backend].
+func (h *Handle) Close() error {
+	h.once.Do(func() { close(h.closed) })
+	return nil
+}
+
+func (h *Handle) path(file string) string { return filepath.Join(h.dir, file) }
+
+func (h *Handle) usable(ctx context.Context, name string) error {
+	select {
+	case <-h.closed:
+		return h.errClosed()
+	default:
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return backends.CheckName(name)
+}
+
+func (h *Handle) errClosed() error {
+	return fmt.Errorf("%w: %s: the handle is closed", backends.ErrUnavailable, h.store)
+}
