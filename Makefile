@@ -1,13 +1,10 @@
 # What each target shows is said by `make help`. All of them work on a fresh
 # clone with Go, and get what else they need themselves.
 
-SEEDS   ?= 500
-STORES  := conformance/stores
+SEEDS  ?= 500
+STORES := conformance/stores
+TABLE  := $(CURDIR)/bin/table.txt
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
-
-# Packages whose tests are worth the race detector; the stores' own suites run
-# without it, since real servers set their pace.
-PACKAGES := ./...
 
 .PHONY: help demo test sim mutants bench lint deps stores check
 
@@ -15,11 +12,15 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
 
 demo: ## three processes elect a leader on this machine; it is killed, frozen, told to stop
-	go run ./examples/singleton/demo
+	@mkdir -p bin && go build -o bin/singleton ./examples/singleton
+	@exec bin/singleton demo
 
 test: stores ## unit tests, simulation, and the suite on memory, file, etcd and PostgreSQL
-	go test -race $(PACKAGES)
-	cd $(STORES) && ELECTOR_TABLE=$(CURDIR)/bin/table.txt ./suite.sh
+	go test -race ./...
+	@mkdir -p bin && rm -f $(TABLE)
+	cd $(STORES) && ELECTOR_TABLE=$(TABLE) go test -count=1 -timeout=20m ./...
+	@cat $(TABLE)
+	@! grep -E 'DID NOT RUN|failed' $(TABLE)
 
 sim: ## the simulation over SEEDS seeds, with its figures
 	go test ./internal/simulation -count=1 -v -seeds=$(SEEDS)
@@ -28,7 +29,7 @@ mutants: ## break the code on purpose: each break must be caught by the case nam
 	go run ./internal/mutants
 
 bench: stores ## Check against time.Now; requests to etcd and PostgreSQL against the budget
-	go test -run '^TestCheckCost$$' -count=1 -v . -cost
+	go test -run '^TestCheckCost$$' -count=1 -v .
 	cd $(STORES) && go run ./cmd/budget
 
 lint: ## gofmt, go vet for three systems, staticcheck

@@ -88,6 +88,10 @@ func (t *Token) Scan(src any) error {
 // highest token that it has seen for each resource, and refuses lower ones.
 // The zero Fence has seen none.
 //
+// A new leader that first reads the resource and then writes what it made of
+// that shows its token with the read already, by Admit: otherwise the old
+// leader can still write in between.
+//
 // A Fence remembers in this process's memory, a few dozen bytes for each
 // resource. A resource that outlives the process keeps its highest token with
 // its data and hands it to Admit after a restart; a database does best to

@@ -73,7 +73,9 @@ func (f *follower) watch(w backends.Watcher) {
 }
 
 // pushed takes what the store pushes as what it is: an answer that may have
-// been overtaken. A state that goes back is settled by a read.
+// been overtaken. A state that goes back is settled by a read. (If it did go
+// back, and changes again before that read, only the later change is seen: a
+// store that loses writes twice in a row is outside of what we promise.)
 func (f *follower) pushed(r backends.Record) {
 	believed := (!r.Exists() || r.Validate() == nil) && f.e.note(r, ignoreOlder)
 	f.mutex.Lock()

@@ -104,11 +104,10 @@ func (l *Lease) Check() error {
 // Remaining returns how long the lease is valid if it is not renewed, 0 when
 // it is over.
 func (l *Lease) Remaining() time.Duration {
-	t := l.term.Load()
-	if t.over != nil {
+	if l.valid() != nil {
 		return 0
 	}
-	return max(0, l.hold-clock.Elapsed(l.e.clock, t.start))
+	return max(0, l.hold-clock.Elapsed(l.e.clock, l.term.Load().start))
 }
 
 // valid is the holder rule. It does not rely on a timer having fired. Whoever

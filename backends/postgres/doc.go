@@ -32,7 +32,7 @@
 //
 // # Consistency
 //
-// A change is one autocommit statement that compares the attempt in the row,
+// A change is one autocommit statement that compares the whole row,
 // under the row's lock. A read is one statement, on a server that takes writes;
 // one that does not is refused with the very statement that reads.
 //

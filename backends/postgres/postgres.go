@@ -77,11 +77,12 @@ func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error
 		if err != nil {
 			return r, backends.Foreign("%v", err)
 		}
-		r = backends.Record{Holder: *holder, Token: uint64(*token), TTL: time.Duration(*ttl),
-			RenewEvery: time.Duration(*renewEvery), Attempt: parsed, Value: *value, Version: backends.Version(*attempt)}
-		if err := r.Validate(); err != nil {
-			return backends.Record{}, err
+		found := backends.Record{Holder: *holder, Token: uint64(*token), TTL: time.Duration(*ttl),
+			RenewEvery: time.Duration(*renewEvery), Attempt: parsed, Value: *value}
+		if err := found.Validate(); err != nil {
+			return r, err
 		}
+		r = versioned(name, found)
 	}
 	if doubtful && r.Version != doubt {
 		b.doubts.CompareAndDelete(name, doubt)
@@ -104,7 +105,7 @@ values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (name) do nothing
 returning ` + durably + notify
 
 	update = `update %s set schema = $2, holder = $3, token = $4, ttl = $5, renew_every = $6, attempt = $7, value = $8
-where name = $1 and attempt = $11
+where name = $1 and attempt = $11 and schema = $2 and holder = $12 and token = $13 and ttl = $14 and renew_every = $15 and value = $16
 returning ` + durably + notify
 )
 
@@ -114,12 +115,17 @@ func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Rec
 		return backends.Record{}, err
 	}
 	changed := prev.Holder != next.Holder || prev.Token != next.Token || prev.Value != next.Value
-	next.Version = backends.Version(next.Attempt.String())
+	next = versioned(name, next)
 	args := []any{name, backends.Schema, next.Holder, int64(next.Token), int64(next.TTL), int64(next.RenewEvery),
-		string(next.Version), next.Value, changed, b.table.channel()}
+		next.Attempt.String(), next.Value, changed, b.table.channel()}
 	sql := insert
 	if prev.Exists() {
-		sql, args = update, append(args, string(prev.Version))
+		was, err := backends.Decode(name, []byte(prev.Version))
+		if err != nil {
+			return backends.Record{}, fmt.Errorf("%w (and the version to replace is none of this election's)", backends.ErrConflict)
+		}
+		sql = update
+		args = append(args, was.Attempt.String(), was.Holder, int64(was.Token), int64(was.TTL), int64(was.RenewEvery), was.Value)
 	}
 	sent, err := b.queryRow(ctx, fmt.Sprintf(sql, b.table.quoted()), args, nil, nil, nil)
 	switch {
@@ -132,6 +138,14 @@ func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Rec
 		b.doubts.Store(name, prev.Version)
 	}
 	return backends.Record{}, b.explain(ctx, "writing election "+name, err)
+}
+
+// versioned sets the record's version, which is all that its row holds: the
+// attempt alone would do among ourselves, and this also sees what somebody
+// else has changed by hand.
+func versioned(name string, r backends.Record) backends.Record {
+	r.Version = backends.Version(backends.Encode(name, r))
+	return r
 }
 
 // queryRow runs one autocommit statement. It says whether anything of it may

@@ -1,0 +1,206 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/elector-go/elector/backends"
+)
+
+// mx/same-id: a candidate is known by its attempt. Two with one ID, and even
+// with one token, are never both leader.
+func sameID(s *suite) {
+	all := s.handles(2)
+	var prev backends.Record
+	for round := range s.rounds(20, 3) {
+		token := uint64(round + 1)
+		rivals := []backends.Record{acquisition("twin", token), acquisition("twin", token)}
+		won := s.contest(all, prev, rivals, "of two candidates with one ID exactly one becomes leader")
+		renewed := s.swap(all[0], s.name, won, renewal(won))
+		for _, rival := range rivals {
+			s.conflicts(all[1], s.name, won, renewal(rival), "a renewal changes the version, whoever has the same ID and token")
+			s.conflicts(all[1], s.name, backends.Record{}, renewal(rival), "a Swap that expects no record must not replace one of the same ID")
+		}
+		s.shows(all, s.name, renewed, "a candidate with the holder's ID must not change the holder's record")
+		prev = renewed
+	}
+}
+
+// mx/race: of many swaps from one version exactly one is applied, and the
+// record is that one's.
+func race(s *suite) {
+	all := s.handles(5)
+	var prev backends.Record // at first there is none, and they race to create it
+	for round := range s.rounds(20, 3) {
+		rivals := make([]backends.Record, 50)
+		for i := range rivals {
+			rivals[i] = acquisition(fmt.Sprintf("candidate-%d", i), uint64(round+1))
+		}
+		prev = s.contest(all, prev, rivals, "of many Swaps from one version exactly one is applied")
+	}
+}
+
+// contest lets rivals swap from one version at once, through all handles, and
+// returns the winner's record.
+func (s *suite) contest(all []backends.Backend, prev backends.Record, rivals []backends.Record, rule string) backends.Record {
+	s.Helper()
+	ctx := s.patient()
+	made := make([]backends.Record, len(rivals))
+	errs := s.together(len(rivals), rule, func(i int) (err error) {
+		made[i], err = all[i%len(all)].Swap(ctx, s.name, prev, rivals[i])
+		return err
+	})
+	winner := -1
+	for i, err := range errs {
+		switch {
+		case err == nil && winner >= 0:
+			s.Fatalf("%s: from version %q both %+v and %+v were", rule, prev.Version, made[winner], made[i])
+		case err == nil:
+			winner = i
+		case !errors.Is(err, backends.ErrConflict):
+			s.Fatalf("a Swap that comes too late is ErrConflict: got %v", err)
+		}
+	}
+	if winner < 0 {
+		s.Fatalf("%s: from version %q none of %d was", rule, prev.Version, len(rivals))
+	}
+	if content(made[winner]) != rivals[winner] {
+		s.Fatalf("Swap returns what it wrote: wrote %+v, got %+v", rivals[winner], made[winner])
+	}
+	s.shows(all, s.name, made[winner], "after a race the record is the winner's")
+	return made[winner]
+}
+
+// mx/aba: a version is never used again, not even when the record was deleted
+// and made anew with the same content. Only the attempts differ: by contract
+// none is ever written twice.
+func recreated(s *suite) {
+	all := s.handles(2)
+	seen := map[backends.Version]bool{}
+	var old []backends.Record
+	var last backends.Record
+	for range 3 {
+		for i := range 3 {
+			next := acquisition("same", 7)
+			if i > 0 {
+				next = renewal(last)
+			}
+			last = s.swap(all[0], s.name, last, next)
+			if seen[last.Version] {
+				s.Fatalf("a version is never used again, not even after delete and recreate: %q of %+v was there before", last.Version, last)
+			}
+			seen[last.Version] = true
+			for _, r := range old {
+				s.conflicts(all[1], s.name, r, renewal(r), "a Swap from a version of before a delete and recreate must conflict")
+			}
+			s.conflicts(all[1], s.name, backends.Record{}, acquisition("other", 8), "a Swap that expects no record must conflict with one that is there")
+			s.shows(all, s.name, last, "a Swap that conflicts changes nothing")
+			old = append(old, last)
+		}
+		s.h.Raw.Delete(s, s.name)
+		s.shows(all, s.name, backends.Record{}, "a deleted record is the zero Record")
+		s.conflicts(all[1], s.name, last, renewal(last), "a Swap from a version must conflict when the record is gone")
+		s.shows(all, s.name, backends.Record{}, "a Swap that conflicts must not bring a deleted record back")
+		last = backends.Record{}
+	}
+}
+
+// res/foreign: whatever a former holder writes, however late, and from
+// whichever of its records, it never changes a successor's.
+func lateRelease(s *suite) {
+	all := s.handles(2)
+	former := []backends.Record{s.swap(all[0], s.name, backends.Record{}, acquisition("former", 1))}
+	for i := range 3 {
+		former = append(former, s.swap(all[0], s.name, former[i], renewal(former[i])))
+	}
+	last := former[len(former)-1]
+	present := s.swap(all[1], s.name, last, acquisition("successor", last.Token+1))
+	const rule = "a late release or renewal must not touch a successor's record"
+	for _, r := range former {
+		s.conflicts(all[0], s.name, r, vacancy(last), rule)
+		s.conflicts(all[0], s.name, r, renewal(last), rule)
+	}
+	s.shows(all, s.name, present, rule)
+
+	// And at the same time as the successor's renewals.
+	ctx := s.patient()
+	n := s.rounds(100, 10)
+	errs := s.together(2, rule, func(i int) error {
+		for k := range n {
+			if i == 0 {
+				r := former[k%len(former)]
+				if _, err := all[0].Swap(ctx, s.name, r, vacancy(last)); !errors.Is(err, backends.ErrConflict) {
+					return fmt.Errorf("the release from version %q must be ErrConflict, got error %w", r.Version, orNone(err))
+				}
+				continue
+			}
+			r, err := all[1].Swap(ctx, s.name, present, renewal(present))
+			if err != nil {
+				return fmt.Errorf("renewal %d of the successor: %w", k+1, err)
+			}
+			present = r
+		}
+		return nil
+	})
+	if err := errors.Join(errs...); err != nil {
+		s.Fatalf("%s: %v", rule, err)
+	}
+	s.shows(all, s.name, present, rule)
+}
+
+var errNone = errors.New("no error")
+
+func orNone(err error) error {
+	if err == nil {
+		return errNone
+	}
+	return err
+}
+
+// part/stale-read: once a Swap is acknowledged, every Load that begins then
+// sees it, through whichever handle.
+func staleRead(s *suite) {
+	const rule = "a Load reflects every Swap that was acknowledged before it began, through any handle"
+	all := s.handles(3)
+	var acknowledged atomic.Uint64
+	reading, stop := context.WithCancel(s.patient())
+	readers := make(chan error, len(all))
+	for _, b := range all {
+		go func() { readers <- calm(func() error { return readForward(reading, b, s.name, &acknowledged) }) }()
+	}
+	var last backends.Record
+	for round := range s.rounds(200, 20) {
+		writer := all[round%len(all)]
+		last = s.swap(writer, s.name, last, acquisition("writer", uint64(round+1)))
+		acknowledged.Store(last.Token)
+		s.shows(all, s.name, last, rule)
+	}
+	stop()
+	for range all {
+		if err := wait(s, readers, "a Load returns when its context ends"); err != nil {
+			s.Errorf("%s: %v", rule, err)
+		}
+	}
+}
+
+// readForward reads until ctx ends, and returns an error if it reads less than
+// was acknowledged before, or less than it has read before.
+func readForward(ctx context.Context, b backends.Backend, name string, acknowledged *atomic.Uint64) error {
+	var seen uint64
+	for {
+		least := max(seen, acknowledged.Load())
+		r, err := b.Load(ctx, name)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if r.Token < least {
+			return fmt.Errorf("token %d was there before, and now %d is read", least, r.Token)
+		}
+		seen = r.Token
+	}
+}

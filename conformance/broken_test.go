@@ -1,0 +1,216 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/backends/memory"
+)
+
+// state is what all the handles of a broken store share.
+type state struct {
+	mutex  sync.Mutex
+	record backends.Record
+}
+
+// exchange keeps a record, if there is one, and returns what was kept before.
+func (s *state) exchange(r backends.Record) backends.Record {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	before := s.record
+	if r.Exists() {
+		s.record = r
+	}
+	return before
+}
+
+// broken is a handle whose methods can be replaced. Left out, they are the
+// memory backend's.
+type broken struct {
+	*memory.Handle
+	store    *memory.Store
+	load     func(ctx context.Context, name string) (backends.Record, error)
+	swap     func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error)
+	watch    func(ctx context.Context, name string, changed func(backends.Record)) error
+	describe func() backends.Description
+	close    func() error
+}
+
+func (b *broken) Load(ctx context.Context, name string) (backends.Record, error) {
+	return b.load(ctx, name)
+}
+
+func (b *broken) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
+	return b.swap(ctx, name, prev, next)
+}
+
+func (b *broken) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
+	return b.watch(ctx, name, changed)
+}
+
+func (b *broken) Describe() backends.Description { return b.describe() }
+
+func (b *broken) Close() error { return b.close() }
+
+func (m mutant) harness() Harness {
+	store, shared := memory.NewStore(), &state{}
+	raw := &Raw{
+		Get:    func(_ testing.TB, name string) []byte { return store.Get(name) },
+		Put:    func(_ testing.TB, name string, content []byte) { store.Put(name, content) },
+		Delete: func(_ testing.TB, name string) { store.Delete(name) },
+	}
+	if m.raw != nil {
+		m.raw(raw)
+	}
+	return Harness{Raw: raw, Setups: m.setups, Open: func(testing.TB) backends.Backend {
+		h := store.Handle()
+		b := &broken{h, store, h.Load, h.Swap, h.Watch, h.Describe, h.Close}
+		if m.handle != nil {
+			m.handle(b, shared)
+		}
+		return b
+	}}
+}
+
+// current swaps from whatever is there.
+func (b *broken) current(ctx context.Context, name string, next backends.Record) (backends.Record, error) {
+	for {
+		prev, err := b.Handle.Load(ctx, name)
+		if err != nil {
+			return prev, err
+		}
+		if r, err := b.Handle.Swap(ctx, name, prev, next); err == nil || ctx.Err() != nil {
+			return r, err
+		}
+	}
+}
+
+// compares makes a store that compares something else than the version.
+func compares(version func(backends.Record) string) func(*broken, *state) {
+	versioned := func(r backends.Record, err error) (backends.Record, error) {
+		if r.Exists() {
+			r.Version = backends.Version("v" + version(r))
+		}
+		return r, err
+	}
+	return func(b *broken, s *state) {
+		b.load = func(ctx context.Context, name string) (backends.Record, error) {
+			return versioned(b.Handle.Load(ctx, name))
+		}
+		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
+			s.mutex.Lock()
+			defer s.mutex.Unlock()
+			r, err := b.load(ctx, name)
+			if err != nil {
+				return r, err
+			}
+			if r.Version != prev.Version {
+				return backends.Record{}, backends.ErrConflict
+			}
+			return versioned(b.current(ctx, name, next))
+		}
+		b.watch = func(ctx context.Context, name string, changed func(backends.Record)) error {
+			return b.Handle.Watch(ctx, name, func(r backends.Record) { r, _ = versioned(r, nil); changed(r) })
+		}
+	}
+}
+
+// keeps makes a store that does not keep a record as it is.
+func keeps(change func(r *backends.Record)) func(*broken, *state) {
+	return func(b *broken, _ *state) {
+		b.load = func(ctx context.Context, name string) (backends.Record, error) {
+			r, err := b.Handle.Load(ctx, name)
+			change(&r)
+			return r, err
+		}
+	}
+}
+
+// reads makes a store that reads foreign content in some way.
+func reads(decode func(content []byte) (backends.Record, error)) func(*broken, *state) {
+	return func(b *broken, _ *state) {
+		b.load = func(ctx context.Context, name string) (backends.Record, error) {
+			r, err := b.Handle.Load(ctx, name)
+			if err != nil && backends.CheckName(name) == nil {
+				r, err = decode(b.store.Get(name))
+				r.Version = "foreign"
+			}
+			return r, err
+		}
+	}
+}
+
+// renames makes a store that keeps a record under another name.
+func renames(other func(string) string) func(*broken, *state) {
+	return func(b *broken, _ *state) {
+		b.load = func(ctx context.Context, name string) (backends.Record, error) {
+			return b.Handle.Load(ctx, other(name))
+		}
+		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
+			return b.Handle.Swap(ctx, other(name), prev, next)
+		}
+		b.watch = func(ctx context.Context, name string, changed func(backends.Record)) error {
+			return b.Handle.Watch(ctx, other(name), changed)
+		}
+	}
+}
+
+// watches makes a store whose Watch reports differently.
+func watches(filter func(report func(backends.Record)) func(backends.Record)) func(*broken, *state) {
+	return func(b *broken, _ *state) {
+		b.watch = func(ctx context.Context, name string, changed func(backends.Record)) error {
+			return b.Handle.Watch(ctx, name, filter(changed))
+		}
+	}
+}
+
+// unchecked decodes without looking at what it decodes.
+func unchecked(content []byte) (backends.Record, error) {
+	var fields struct {
+		Holder, TTL string
+		Token       uint64
+	}
+	if err := json.Unmarshal(content, &fields); err != nil {
+		return backends.Record{}, backends.Foreign("%v", err)
+	}
+	ttl, _ := time.ParseDuration(fields.TTL)
+	return backends.Record{Holder: fields.Holder, Token: fields.Token, TTL: ttl}, nil
+}
+
+// overwrites makes a store that puts a record over whatever is none.
+func overwrites(b *broken, _ *state) {
+	b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
+		if _, err := b.Handle.Load(ctx, name); err != nil {
+			b.store.Put(name, backends.Encode(name, next))
+			return b.Handle.Load(ctx, name)
+		}
+		return b.Handle.Swap(ctx, name, prev, next)
+	}
+}
+
+// ended makes a store that answers a Swap whose context has ended in some way.
+func ended(answer func(b *broken, name string, next backends.Record) (backends.Record, error)) func(*broken, *state) {
+	return func(b *broken, _ *state) {
+		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
+			if ctx.Err() != nil {
+				return answer(b, name, next)
+			}
+			return b.Handle.Swap(ctx, name, prev, next)
+		}
+	}
+}
+
+// described makes a store that describes itself differently.
+func described(change func(*backends.Description)) func(*broken, *state) {
+	return func(b *broken, _ *state) {
+		b.describe = func() backends.Description {
+			d := b.Handle.Describe()
+			change(&d)
+			return d
+		}
+	}
+}

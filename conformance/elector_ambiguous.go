@@ -1,0 +1,269 @@
+package conformance
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fault"
+)
+
+// counted fails the case if the lease is valid for longer than H from when a
+// write was sent.
+func (c *candidate) counted(l *elector.Lease, from time.Time, rule string) {
+	s := c.el.s
+	s.Helper()
+	since := time.Since(from)
+	if left := l.Remaining(); left > c.hold-since {
+		s.Errorf("the lease has %v left, %v after the write that counts was sent, and H is %v: %s (guarantee 2)", left, since, c.hold, rule)
+	}
+}
+
+// then runs a check before it passes a request on to a fault.
+func then(check func(fault.Call), f fault.Fault) fault.Fault {
+	return func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
+		check(c)
+		return f(ctx, c, send)
+	}
+}
+
+func pass(ctx context.Context, _ fault.Call, send fault.Send) (backends.Record, error) {
+	return send(ctx)
+}
+
+// ambiguousAcquire: the answer to the acquiring write is lost. Nobody leads
+// before a read shows the write, and the lease counts from when it was sent.
+func ambiguousAcquire(s *suite) {
+	el := s.election("")
+	a := el.join(s.observable())
+	a.faults.Next("swap", fault.ReplyLost)
+	a.faults.Next("load", nil, fault.Hang, then(func(fault.Call) {
+		if _, err := a.Token(); err == nil {
+			s.Errorf("the candidate leads before a read has shown its write")
+		}
+	}, pass))
+	a.acquires("after the answer to its write was lost")
+}
+
+// acquires campaigns through the faults that were set, and checks that the
+// lease counts from the acquisition's first write.
+func (c *candidate) acquires(rule string) *elector.Lease {
+	s := c.el.s
+	s.Helper()
+	// No renewal may hide what the acquisition counted from.
+	held := make(chan struct{})
+	var won atomic.Bool
+	c.faults.Always(func(ctx context.Context, call fault.Call, send fault.Send) (backends.Record, error) {
+		if won.Load() {
+			<-held
+		}
+		return send(ctx)
+	})
+	l := c.lead()
+	won.Store(true)
+	r := c.el.record(s.open())
+	if r.Holder != c.ID() || elector.Token(r.Token) != l.Token() {
+		s.Errorf("%s leads with token %d %s, and the record is %+v", c.ID(), l.Token(), rule, r)
+	}
+	if c.events.count("renewed") == 0 {
+		c.counted(l, c.line.sentAt(backends.Attempt{Nonce: r.Attempt.Nonce, Sequence: 1}), rule)
+	}
+	close(held)
+	c.faults.Always(nil)
+	c.hit()
+	c.renewals(1)
+	s.must(l.Check(), "the lease of one who leads %s", rule)
+	return l
+}
+
+// ambiguousRenew: the answer to a renewal is lost, and so is the first attempt
+// to read it back. The expiry stays where it is until a read shows the renewal,
+// and then counts from when that was sent.
+func ambiguousRenew(s *suite) {
+	el := s.election("")
+	a := el.join(s.observable())
+	l := a.lead()
+	a.renewals(1)
+	a.losesAnswer(l, nil)
+}
+
+// twoUnresolved: two writes without an answer, the earlier one applied: for an
+// acquisition, and for a renewal.
+func twoUnresolved(s *suite) {
+	el := s.election("")
+	a := el.join(s.observable())
+	a.faults.Next("swap", fault.ReplyLost, fault.RequestLost)
+	a.faults.Next("load", nil, fault.RequestLost)
+	l := a.acquires("after two writes without an answer")
+	a.losesAnswer(l, fault.RequestLost)
+}
+
+// losesAnswer lets the answer to the next renewal be lost, and then the first
+// read-back, and lets the renewal that follows meet another fault.
+func (c *candidate) losesAnswer(l *elector.Lease, second fault.Fault) {
+	s := c.el.s
+	s.Helper()
+	var before atomic.Pointer[time.Time]
+	if second == nil {
+		second = pass // a conflict: the first was applied
+	}
+	c.faults.Next("load", fault.RequestLost, then(func(fault.Call) {
+		c.counted(l, *before.Load(), "a renewal without an answer extends nothing")
+	}, pass))
+	c.faults.Next("swap", then(func(fault.Call) {
+		at := c.line.latest()
+		before.Store(&at)
+	}, fault.ReplyLost), second, then(func(call fault.Call) {
+		c.counted(l, c.line.sentAt(call.Prev.Attempt), "it counts from the renewal that was applied")
+	}, pass))
+	c.renewals(2)
+	s.must(l.Check(), "the lease after a renewal without an answer")
+	c.hit()
+}
+
+// conflictIsMine: a library or a proxy repeats a write, and answers that the
+// second one found a conflict: the first. It is no loss, neither for an
+// acquisition, nor for a renewal, nor for a release.
+func conflictIsMine(s *suite) {
+	el := s.election("")
+	a := el.join(s.observable())
+	a.faults.Next("swap", fault.Twice)
+	l := a.acquires("after a conflict with itself")
+	at := a.events.length()
+	a.faults.Next("swap", fault.Twice)
+	a.await(at, "renewed", "a renewal in conflict with itself succeeds")
+	a.renewals(1)
+	s.must(l.Check(), "the lease after a renewal in conflict with itself")
+	a.faults.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
+		if isRelease(c) {
+			return fault.Twice(ctx, c, send)
+		}
+		return send(ctx)
+	})
+	s.must(l.Resign(s.context()), "a release in conflict with itself")
+	if r := el.record(s.open()); !r.Vacant() || r.Token != uint64(l.Token()) {
+		s.Errorf("after a release in conflict with itself the record is %+v", r)
+	}
+	a.hit()
+}
+
+// ambiguousRelease: the answer to a release is lost and a successor wins before
+// it is tried again: that leaves the successor alone.
+func ambiguousRelease(s *suite) {
+	el := s.election("")
+	o := s.brisk()
+	o.ReleaseTimeout = 2 * watchdog
+	o.RequestTimeout = o.RenewEvery
+	a, b := el.join(o), el.join(s.brisk())
+	l := a.lead()
+	next := b.campaign(s.context())
+	b.sees(a)
+	won, retried := make(chan struct{}), make(chan struct{})
+	var releases atomic.Int64
+	a.faults.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
+		if l.Check() == nil {
+			return send(ctx)
+		}
+		if !isRelease(c) && releases.Load() < 2 {
+			return fault.RequestLost(ctx, c, send) // cannot read it back
+		}
+		if releases.Add(1) == 1 {
+			return fault.ReplyLost(ctx, c, send)
+		}
+		<-won
+		if releases.Load() == 2 {
+			close(retried)
+		}
+		return send(context.WithoutCancel(ctx))
+	})
+	resigned := make(chan error, 1)
+	go func() { resigned <- l.Resign(s.context()) }()
+	wait(s, l.Context().Done(), "Resign ends the context")
+	s.is(l.Check(), elector.ErrResigned, "Check while the store is being told")
+	second := next.won("a release whose answer was lost hands over")
+	close(won)
+	wait(s, retried, "a release whose answer was lost is tried again")
+	s.must(wait(s, resigned, "Resign returns"), "a release whose answer was lost")
+	b.renewals(2)
+	s.must(second.Check(), "the successor's lease after the release was tried again")
+	if r := el.record(s.open()); r.Holder != b.ID() || elector.Token(r.Token) != second.Token() {
+		s.Errorf("after the release was tried again the record is %+v", r)
+	}
+}
+
+// delayedWrite: an acquisition applied after its candidate gave up makes it no
+// leader, and its token is not used again.
+func delayedWrite(s *suite) {
+	el := s.election("")
+	o := s.short()
+	a, b := el.join(o), el.join(o)
+	release, applied := make(chan struct{}), make(chan struct{})
+	a.faults.Next("swap", fault.Late(release, applied))
+	_, err := a.TryCampaign(s.context())
+	s.is(err, fault.ErrInjected, "TryCampaign whose write is late")
+	a.hit()
+	sent := time.Now()
+	close(release)
+	wait(s, applied, "the late write is applied")
+	ghost := el.record(s.open())
+	if ghost.Holder != a.ID() {
+		s.Errorf("the late write was not applied: the record is %+v", ghost)
+	}
+	_, err = a.Token()
+	s.is(err, elector.ErrNotLeader, "Token after a late write")
+	next := b.campaign(s.context())
+	l := next.won("a record that nobody uses expires")
+	s.waited(next, sent, o.TTL)
+	if uint64(l.Token()) <= ghost.Token {
+		s.Errorf("token %d after a late write with token %d", l.Token(), ghost.Token)
+	}
+	s.must(b.Resign(s.context()), "resigning")
+
+	// Its own candidate may retake it at once, with a new token.
+	release, applied = make(chan struct{}), make(chan struct{})
+	c := el.join(s.long())
+	c.faults.Next("swap", fault.Late(release, applied))
+	_, err = c.TryCampaign(s.context())
+	s.is(err, fault.ErrInjected, "TryCampaign whose write is late")
+	close(release)
+	wait(s, applied, "the late write is applied")
+	ghost = el.record(s.open())
+	l, err = c.TryCampaign(s.context())
+	s.must(err, "TryCampaign on the candidate's own late write")
+	if ghost.Holder != c.ID() || uint64(l.Token()) <= ghost.Token {
+		s.Errorf("token %d after the late write %+v", l.Token(), ghost)
+	}
+	c.hit()
+}
+
+// partHolder: a holder that is cut off.
+func partHolder(s *suite) { s.partition(fault.Hang) }
+
+// partOneWay: a holder whose requests arrive and whose answers do not.
+func partOneWay(s *suite) { s.partition(fault.HangApplied) }
+
+// partition cuts a holder off: its lease is over by H and its successor waits;
+// when the line works again the old lease stays over.
+func (s *suite) partition(f fault.Fault) {
+	s.Helper()
+	el := s.election("")
+	o := s.short()
+	a, b := el.join(o), el.join(o)
+	l := a.lead()
+	next := b.campaign(s.context())
+	b.sees(a)
+	a.faults.Always(f)
+	s.is(a.lapses(l, "it is cut off"), elector.ErrLost, "Check of a leader that is cut off")
+	second := next.won("a leader that is cut off is replaced")
+	s.waited(next, a.line.latest(), o.TTL)
+	a.faults.Always(nil)
+	a.hit()
+	third := a.campaign(s.context())
+	s.is(l.Check(), elector.ErrLost, "Check of the old lease after the line works again")
+	b.Resign(s.context())
+	if t := third.won("one who was cut off leads again").Token(); t <= second.Token() {
+		s.Errorf("token %d after %d", t, second.Token())
+	}
+}

@@ -1,0 +1,54 @@
+package conformance
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+)
+
+// electorBadTTL: a record with a TTL of nonsense is nobody's to take over, and
+// stays as it is.
+func electorBadTTL(s *suite) {
+	spoilers := s.h.Raw.Spoiled["bad/ttl"]
+	if s.h.Raw.Spoiled == nil {
+		spoilers = map[string]func(testing.TB, string){}
+		for what, ttl := range map[string]time.Duration{"zero": 0, "negative": -time.Second, "above 24 h": 25 * time.Hour} {
+			spoilers[what] = func(t testing.TB, name string) {
+				s.h.Raw.Put(t, name, backends.Encode(name, backends.Record{Holder: "somebody", Token: 1, TTL: ttl, RenewEvery: time.Second, Attempt: backends.Attempt{Nonce: "spoilt", Sequence: 1}}))
+			}
+		}
+	}
+	if len(spoilers) == 0 {
+		s.Errorf("the harness has no record with a bad TTL")
+	}
+	for what, spoil := range spoilers {
+		// Met by one who has seen nothing yet, and by one who leads.
+		el := s.election("-" + uniqueName("ttl"))
+		spoil(s, el.name)
+		before := s.h.Raw.Get(s, el.name)
+		a := el.join(s.brisk())
+		_, err := a.Campaign(s.context())
+		s.is(err, elector.ErrForeignRecord, "Campaign at a record with TTL "+what)
+		_, err = a.TryCampaign(s.context())
+		s.is(err, elector.ErrForeignRecord, "TryCampaign at a record with TTL "+what)
+		if after := s.h.Raw.Get(s, el.name); !bytes.Equal(before, after) || a.faults.Count("swap") != 0 {
+			s.Errorf("the record with TTL %s was changed from %q to %q", what, before, after)
+		}
+
+		el = s.election("-" + uniqueName("ttl"))
+		a = el.join(s.brisk())
+		l := a.lead()
+		spoil(s, el.name)
+		before = s.h.Raw.Get(s, el.name)
+		wait(s, l.Context().Done(), "a leader whose record became foreign loses it")
+		s.is(l.Check(), elector.ErrLost, "Check of a leader whose record became foreign")
+		_, err = a.Campaign(s.context())
+		s.is(err, elector.ErrForeignRecord, "Campaign at what was its own record")
+		if after := s.h.Raw.Get(s, el.name); !bytes.Equal(before, after) {
+			s.Errorf("the record with TTL %s was changed from %q to %q", what, before, after)
+		}
+	}
+}

@@ -1,0 +1,398 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fault"
+)
+
+// cancelled: a campaign whose context ends returns its cause, wherever it is,
+// and holds nothing that does not expire.
+func cancelled(s *suite) {
+	cause := errors.New("not needed any more")
+	start := func(c *candidate) (*campaign, context.CancelCauseFunc) {
+		ctx, cancel := context.WithCancelCause(s.context())
+		return c.campaign(ctx), cancel
+	}
+	ends := func(p *campaign, where string) {
+		s.Helper()
+		wait(s, p.done, "Campaign returns when its context ends, "+where)
+		s.is(p.err, cause, "Campaign whose context ends "+where)
+		_, err := p.c.Token()
+		s.is(err, elector.ErrNotLeader, "Token after a campaign that was cancelled "+where)
+	}
+	free := func(el *election, where string) {
+		s.Helper()
+		// C is longer than the watchdog's time for what this case leaves.
+		if _, err := el.join(s.long()).TryCampaign(s.context()); err != nil {
+			s.Errorf("after a campaign was cancelled %s: %v", where, err)
+		}
+	}
+
+	el := s.election("-load")
+	a := el.join(s.long()) // each request may take longer than the watchdog
+	sent := make(chan struct{})
+	a.faults.Always(counting(1, sent, fault.Hang))
+	p, cancel := start(a)
+	wait(s, sent, "a campaign reads")
+	cancel(cause)
+	ends(p, "while it reads")
+	free(el, "while it reads")
+
+	el = s.election("-deaf")
+	a = el.join(s.long())
+	sent, deaf := make(chan struct{}), make(chan struct{})
+	a.faults.Always(counting(1, sent, fault.Deaf(deaf)))
+	p, cancel = start(a)
+	wait(s, sent, "a campaign reads")
+	cancel(cause)
+	ends(p, "while it reads from a store that ignores that")
+	close(deaf)
+
+	el = s.election("-swap")
+	o := s.short()
+	o.RequestTimeout = o.RenewEvery
+	a = el.join(o)
+	sent = make(chan struct{})
+	a.faults.Next("swap", counting(1, sent, fault.HangApplied))
+	p, cancel = start(a)
+	wait(s, sent, "a campaign writes")
+	cancel(cause)
+	ends(p, "while it writes")
+	el.join(s.short()).lead() // what was written expires
+
+	el = s.election("-waiting")
+	el.join(s.long()).lead()
+	a = el.join(s.long())
+	p, cancel = start(a)
+	a.await(0, "observed", "a campaign sees who leads")
+	p.waits("somebody leads")
+	cancel(cause)
+	ends(p, "while it waits")
+	if n := a.faults.Count("swap"); n != 0 {
+		s.Errorf("a campaign that was cancelled while it waited wrote %d times", n)
+	}
+
+	// While it waits for the others after a release. It may win that race.
+	el = s.election("-jitter")
+	holder := el.join(s.long())
+	l := holder.lead()
+	a = el.join(s.long())
+	p, cancel = start(a)
+	a.sees(holder)
+	at := a.events.length()
+	s.must(l.Resign(s.context()), "resigning")
+	a.await(at, "observed", "a campaign sees the vacancy")
+	cancel(cause)
+	wait(s, p.done, "Campaign returns when its context ends after a release")
+	if p.err == nil {
+		s.must(p.lease.Resign(s.context()), "resigning")
+	} else {
+		ends(p, "after a release")
+	}
+	free(el, "after a release")
+
+	el = s.election("-pause")
+	a = el.join(s.long()) // the first pause takes seconds
+	sent = make(chan struct{})
+	a.faults.Always(counting(1, sent, fault.RequestLost))
+	p, cancel = start(a)
+	wait(s, sent, "a campaign reads")
+	cancel(cause)
+	ends(p, "while it pauses")
+	if n := a.faults.Count("load"); n != 1 {
+		s.Errorf("a campaign that was cancelled in its pause read %d times more", n-1)
+	}
+	a.faults.Always(nil)
+	free(el, "while it pauses")
+
+	el = s.election("-before")
+	a = el.join(s.long())
+	ctx, cancel := context.WithCancelCause(s.context())
+	cancel(cause)
+	_, err := a.Campaign(ctx)
+	s.is(err, cause, "Campaign with a context that has ended")
+	if n := a.faults.Count("load") + a.faults.Count("swap"); n != 0 {
+		s.Errorf("a campaign whose context had ended made %d requests", n)
+	}
+}
+
+// closeIdempotent: many Closes at the same time, with a lease, a waiting
+// campaign, an observer and a worker.
+func closeIdempotent(s *suite) {
+	el := s.election("")
+	a, b, c := el.join(s.brisk()), el.join(s.brisk()), el.join(s.brisk())
+	l := a.lead()
+	order := a.watchRelease(l)
+	next := b.campaign(s.context())
+	b.sees(a)
+	seen := c.observe(s.context())
+	seen.next("the leader")
+	closeAll := func(c *candidate) {
+		s.Helper()
+		errs := make(chan error, 8)
+		for range cap(errs) {
+			go func() { errs <- c.Close() }()
+		}
+		for range cap(errs) {
+			s.must(wait(s, errs, "each Close returns"), "Close")
+		}
+		s.must(c.Close(), "Close after Close")
+	}
+	closeAll(b)
+	wait(s, next.done, "Close ends a campaign")
+	s.is(next.err, elector.ErrClosed, "a campaign that Close ends")
+	closeAll(c)
+	seen.ends(elector.ErrClosed, "an Elector that is closed")
+	s.must(l.Check(), "the lease after others were closed")
+	closeAll(a)
+	order.happened()
+	wait(s, l.Context().Done(), "Close ends the lease's context")
+	s.is(l.Check(), elector.ErrResigned, "Check after Close")
+	if r := el.record(s.open()); !r.Vacant() {
+		s.Errorf("after Close the record is %+v", r)
+	}
+	ctx := s.context()
+	_, err := a.Campaign(ctx)
+	s.is(err, elector.ErrClosed, "Campaign after Close")
+	_, err = a.TryCampaign(ctx)
+	s.is(err, elector.ErrClosed, "TryCampaign after Close")
+	_, err = a.Leader(ctx)
+	s.is(err, elector.ErrClosed, "Leader after Close")
+	s.is(a.Resign(ctx), elector.ErrClosed, "Resign after Close")
+	s.is(a.Run(ctx, func(context.Context, *elector.Lease) error { return nil }), elector.ErrClosed, "Run after Close")
+	a.observe(ctx).ends(elector.ErrClosed, "an Elector that was closed")
+
+	// A worker is told to stop, and waited for.
+	d := el.join(s.brisk())
+	leases, done := make(chan *elector.Lease, 1), make(chan error, 1)
+	var returned atomic.Bool
+	go func() {
+		done <- d.Run(s.context(), func(ctx context.Context, l *elector.Lease) error {
+			leases <- l
+			<-ctx.Done()
+			returned.Store(true)
+			return context.Cause(ctx)
+		})
+	}()
+	wait(s, leases, "Run calls the worker")
+	s.must(d.Close(), "Close of one whose worker runs")
+	if !returned.Load() {
+		s.Errorf("Close returned before the worker")
+	}
+	s.is(wait(s, done, "Close ends Run"), elector.ErrClosed, "Run's result is its worker's")
+	s.closesWinners()
+}
+
+// closesWinners closes candidates at the moment that they win: whether Close or
+// Campaign gives the lease up, one of them does.
+func (s *suite) closesWinners() {
+	b := s.open()
+	o := s.brisk()
+	o.ReleaseTimeout = watchdog / 8 // bounds how long Close waits, should nobody
+	o.Logger = slog.New(slog.DiscardHandler)
+	for i := range s.rounds(200, 20) {
+		c := s.election(fmt.Sprintf("-%d", i)).joinOn(b, o)
+		p := c.campaign(s.context())
+		p.at()
+		s.must(c.Close(), "Close at the moment of winning")
+		wait(s, p.done, "Campaign returns although its Elector was closed at that moment")
+		if p.err != nil {
+			s.is(p.err, elector.ErrClosed, "Campaign whose Elector was closed as it won")
+		} else if p.lease.Check() == nil {
+			s.Fatalf("round %d: a lease is valid after Close", i)
+		}
+		if r := c.el.record(b); !r.Vacant() {
+			s.Fatalf("round %d: after Close the record is %+v", i, r)
+		}
+	}
+}
+
+// concurrent: everything at the same time, for the race detector. All calls
+// return, and none with an unexpected error.
+func concurrent(s *suite) {
+	el := s.election("")
+	o := s.brisk()
+	o.Logger = slog.New(slog.DiscardHandler)
+	o.ReleaseTimeout = watchdog / 8
+	b := s.open()
+	for round := range s.rounds(20, 4) {
+		a := el.joinOn(b, o)
+		ctx := s.context()
+		var all sync.WaitGroup
+		expected := []error{nil, elector.ErrNotLeader, elector.ErrBusy, elector.ErrClosed, elector.ErrHeld, backends.ErrUnavailable}
+		for _, call := range []func() error{
+			func() error { _, err := a.Campaign(ctx); return err },
+			func() error { _, err := a.Campaign(ctx); return err },
+			func() error { _, err := a.TryCampaign(ctx); return err },
+			func() error { return a.Run(ctx, func(context.Context, *elector.Lease) error { return nil }) },
+			func() error { return a.Resign(ctx) },
+			func() error { return a.Resign(ctx) },
+			func() error { _, err := a.Token(); return err },
+			func() error { _, err := a.Leader(ctx); return err },
+			func() error {
+				for _, err := range a.Observe(ctx) {
+					return err
+				}
+				return nil
+			},
+			func() error {
+				l, err := a.Campaign(ctx)
+				if err != nil {
+					return err
+				}
+				var lease sync.WaitGroup
+				for range 2 {
+					lease.Go(func() { l.Check(); l.Remaining(); l.Token(); l.Context().Err() })
+					lease.Go(func() { l.Proclaim(ctx, "value") })
+					lease.Go(func() { l.Resign(ctx) })
+				}
+				lease.Wait()
+				return l.Resign(ctx)
+			},
+		} {
+			for range 2 {
+				all.Go(func() {
+					for range 10 {
+						err := call()
+						ok := err == nil
+						for _, e := range expected {
+							ok = ok || errors.Is(err, e)
+						}
+						if !ok {
+							s.Errorf("round %d: unexpected error %v", round, err)
+						}
+					}
+				})
+			}
+		}
+		all.Go(func() { // in the midst of it
+			if _, err := a.Leader(ctx); err != nil && !errors.Is(err, elector.ErrClosed) && !errors.Is(err, backends.ErrUnavailable) {
+				s.Errorf("Leader: %v", err)
+			}
+			a.Close()
+		})
+		done := make(chan struct{})
+		go func() { all.Wait(); close(done) }()
+		wait(s, done, "concurrent calls all return")
+	}
+}
+
+// blockingCallbacks: callbacks that never return, or panic, do not keep a lease
+// alive, nor Check waiting.
+func blockingCallbacks(s *suite) {
+	for _, which := range []string{"request", "observed", "renewed", "ended", "released", "healthy", "log"} {
+		s.blocks(which)
+	}
+	s.panics()
+}
+
+// blocks lets one callback never return, from when the candidate leads.
+func (s *suite) blocks(which string) {
+	s.Helper()
+	name := s.election("-" + which).name
+	release := make(chan struct{})
+	entered := make(chan struct{})
+	var armed atomic.Bool
+	var once sync.Once
+	block := func(what string) {
+		if what == which && armed.Load() {
+			once.Do(func() { close(entered) })
+			<-release
+		}
+	}
+	o := s.short()
+	o.Trace = callbacks(block)
+	o.Healthy = func(context.Context) error { block("healthy"); return nil }
+	o.Logger = slog.New(blockingHandler{slog.DiscardHandler, func() { block("log") }})
+	faults, b := fault.Wrap(s.open())
+	e, err := elector.New(b, name, &o)
+	s.must(err, "elector.New")
+	defer func() {
+		faults.Always(nil)
+		close(release)
+		s.must(e.Close(), "Close after the callback returned")
+	}()
+	l, err := e.Campaign(s.context())
+	s.must(err, "Campaign")
+	armed.Store(true)
+	switch which {
+	case "log", "ended":
+		faults.Always(fault.RequestLost) // so that there is something to tell
+	case "released":
+		go l.Resign(s.context())
+	}
+	wait(s, entered, "the callback "+which+" is called")
+	// The store works: one that blocks stops the renewals.
+	wait(s, l.Context().Done(), "the lease ends although the callback "+which+" does not return")
+	checked := make(chan error, 1)
+	go func() { checked <- l.Check() }()
+	s.is(wait(s, checked, "Check returns although the callback "+which+" does not"), elector.ErrNotLeader, "Check")
+}
+
+// panics lets every callback panic every time: the candidate leads, renews and
+// resigns.
+func (s *suite) panics() {
+	s.Helper()
+	name := s.election("-panics").name
+	renewed := make(chan struct{}, 1)
+	o := s.brisk()
+	o.Logger = slog.New(slog.DiscardHandler)
+	o.Trace = callbacks(func(what string) {
+		if what == "renewed" {
+			select {
+			case renewed <- struct{}{}:
+			default:
+			}
+		}
+		panic(what)
+	})
+	e, err := elector.New(s.open(), name, &o)
+	s.must(err, "elector.New")
+	l, err := e.Campaign(s.context())
+	s.must(err, "Campaign with callbacks that panic")
+	for range 3 {
+		wait(s, renewed, "a lease is renewed although callbacks panic")
+	}
+	s.must(l.Check(), "Check although callbacks panic")
+	s.must(l.Resign(s.context()), "Resign although callbacks panic")
+	s.must(e.Close(), "Close although callbacks panic")
+
+	o.Healthy = func(context.Context) error { panic("healthy") }
+	e, err = elector.New(s.open(), name, &o)
+	s.must(err, "elector.New")
+	_, err = e.TryCampaign(s.context())
+	s.is(err, elector.ErrUnhealthy, "TryCampaign with a Healthy that panics")
+	s.must(e.Close(), "Close although Healthy panics")
+}
+
+func callbacks(f func(what string)) *elector.Trace {
+	return &elector.Trace{
+		Request:  func(elector.RequestInfo) { f("request") },
+		Observed: func(elector.Leader) { f("observed") },
+		Acquired: func(elector.Token, time.Duration) { f("acquired") },
+		Renewed:  func(elector.Token, time.Duration) { f("renewed") },
+		Ended:    func(elector.Token, error) { f("ended") },
+		Released: func(elector.Token, error) { f("released") },
+	}
+}
+
+// A blockingHandler is a log that may hang.
+type blockingHandler struct {
+	slog.Handler
+	handle func()
+}
+
+func (h blockingHandler) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h blockingHandler) Handle(context.Context, slog.Record) error { h.handle(); return nil }
+
+func (h blockingHandler) WithAttrs([]slog.Attr) slog.Handler { return h }

@@ -1,0 +1,412 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fault"
+)
+
+// An election is one election of a case, and the referee of it: at each
+// acquisition, in every case, it checks guarantees 1 and 5, that no other
+// candidate has a valid lease and that the token is greater than all before.
+type election struct {
+	s    *suite
+	name string
+	log  lines
+
+	mutex      sync.Mutex
+	candidates []*candidate
+	history    []event // acquisitions
+	used       map[elector.Token]bool
+	highest    elector.Token
+}
+
+// election returns the case's election; a second one if that is needed has the
+// suffix that tells them apart.
+func (s *suite) election(suffix string) *election {
+	el := &election{s: s, name: s.name + suffix, used: map[elector.Token]bool{}}
+	s.Cleanup(func() {
+		if s.Failed() {
+			s.Logf("election %s\nhistory, its end: %v\nlog, its end:\n%s", el.name, el.history[max(0, len(el.history)-30):], el.log.String())
+		}
+	})
+	return el
+}
+
+// A candidate is an Elector with faults on its way to the store.
+type candidate struct {
+	*elector.Elector
+	el     *election
+	hold   time.Duration // H
+	faults *fault.Backend
+	line   *line
+	events *journal
+}
+
+// join makes a candidate with a handle of its own.
+func (el *election) join(o elector.Options) *candidate { return el.joinOn(el.s.open(), o) }
+
+// joinOn makes a candidate on a handle. It is closed, its faults removed, at
+// the end of the case.
+func (el *election) joinOn(b backends.Backend, o elector.Options) *candidate {
+	s := el.s
+	s.Helper()
+	c := &candidate{el: el, hold: hold(o.TTL), events: &journal{more: make(chan struct{})}}
+	el.mutex.Lock()
+	if o.ID == "" {
+		o.ID = fmt.Sprintf("candidate-%d", len(el.candidates)+1)
+	}
+	el.mutex.Unlock()
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.NewTextHandler(&el.log, nil))
+	}
+	o.Trace = c.trace()
+	faults, faulty := fault.Wrap(b)
+	l, lined := newLine(faulty)
+	c.faults, c.line = faults, l
+	e, err := elector.New(lined, el.name, &o)
+	s.must(err, "elector.New")
+	c.Elector = e
+	s.Cleanup(func() {
+		faults.Always(nil)
+		if err := e.Close(); err != nil {
+			s.Errorf("closing %s: %v", o.ID, err)
+		}
+	})
+	el.mutex.Lock()
+	el.candidates = append(el.candidates, c)
+	el.mutex.Unlock()
+	return c
+}
+
+func (c *candidate) trace() *elector.Trace {
+	return &elector.Trace{
+		Observed: func(l elector.Leader) { c.events.add(event{what: "observed", token: l.Token, leader: l}) },
+		Acquired: func(t elector.Token, _ time.Duration) {
+			c.el.won(c, t)
+			c.events.add(event{what: "acquired", token: t})
+		},
+		Renewed:  func(t elector.Token, _ time.Duration) { c.events.add(event{what: "renewed", token: t}) },
+		Ended:    func(t elector.Token, err error) { c.events.add(event{what: "ended", token: t, err: err}) },
+		Released: func(t elector.Token, err error) { c.events.add(event{what: "released", token: t, err: err}) },
+	}
+}
+
+// won takes note of an acquisition. A callback may be late, so a token is too
+// low only if its lease is still valid.
+func (el *election) won(c *candidate, token elector.Token) {
+	el.mutex.Lock()
+	defer el.mutex.Unlock()
+	valid, err := c.Token()
+	if el.used[token] || token < el.highest && err == nil && valid == token {
+		el.s.Errorf("%s leads with token %d after somebody had token %d: each acquisition's token is strictly greater than any before (guarantee 5)", c.ID(), token, el.highest)
+	}
+	el.used[token], el.highest = true, max(el.highest, token)
+	el.history = append(el.history, event{what: "acquired", token: token, leader: elector.Leader{ID: c.ID()}, at: time.Now()})
+	el.oneValid()
+}
+
+// check looks for two leases that are valid at one instant.
+func (el *election) check() {
+	el.mutex.Lock()
+	defer el.mutex.Unlock()
+	el.oneValid()
+}
+
+// oneValid is check; the caller holds the mutex. A lease that is over never
+// comes back, so one that is valid both before and after another was found
+// valid was valid at that instant.
+func (el *election) oneValid() {
+	for i, a := range el.candidates {
+		before, err := a.Token()
+		if err != nil {
+			continue
+		}
+		for j, b := range el.candidates {
+			if i == j {
+				continue
+			}
+			other, err := b.Token()
+			if err != nil {
+				continue
+			}
+			if after, err := a.Token(); err == nil && after == before {
+				el.s.Errorf("%s with token %d and %s with token %d lead at one instant (guarantee 1)", a.ID(), before, b.ID(), other)
+			}
+		}
+	}
+}
+
+// acquisitions returns how often somebody won.
+func (el *election) acquisitions() int {
+	el.mutex.Lock()
+	defer el.mutex.Unlock()
+	return len(el.history)
+}
+
+// record reads the record through a handle without faults.
+func (el *election) record(b backends.Backend) backends.Record {
+	el.s.Helper()
+	r, err := b.Load(el.s.context(), el.name)
+	el.s.must(err, "reading the record")
+	return r
+}
+
+// context ends when the case's patience does.
+func (s *suite) context() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), watchdog)
+	s.Cleanup(cancel)
+	return ctx
+}
+
+// hold is H and challenge is C, for the default clock drift.
+func hold(ttl time.Duration) time.Duration      { return ttl - ttl/10 }
+func challenge(ttl time.Duration) time.Duration { return ttl + ttl/10 }
+
+// short are options for leases that shall expire: a case must stand that they
+// do so too early on a slow machine.
+func (s *suite) short() elector.Options { return s.expiring(1) }
+
+// expiring are short leases of so many TTLs.
+func (s *suite) expiring(times int) elector.Options {
+	b := s.h.Open(s)
+	ttl := time.Duration(times) * s.ttl(b)
+	s.must(b.Close(), "closing a handle")
+	return elector.Options{TTL: ttl, RenewEvery: ttl / 6, RequestTimeout: ttl / 6}
+}
+
+// brisk are options for leases that are renewed often and cannot expire within
+// the watchdog's time, so that no slow machine ends them, and nobody takes over
+// from a crashed leader in a case that does not mean it.
+func (s *suite) brisk() elector.Options {
+	every := s.short().TTL / 4
+	return elector.Options{TTL: 3 * watchdog / 2, RenewEvery: every, RequestTimeout: every}
+}
+
+// long are options for leases that neither expire nor are renewed within the
+// watchdog's time, with as much time for each request.
+func (s *suite) long() elector.Options {
+	return elector.Options{TTL: 6 * watchdog, RenewEvery: 2 * watchdog, RequestTimeout: 2 * watchdog}
+}
+
+// lead campaigns and returns the lease.
+func (c *candidate) lead() *elector.Lease {
+	c.el.s.Helper()
+	l, err := c.Campaign(c.el.s.context())
+	c.el.s.must(err, "%s campaigns", c.ID())
+	return l
+}
+
+// A campaign is one that goes on in the background.
+type campaign struct {
+	c       *candidate
+	done    chan struct{} // closed when it has an outcome
+	lease   *elector.Lease
+	err     error
+	started int // of the journal
+}
+
+// campaign starts to campaign.
+func (c *candidate) campaign(ctx context.Context) *campaign {
+	p := &campaign{c: c, done: make(chan struct{}), started: c.events.length()}
+	go func() {
+		defer close(p.done)
+		p.lease, p.err = c.Campaign(ctx)
+	}()
+	return p
+}
+
+// won blocks until the campaign has won.
+func (p *campaign) won(rule string) *elector.Lease {
+	s := p.c.el.s
+	s.Helper()
+	wait(s, p.done, rule)
+	s.must(p.err, "%s campaigns (%s)", p.c.ID(), rule)
+	return p.lease
+}
+
+// at is when the campaign won, or a little later.
+func (p *campaign) at() time.Time { return p.c.await(p.started, "acquired", "who leads says so").at }
+
+// waits fails the case if the campaign is over.
+func (p *campaign) waits(rule string) {
+	p.c.el.s.Helper()
+	select {
+	case <-p.done:
+		p.c.el.s.Errorf("%s does not wait (%v, %v): %s", p.c.ID(), p.lease, p.err, rule)
+	default:
+	}
+}
+
+// sees blocks until c has seen that the other one holds the record.
+func (c *candidate) sees(other *candidate) {
+	c.el.s.Helper()
+	c.events.await(c.el.s, 0, "a waiter sees who leads", func(e event) bool {
+		return e.what == "observed" && e.leader.ID == other.ID()
+	})
+}
+
+// crash makes all further requests hang, until the caller gives up.
+func (c *candidate) crash() { c.faults.Always(fault.Hang) }
+
+// hit fails the case if no request has met a fault.
+func (c *candidate) hit() {
+	c.el.s.Helper()
+	if c.faults.Hits() == 0 || c.faults.Pending() != 0 {
+		c.el.s.Errorf("the fault did not happen: %d hits, %d still to come", c.faults.Hits(), c.faults.Pending())
+	}
+}
+
+// await blocks until the next event of a kind after the first so many.
+func (c *candidate) await(from int, what, rule string) event {
+	c.el.s.Helper()
+	return c.events.await(c.el.s, from, rule, func(e event) bool { return e.what == what })
+}
+
+// renewals blocks until so many more renewals have succeeded.
+func (c *candidate) renewals(n int) {
+	c.el.s.Helper()
+	c.events.await(c.el.s, c.events.length(), "the lease is renewed", func(e event) bool {
+		if e.what == "renewed" {
+			n--
+		}
+		return n <= 0
+	})
+}
+
+// lapses blocks until the lease and its context are over, and returns the
+// cause. It fails the case if the lease is valid H or longer after the last
+// write was sent of which the candidate has an answer (guarantee 2).
+func (c *candidate) lapses(l *elector.Lease, rule string) error {
+	s := c.el.s
+	s.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	end := time.Now().Add(watchdog)
+	for {
+		now := time.Now()
+		if l.Check() != nil {
+			break
+		}
+		if proven := c.line.latest(); now.Sub(proven) >= c.hold {
+			s.Fatalf("the lease is valid %v after its last proven write was sent, and H is %v: %s", now.Sub(proven), c.hold, rule)
+		}
+		if now.After(end) {
+			s.Fatalf("the lease is valid after %v: %s", watchdog, rule)
+		}
+		<-tick.C
+	}
+	wait(s, l.Context().Done(), "the context ends with the lease")
+	if l.Remaining() != 0 {
+		s.Errorf("a lease that is over has %v remaining", l.Remaining())
+	}
+	return l.Check()
+}
+
+// is fails the case if the error is not the one wanted.
+func (s *suite) is(err, want error, doing string) {
+	s.Helper()
+	if !errors.Is(err, want) {
+		s.Errorf("%s: got error %v, want %q", doing, err, want)
+	}
+}
+
+// An event is what a candidate's Trace has told.
+type event struct {
+	what   string // "observed", "acquired", "renewed", "ended" or "released"
+	token  elector.Token
+	leader elector.Leader
+	err    error
+	at     time.Time
+}
+
+func (e event) String() string {
+	return fmt.Sprintf("%s %s %d %s", e.at.Format("05.000"), e.what, e.token, e.leader.ID)
+}
+
+// A journal keeps events, and lets the case wait for them.
+type journal struct {
+	mutex  sync.Mutex
+	events []event
+	more   chan struct{} // closed and replaced with each event
+}
+
+func (j *journal) add(e event) {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	e.at = time.Now()
+	j.events = append(j.events, e)
+	close(j.more)
+	j.more = make(chan struct{})
+}
+
+func (j *journal) length() int {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	return len(j.events)
+}
+
+// count returns how many events of a kind there are.
+func (j *journal) count(what string) int { return j.countFrom(0, what) }
+
+// countFrom is count after the first so many events of all kinds.
+func (j *journal) countFrom(from int, what string) int {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	n := 0
+	for _, e := range j.events[from:] {
+		if e.what == what {
+			n++
+		}
+	}
+	return n
+}
+
+// await blocks until an event after the first so many matches.
+func (j *journal) await(s *suite, from int, rule string, match func(event) bool) event {
+	s.Helper()
+	for {
+		j.mutex.Lock()
+		events, more := slices.Clone(j.events[from:]), j.more
+		j.mutex.Unlock()
+		for _, e := range events {
+			if match(e) {
+				return e
+			}
+		}
+		from += len(events)
+		wait(s, more, rule)
+	}
+}
+
+// lines keeps the last lines of a log.
+type lines struct {
+	mutex sync.Mutex
+	last  [][]byte
+}
+
+func (l *lines) Write(line []byte) (int, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	const most = 60
+	if len(l.last) == most {
+		l.last = l.last[1:]
+	}
+	l.last = append(l.last, bytes.Clone(line))
+	return len(line), nil
+}
+
+func (l *lines) String() string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return string(bytes.Join(l.last, nil))
+}

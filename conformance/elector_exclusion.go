@@ -1,0 +1,232 @@
+package conformance
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fault"
+)
+
+// twoValid lets candidates compete while requests and answers are lost, late
+// and repeated, and while leaders crash and resign. The referee does the rest.
+func twoValid(s *suite) {
+	el := s.election("")
+	wanted := s.rounds(12, 8)
+	ctx, cancel := context.WithCancel(s.context())
+	var workers sync.WaitGroup
+	var chaos []*disorder
+	seed := rand.Uint64()
+	s.Logf("seed %d", seed)
+	for i := range 3 {
+		o := s.short()
+		c := el.join(o)
+		d := &disorder{longest: 2 * o.TTL, random: rand.New(rand.NewPCG(seed, uint64(i)))}
+		chaos = append(chaos, d)
+		c.faults.Always(d.fault)
+		workers.Add(1)
+		go func() {
+			defer workers.Done()
+			for {
+				l, err := c.Campaign(ctx)
+				if err != nil {
+					if ctx.Err() == nil {
+						s.Errorf("%s stops to campaign over what may pass: %v", c.ID(), err)
+					}
+					return
+				}
+				select {
+				case <-l.Context().Done():
+				case <-time.After(d.upTo(o.TTL)):
+				}
+				el.check()
+				if d.chance(0.5) {
+					c.crash()
+					<-l.Context().Done()
+					c.faults.Always(d.fault)
+				} else {
+					c.Resign(ctx) // may fail, its requests are disturbed too
+				}
+			}
+		}()
+	}
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(watchdog); el.acquisitions() < wanted && !s.Failed(); <-tick.C {
+		el.check()
+		if time.Now().After(end) {
+			s.Errorf("%d acquisitions in %v, not %d: leaders are not replaced", el.acquisitions(), watchdog, wanted)
+			break
+		}
+	}
+	cancel()
+	workers.Wait()
+	for i, d := range chaos {
+		c := el.candidates[i]
+		c.faults.Always(nil)
+		s.must(c.Close(), "closing")
+		d.late.Wait()
+		c.hit()
+	}
+}
+
+// A disorder disturbs some of the requests at random.
+type disorder struct {
+	longest time.Duration // of a delay
+	late    sync.WaitGroup
+
+	mutex  sync.Mutex
+	random *rand.Rand
+}
+
+func (d *disorder) chance(p float64) bool {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	return d.random.Float64() < p
+}
+
+func (d *disorder) upTo(most time.Duration) time.Duration {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	return time.Duration(d.random.Int64N(int64(most)))
+}
+
+func (d *disorder) fault(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
+	if d.chance(0.7) {
+		return send(ctx)
+	}
+	d.mutex.Lock()
+	which := d.random.IntN(5)
+	d.mutex.Unlock()
+	switch which {
+	case 0:
+		return fault.RequestLost(ctx, c, send)
+	case 1:
+		return fault.ReplyLost(ctx, c, send)
+	case 2:
+		return fault.HangApplied(ctx, c, send)
+	case 3:
+		return fault.Twice(ctx, c, send)
+	}
+	release, applied := make(chan struct{}), make(chan struct{})
+	time.AfterFunc(d.upTo(d.longest), func() { close(release) })
+	d.late.Add(1)
+	go func() { <-applied; d.late.Done() }()
+	return fault.Late(release, applied)(ctx, c, send)
+}
+
+// takeoverBound: a crashed holder is replaced, not before C and not before its
+// own H.
+func takeoverBound(s *suite) {
+	el := s.election("")
+	o := s.short()
+	a, b := el.join(o), el.join(o)
+	l := a.lead()
+	next := b.campaign(s.context())
+	b.sees(a)
+	a.crash()
+	next.won("a crashed leader is replaced")
+	if l.Check() == nil {
+		s.Errorf("the crashed leader's lease is valid after its successor won")
+	}
+	s.waited(next, a.line.latest(), o.TTL)
+	wait(s, l.Context().Done(), "a crashed leader's context ends")
+	s.is(context.Cause(l.Context()), elector.ErrLost, "the cause of the crashed leader's context")
+	a.hit()
+}
+
+// waited fails the case if a campaign was won before C of a TTL had passed
+// since a moment after which the challenger saw what it had to wait for
+// (guarantee 3).
+func (s *suite) waited(p *campaign, since time.Time, ttl time.Duration) {
+	s.Helper()
+	if d := p.at().Sub(since); d < challenge(ttl) {
+		s.Errorf("%s leads after %v, before C = %v of the TTL in the record had passed (guarantee 3)", p.c.ID(), d, challenge(ttl))
+	}
+}
+
+// twins: an ID does not make two processes one candidate.
+func twins(s *suite) {
+	el := s.election("")
+	o := s.brisk()
+	o.ID = "twin"
+	a, b := el.join(o), el.join(o)
+	first := a.lead()
+	next := b.campaign(s.context())
+	b.sees(a)
+	a.renewals(3)
+	next.waits("somebody with the same ID leads")
+	s.must(first.Check(), "the lease is valid while a twin campaigns")
+	s.must(a.Resign(s.context()), "resigning")
+	second := next.won("the twin leads after a resignation")
+	s.is(first.Check(), elector.ErrResigned, "Check of the twin that resigned")
+	s.is(a.Resign(s.context()), elector.ErrNotLeader, "resigning again while the twin leads")
+	b.renewals(1)
+	s.must(second.Check(), "the twin's lease is valid after the other twin resigned again")
+}
+
+// vanished: the record of a leader that cannot know is deleted.
+func vanished(s *suite) {
+	el := s.election("")
+	o := s.expiring(2)
+	a, b := el.join(o), el.join(o)
+	l := a.lead()
+	next := b.campaign(s.context())
+	b.sees(a)
+	a.crash()
+	deleted := time.Now()
+	s.h.Raw.Delete(s, el.name)
+	next.won("an election whose record was deleted gets a leader again")
+	s.waited(next, deleted, o.TTL)
+	a.lapses(l, "its record was deleted while it was cut off")
+	a.hit()
+}
+
+// rollback: the record of a leader that cannot know goes back to a state
+// without a leader, as a restored backup does.
+func rollback(s *suite) {
+	el := s.election("")
+	o := s.expiring(2)
+	a, b, c := el.join(o), el.join(o), el.join(o)
+	a.lead()
+	s.must(a.Resign(s.context()), "resigning")
+	backup := s.h.Raw.Get(s, el.name)
+
+	l := b.lead()
+	next := c.campaign(s.context())
+	c.sees(b)
+	b.crash()
+	restored := time.Now()
+	s.h.Raw.Put(s, el.name, backup)
+	next.won("an election whose record was rolled back gets a leader again")
+	s.waited(next, restored, o.TTL)
+	b.lapses(l, "its record was rolled back while it was cut off")
+	b.hit()
+}
+
+// recordTTL: it is the TTL in the record that counts, not the challenger's own.
+func recordTTL(s *suite) {
+	el := s.election("")
+	long, short := s.expiring(3), s.short()
+	a, b := el.join(long), el.join(short)
+	a.lead()
+	next := b.campaign(s.context())
+	b.sees(a)
+	a.crash()
+	next.won("a crashed leader is replaced by one with a shorter TTL")
+	s.waited(next, a.line.latest(), long.TTL)
+	a.hit()
+
+	// Were it its own TTL, this one would wait for days.
+	patient := s.long()
+	patient.TTL = 24 * time.Hour
+	c := el.join(patient)
+	last := c.campaign(s.context())
+	c.sees(b)
+	b.crash()
+	last.won("a crashed leader is replaced by one with a longer TTL")
+	b.hit()
+}

@@ -1,0 +1,121 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/elector-go/elector/backends"
+)
+
+// A line is the way from a candidate to its store. It remembers when each write
+// was sent and which were proven to be applied, by an answer or by reading, and
+// it can break watches.
+type line struct {
+	backends.Backend
+
+	mutex   sync.Mutex
+	sent    map[backends.Attempt]time.Time
+	proven  time.Time     // when the latest proven write was sent
+	wins    int           // writes that would have made somebody leader
+	watches int           // calls of Watch
+	cut     bool          // Watch fails
+	broken  chan struct{} // closed by cutWatches, and replaced
+}
+
+var errCut = errors.New("the watch was cut")
+
+// newLine returns the line, and a backend that is a Watcher if and only if b is.
+func newLine(b backends.Backend) (*line, backends.Backend) {
+	l := &line{Backend: b, sent: map[backends.Attempt]time.Time{}, broken: make(chan struct{})}
+	if w, ok := b.(backends.Watcher); ok {
+		return l, watchedLine{l, w}
+	}
+	return l, l
+}
+
+func (l *line) Load(ctx context.Context, name string) (backends.Record, error) {
+	r, err := l.Backend.Load(ctx, name)
+	if err == nil {
+		l.prove(r.Attempt)
+	}
+	return r, err
+}
+
+func (l *line) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
+	l.mutex.Lock()
+	l.sent[next.Attempt] = time.Now()
+	if prev.Attempt.Nonce != next.Attempt.Nonce {
+		l.wins++
+	}
+	l.mutex.Unlock()
+	r, err := l.Backend.Swap(ctx, name, prev, next)
+	if err == nil {
+		l.prove(next.Attempt)
+	}
+	return r, err
+}
+
+func (l *line) prove(a backends.Attempt) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if sent := l.sent[a]; sent.After(l.proven) {
+		l.proven = sent
+	}
+}
+
+// latest is when the latest proven write was sent. The lease's t0 is before it.
+func (l *line) latest() time.Time { l.mutex.Lock(); defer l.mutex.Unlock(); return l.proven }
+
+// acquiring returns how many writes would have made the candidate leader.
+func (l *line) acquiring() int { l.mutex.Lock(); defer l.mutex.Unlock(); return l.wins }
+
+// sentAt is when a write was sent; its t0 is before it.
+func (l *line) sentAt(a backends.Attempt) time.Time {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.sent[a]
+}
+
+type watchedLine struct {
+	*line
+	watcher backends.Watcher
+}
+
+func (w watchedLine) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
+	w.mutex.Lock()
+	w.watches++
+	cut, broken := w.cut, w.broken
+	w.mutex.Unlock()
+	if cut {
+		return errCut
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- w.watcher.Watch(ctx, name, changed) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-broken:
+		cancel()
+		<-ended
+		return errCut
+	}
+}
+
+// cutWatches ends the Watch that runs, and makes further ones fail until they
+// are mended.
+func (l *line) cutWatches() {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.cut = true
+	close(l.broken)
+	l.broken = make(chan struct{})
+}
+
+func (l *line) mendWatches() { l.mutex.Lock(); defer l.mutex.Unlock(); l.cut = false }
+
+// watched returns how often Watch was called.
+func (l *line) watched() int { l.mutex.Lock(); defer l.mutex.Unlock(); return l.watches }

@@ -1,0 +1,233 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fault"
+)
+
+// overwrite makes the record another's, as a successor would that this process
+// does not know.
+func (el *election) overwrite(b backends.Backend) backends.Record {
+	el.s.Helper()
+	ctx := el.s.context()
+	for {
+		r := el.record(b)
+		next := r
+		next.Holder, next.Value, next.Token, next.Attempt = "usurper", "", r.Token+1, backends.Attempt{Nonce: "usurper", Sequence: 1}
+		written, err := b.Swap(ctx, el.name, r, next)
+		if errors.Is(err, backends.ErrConflict) {
+			continue // it was renewed in between
+		}
+		el.s.must(err, "overwriting the record")
+		return written
+	}
+}
+
+// renewConflict: a leader whose record is another's is told so by its next
+// renewal, long before H, and writes nothing.
+func renewConflict(s *suite) {
+	el := s.election("")
+	a, b := el.join(s.brisk()), s.open()
+	l := a.lead()
+	a.renewals(1)
+	usurped := el.overwrite(b)
+	at := a.events.length()
+	// Whatever waits for the renewal must find Check failing already.
+	proclaimed := make(chan error, 1)
+	var valid atomic.Bool
+	go func() {
+		err := l.Proclaim(s.context(), "mine")
+		valid.Store(l.Check() == nil)
+		proclaimed <- err
+	}()
+	s.is(wait(s, proclaimed, "Proclaim ends with the lease"), elector.ErrLost, "Proclaim")
+	if valid.Load() {
+		s.Errorf("the lease was valid after its renewal returned with a conflict")
+	}
+	wait(s, l.Context().Done(), "a conflict ends the lease's context")
+	a.await(at, "ended", "a conflict ends the lease")
+	if a.events.countFrom(at, "renewed") != 0 {
+		s.Errorf("the lease was renewed after its record had become another's")
+	}
+	s.is(a.Resign(s.context()), elector.ErrNotLeader, "resigning a lost lease")
+	if r := el.record(b); r.Version != usurped.Version {
+		s.Errorf("the successor's record was changed to %+v", r)
+	}
+}
+
+// renewTransient: errors for a good part of H lose nothing.
+func renewTransient(s *suite) {
+	el := s.election("")
+	o := s.expiring(6)
+	a := el.join(o)
+	l := a.lead()
+	// Until less than a half is left, a bound by events and not by time.
+	a.faults.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
+		if l.Remaining() > a.hold/2 {
+			return fault.RequestLost(ctx, c, send)
+		}
+		return send(ctx)
+	})
+	a.renewals(1)
+	a.faults.Always(nil)
+	s.must(l.Check(), "the lease after errors for a half of H")
+	if a.faults.Hits() < 3 {
+		s.Errorf("%d requests failed, not several", a.faults.Hits())
+	}
+	a.renewals(1)
+	s.must(l.Check(), "the lease after the errors ended")
+}
+
+// renewOneHang: a renewal that hangs, even one that ignores that its caller
+// gives up, is given up in time for another.
+func renewOneHang(s *suite) {
+	el := s.election("")
+	a := el.join(s.observable())
+	release := make(chan struct{})
+	l := a.lead()
+	a.faults.Next("swap", fault.Hang)
+	a.faults.Next("load", fault.Hang)
+	a.renewals(2)
+	a.faults.Next("swap", fault.Deaf(release))
+	a.renewals(2)
+	s.must(l.Check(), "the lease after one renewal hung")
+	a.hit()
+	close(release)
+}
+
+// renewHung: no call ever returns; the lease ends by H all the same, and Check
+// never waits.
+func renewHung(s *suite) {
+	el := s.election("")
+	a := el.join(s.short())
+	release := make(chan struct{})
+	var hanging atomic.Int64
+	l := a.lead()
+	a.faults.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
+		hanging.Add(1)
+		defer hanging.Add(-1)
+		return fault.Deaf(release)(ctx, c, send)
+	})
+	s.is(a.lapses(l, "all calls hang"), elector.ErrLost, "Check while all calls hang")
+	if hanging.Load() == 0 {
+		s.Errorf("no call hangs")
+	}
+	s.is(context.Cause(l.Context()), elector.ErrLost, "the cause of the context")
+	_, err := a.Token()
+	s.is(err, elector.ErrLost, "Token while all calls hang")
+	close(release)
+	a.hit()
+}
+
+// resurrect: a renewal applied and answered after H does not bring the lease
+// back.
+func resurrect(s *suite) {
+	el := s.election("")
+	a, b := el.join(s.short()), s.open()
+	release := make(chan struct{})
+	l := a.lead()
+	applied := make(chan error, 64)
+	a.faults.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
+		<-release
+		r, err := send(context.WithoutCancel(ctx))
+		if c.Op == "swap" {
+			applied <- err
+		}
+		return r, err
+	})
+	a.lapses(l, "all answers are late")
+	before := el.record(b)
+	close(release)
+	s.must(wait(s, applied, "the late renewal is applied"), "the late renewal")
+	if r := el.record(b); r.Attempt == before.Attempt || r.Attempt.Nonce != before.Attempt.Nonce {
+		s.Errorf("the late renewal did not change the record from %+v to %+v", before, r)
+	}
+	s.is(l.Check(), elector.ErrLost, "Check after a late renewal")
+	a.faults.Always(nil)
+	again := a.lead() // at once: its own acquisition, and its worker has stopped
+	if again.Token() <= l.Token() {
+		s.Errorf("token %d after a late renewal under token %d", again.Token(), l.Token())
+	}
+	s.is(l.Check(), elector.ErrLost, "Check of the lapsed lease while its process leads again")
+	a.hit()
+}
+
+// stall: a worker that hangs loses the lease, one that keeps calling Check
+// does not.
+func stall(s *suite) {
+	el := s.election("")
+	o := s.short()
+	o.StallTimeout = 2 * o.TTL
+	o.RenewEvery = o.TTL / 4
+	o.RequestTimeout = o.RenewEvery
+	o.TTL *= 4 // so that a slow machine does not end it while the worker works
+	a := el.join(o)
+	l := a.lead()
+	lively := time.Now().Add(3 * o.StallTimeout / 2)
+	tick := time.NewTicker(o.StallTimeout / 100)
+	defer tick.Stop()
+	for time.Now().Before(lively) {
+		s.must(l.Check(), "the lease while the worker calls Check")
+		<-tick.C
+	}
+	s.must(l.Check(), "the lease while the worker calls Check")
+	a.renewals(1)
+	at := a.events.length()
+	wait(s, l.Context().Done(), "a worker that stops calling Check loses its lease")
+	s.is(l.Check(), elector.ErrLost, "Check of a worker that had stopped to call it")
+	renewed := a.events.countFrom(at, "renewed")
+	// They start at least an interval apart, and one was under way.
+	if most := int(o.StallTimeout/o.RenewEvery) + 2; renewed > most {
+		s.Errorf("%d renewals after the last Check, more than %d fit into StallTimeout", renewed, most)
+	}
+}
+
+// unhealthy: a sick leader resigns in order, does not campaign, and does again
+// when it is well.
+func unhealthy(s *suite) {
+	el := s.election("")
+	b := s.open()
+	var sick atomic.Bool
+	asked := make(chan struct{}, 1)
+	o := s.brisk()
+	o.Healthy = func(context.Context) error {
+		if sick.Load() {
+			select {
+			case asked <- struct{}{}:
+			default:
+			}
+			return errors.New("cannot reach the mail server")
+		}
+		return nil
+	}
+	a := el.join(o)
+	l := a.lead()
+	at := a.events.length()
+	order := a.watchRelease(l)
+	sick.Store(true)
+	wait(s, l.Context().Done(), "a sick leader resigns")
+	s.is(context.Cause(l.Context()), elector.ErrUnhealthy, "the cause of a sick leader's context")
+	s.is(l.Check(), elector.ErrResigned, "Check of a sick leader")
+	s.must(a.await(at, "released", "a sick leader tells the store").err, "a sick leader's release")
+	order.happened()
+
+	_, err := a.TryCampaign(s.context())
+	s.is(err, elector.ErrUnhealthy, "TryCampaign while sick")
+	writes := a.faults.Count("swap")
+	next := a.campaign(s.context())
+	for range 4 {
+		wait(s, asked, "a sick candidate is asked how it is")
+	}
+	next.waits("it is sick")
+	if r := el.record(b); !r.Vacant() || a.faults.Count("swap") != writes {
+		s.Errorf("a sick candidate wrote %d times, the record is %+v", a.faults.Count("swap")-writes, r)
+	}
+	sick.Store(false)
+	next.won("a candidate that is well again leads")
+}

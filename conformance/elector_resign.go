@@ -1,0 +1,268 @@
+package conformance
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fault"
+)
+
+// isRelease reports whether a call tells the store that nobody leads.
+func isRelease(c fault.Call) bool { return c.Op == "swap" && c.Next.Vacant() }
+
+// A releaseOrder checks at each release that leadership has ended before.
+type releaseOrder struct {
+	s     *suite
+	count atomic.Int64
+}
+
+// watchRelease sets a fault that lets everything pass and checks guarantee 8:
+// the lease is not valid and its context has ended before the store is told.
+func (c *candidate) watchRelease(l *elector.Lease) *releaseOrder {
+	o := &releaseOrder{s: c.el.s}
+	c.faults.Always(func(ctx context.Context, call fault.Call, send fault.Send) (backends.Record, error) {
+		if isRelease(call) {
+			o.count.Add(1)
+			if l.Check() == nil || l.Context().Err() == nil {
+				o.s.Errorf("the store is told of a release while Check says %v and the context %v (guarantee 8)", l.Check(), l.Context().Err())
+			}
+		}
+		return send(ctx)
+	})
+	return o
+}
+
+func (o *releaseOrder) happened() {
+	o.s.Helper()
+	if n := o.count.Load(); n != 1 {
+		o.s.Errorf("the store was told %d times, not once", n)
+	}
+}
+
+// resignOrder: the context ends before the store is told, and Check fails from
+// then on.
+func resignOrder(s *suite) {
+	el := s.election("")
+	a, b := el.join(s.brisk()), s.open()
+	for _, resign := range []func(*elector.Lease) error{
+		func(l *elector.Lease) error { return l.Resign(s.context()) },
+		func(*elector.Lease) error { return a.Resign(s.context()) },
+	} {
+		l := a.lead()
+		order := a.watchRelease(l)
+		s.must(resign(l), "resigning")
+		order.happened()
+		s.is(l.Check(), elector.ErrResigned, "Check after Resign")
+		s.is(context.Cause(l.Context()), elector.ErrResigned, "the cause of the context after Resign")
+		if r := el.record(b); !r.Vacant() || elector.Token(r.Token) != l.Token() {
+			s.Errorf("after Resign the record is %+v", r)
+		}
+		s.must(l.Resign(s.context()), "resigning again")
+		s.is(a.Resign(s.context()), elector.ErrNotLeader, "Elector.Resign with nothing to resign")
+	}
+}
+
+// runWaits: Run keeps the lease while its worker drains, and tells the store
+// only when it has returned.
+func runWaits(s *suite) {
+	s.drains()
+	s.ignores()
+}
+
+// drains is runWaits for a worker that takes its time.
+func (s *suite) drains() {
+	el := s.election("")
+	o := s.brisk()
+	o.ReleaseTimeout = 2 * watchdog
+	a, b := el.join(o), el.join(s.brisk())
+	var returned atomic.Bool
+	var releases atomic.Int64
+	a.faults.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
+		if isRelease(c) {
+			releases.Add(1)
+			if !returned.Load() {
+				s.Errorf("the store is told before the worker returned")
+			}
+		}
+		return send(ctx)
+	})
+	ctx, stop := context.WithCancel(s.context())
+	leases, told, finish, done := make(chan *elector.Lease, 1), make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- a.Run(ctx, func(ctx context.Context, l *elector.Lease) error {
+			leases <- l
+			<-ctx.Done()
+			close(told)
+			<-finish
+			returned.Store(true)
+			return nil
+		})
+	}()
+	l := wait(s, leases, "Run calls the worker")
+	next := b.campaign(s.context())
+	b.sees(a)
+	stop()
+	wait(s, told, "the worker's context ends with Run's")
+	a.renewals(2)
+	s.must(l.Check(), "Check while the worker drains")
+	next.waits("the worker drains")
+	close(finish)
+	s.must(wait(s, done, "Run returns after its worker"), "Run's result")
+	if releases.Load() != 1 {
+		s.Errorf("the store was told %d times, not once", releases.Load())
+	}
+	s.is(l.Check(), elector.ErrResigned, "Check after Run returned")
+	next.won("a worker that returned is replaced")
+}
+
+// ignores is runWaits for a worker that ignores its context: it loses the lease
+// after ReleaseTimeout, and the store is not told, so that a successor waits.
+func (s *suite) ignores() {
+	el := s.election("-ignores")
+	o := s.expiring(2)
+	o.ReleaseTimeout = s.short().TTL
+	a, b := el.join(o), el.join(o)
+	var releases atomic.Int64
+	a.faults.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
+		if isRelease(c) {
+			releases.Add(1)
+		}
+		return send(ctx)
+	})
+	ctx, stop := context.WithCancel(s.context())
+	leases, finish, done := make(chan *elector.Lease, 1), make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- a.Run(ctx, func(_ context.Context, l *elector.Lease) error {
+			leases <- l
+			<-finish
+			return nil
+		})
+	}()
+	l := wait(s, leases, "Run calls the worker")
+	next := b.campaign(s.context())
+	b.sees(a)
+	stop()
+	wait(s, l.Context().Done(), "the worker's context ends with Run's")
+	next.won("a worker that does not return is replaced")
+	s.is(l.Check(), elector.ErrLost, "Check of a worker that does not return")
+	s.waited(next, a.line.latest(), o.TTL)
+	if releases.Load() != 0 {
+		s.Errorf("the store was told while the worker still ran")
+	}
+	close(finish)
+	s.is(wait(s, done, "Run returns after its worker"), context.Canceled, "Run's result")
+	if b.Elector.ID() != el.record(s.open()).Holder {
+		s.Errorf("the successor's record is gone")
+	}
+}
+
+// handover: a resignation wakes the successor, which need not wait for C, and
+// takes one write.
+func handover(s *suite) {
+	el := s.election("")
+	a, b := el.join(s.brisk()), el.join(s.long())
+	l := a.lead()
+	next := b.campaign(s.context())
+	b.sees(a)
+	a.renewals(2)
+	next.waits("somebody leads")
+	if n := b.faults.Count("swap"); n != 0 {
+		s.Errorf("a waiter wrote %d times", n)
+	}
+	s.must(l.Resign(s.context()), "resigning")
+	// C is longer than the watchdog's time.
+	next.won("a leader that resigned is replaced without waiting for C")
+	if n := b.faults.Count("swap"); n != 1 {
+		s.Errorf("the successor wrote %d times, not once", n)
+	}
+}
+
+// failRetry: a leader that could not tell the store does not lead, and may
+// tell it again.
+func failRetry(s *suite) {
+	el := s.election("")
+	o := s.brisk()
+	o.ReleaseTimeout = s.short().TTL
+	a, b := el.join(o), el.join(s.long())
+	for _, resign := range []func(*elector.Lease) error{
+		func(l *elector.Lease) error { return l.Resign(s.context()) },
+		func(*elector.Lease) error { return a.Resign(s.context()) },
+	} {
+		l := a.lead()
+		a.faults.Always(fault.RequestLost)
+		s.is(resign(l), fault.ErrInjected, "a resignation that the store is not told of")
+		s.is(l.Check(), elector.ErrResigned, "Check after a resignation that the store is not told of")
+		_, err := a.Token()
+		s.is(err, elector.ErrResigned, "Token after a resignation that the store is not told of")
+		wait(s, l.Context().Done(), "the context ends with a resignation that the store is not told of")
+		if _, err := b.TryCampaign(s.context()); err == nil {
+			s.Errorf("a candidate leads although the store was not told of the resignation")
+		}
+		a.faults.Always(nil)
+		s.must(resign(l), "resigning again")
+		s.is(l.Check(), elector.ErrResigned, "Check after resigning again")
+		// C is longer than the watchdog's time.
+		b.lead()
+		s.must(b.Resign(s.context()), "resigning")
+	}
+	a.hit()
+
+	// A trouble that passes is ridden out.
+	var releases atomic.Int64
+	a.faults.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
+		if isRelease(c) && releases.Add(1) <= 2 {
+			return fault.RequestLost(ctx, c, send)
+		}
+		return send(ctx)
+	})
+	l := a.lead()
+	s.must(l.Resign(s.context()), "a resignation whose first request is lost")
+	b.lead()
+	if n := releases.Load(); n < 3 {
+		s.Errorf("the store was told %d times", n)
+	}
+	s.must(b.Resign(s.context()), "resigning")
+
+	// One that cannot be told is no reason to fail for Close.
+	a.lead()
+	a.faults.Always(fault.RequestLost)
+	s.is(a.Resign(s.context()), fault.ErrInjected, "a resignation that the store is not told of")
+	a.faults.Always(nil)
+	s.must(a.Close(), "closing one that does not lead any more")
+}
+
+// foreign: a release that arrives after the successor won leaves it alone.
+func foreign(s *suite) {
+	el := s.election("")
+	o := s.short()
+	o.ReleaseTimeout = 2 * watchdog
+	a, b := el.join(o), el.join(s.brisk())
+	l := a.lead()
+	next := b.campaign(s.context())
+	b.sees(a)
+	release, applied := make(chan struct{}), make(chan error, 64)
+	a.faults.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
+		<-release
+		r, err := send(context.WithoutCancel(ctx))
+		if isRelease(c) {
+			applied <- err
+		}
+		return r, err
+	})
+	resigned := make(chan error, 1)
+	go func() { resigned <- l.Resign(s.context()) }()
+	wait(s, l.Context().Done(), "the context ends with Resign, before the store is told")
+	second := next.won("a leader whose release is late is replaced")
+	b.renewals(1)
+	close(release)
+	s.is(wait(s, applied, "the late release arrives"), backends.ErrConflict, "the late release")
+	s.must(wait(s, resigned, "Resign returns"), "a release after the successor won")
+	b.renewals(2)
+	s.must(second.Check(), "the successor's lease after the late release")
+	if r := el.record(s.open()); r.Holder != b.ID() || elector.Token(r.Token) != second.Token() {
+		s.Errorf("after the late release the record is %+v", r)
+	}
+	a.hit()
+}

@@ -1,0 +1,278 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fault"
+)
+
+// roundsLeak: after many elections nothing is left of them: no goroutine, no
+// descriptor, no memory.
+func roundsLeak(s *suite) {
+	el := s.election("")
+	shared := s.open()
+	o := s.long()
+	o.Logger = slog.New(slog.DiscardHandler)
+	round := func(i int) {
+		b := shared
+		if i%10 == 0 {
+			b = s.h.Open(s)
+			defer func() { s.must(b.Close(), "closing a handle") }()
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), watchdog)
+		defer cancel()
+		e, err := elector.New(b, el.name, &o)
+		s.must(err, "elector.New")
+		l, err := e.Campaign(ctx)
+		s.must(err, "round %d", i)
+		other, err := elector.New(b, el.name, &o)
+		s.must(err, "elector.New")
+		for leader, err := range other.Observe(ctx) {
+			if err != nil || leader.Token != l.Token() {
+				s.Errorf("round %d: the observer sees %+v, %v", i, leader, err)
+			}
+			break
+		}
+		s.must(l.Resign(ctx), "round %d", i)
+		s.must(e.Close(), "round %d", i)
+		s.must(other.Close(), "round %d", i)
+	}
+	warmUp := s.rounds(100, 20)
+	for i := range warmUp {
+		round(i)
+	}
+	before := measure()
+	n := s.rounds(1000, 50)
+	for i := range n {
+		round(i)
+	}
+	// What ends by itself may take a moment.
+	var after usage
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(watchdog / 4); time.Now().Before(end); <-tick.C {
+		if after = measure(); after.within(before, n) {
+			return
+		}
+	}
+	s.Errorf("before %d rounds %+v, afterwards %+v", n, before, after)
+	stacks := make([]byte, 1<<18)
+	s.Logf("%s", stacks[:runtime.Stack(stacks, true)])
+}
+
+// usage is what this process holds.
+type usage struct {
+	goroutines, descriptors int
+	heap                    uint64 // bytes
+}
+
+func measure() usage {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return usage{runtime.NumGoroutine(), descriptors(), m.HeapAlloc}
+}
+
+// within says whether n rounds have left nothing behind. Clients keep buffers
+// and a connection more or less; what leaks grows with the rounds.
+func (u usage) within(before usage, n int) bool {
+	slack := min(n/10, 10)
+	return u.goroutines <= before.goroutines+slack && u.descriptors <= before.descriptors+slack && u.heap <= before.heap+1<<19
+}
+
+// descriptors counts this process's open files where the system tells.
+func descriptors() int {
+	files, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return 0
+	}
+	return len(files)
+}
+
+// manyCandidates: one of many leads, those who wait write nothing, and few
+// write when a takeover is possible.
+func manyCandidates(s *suite) {
+	el := s.election("")
+	n := s.rounds(100, 20)
+	var handles []backends.Backend
+	for range 5 {
+		handles = append(handles, s.open())
+	}
+	o := s.expiring(3)
+	o.Logger = slog.New(slog.DiscardHandler)
+	// A store at the other end of a wire: so near that everybody reads and
+	// writes in one instant, none would ever meet another.
+	wire := func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
+		if s.h.Slow {
+			return send(ctx)
+		}
+		select {
+		case <-time.After(2 * time.Millisecond):
+		case <-ctx.Done():
+		}
+		r, err := send(ctx)
+		return r, err
+	}
+	join := func() *candidate {
+		c := el.joinOn(handles[len(el.candidates)%len(handles)], o)
+		c.faults.Always(wire)
+		return c
+	}
+	first := join()
+	l := first.lead()
+	ctx, cancel := context.WithCancel(s.context())
+	type winner struct {
+		c   *candidate
+		l   *elector.Lease
+		err error
+	}
+	winners := make(chan winner, n)
+	for range n - 1 {
+		c := join()
+		go func() {
+			l, err := c.Campaign(ctx)
+			winners <- winner{c, l, err}
+		}()
+	}
+	writes := func() (sum int) {
+		for _, c := range el.candidates {
+			sum += c.line.acquiring()
+		}
+		return sum
+	}
+	reads := func() (sum int) {
+		for _, c := range el.candidates {
+			sum += c.faults.Count("load")
+		}
+		return sum
+	}
+	led := map[*candidate]bool{first: true}
+	saw := func(leader *candidate) {
+		s.Helper()
+		led[leader] = true
+		for _, c := range el.candidates {
+			if !led[c] {
+				c.sees(leader)
+			}
+		}
+	}
+	saw(first)
+	idle, start := reads(), time.Now()
+	first.renewals(4)
+	if w := writes() - 1; w != 0 {
+		s.Errorf("%d waiters wrote %d times while somebody led", n-1, w)
+	}
+	// 2 for each interval, averaged over ten, where nothing is pushed; a
+	// slow machine renews later than it reads.
+	every := max(o.RenewEvery, o.TTL/20)
+	most := (n - 1) * (4 + int(3*time.Since(start)/every))
+	if handles[0].Describe().PushesRenewals {
+		most = n - 1
+	}
+	if r := reads() - idle; r > most {
+		s.Errorf("%d waiters read %d times in %v, more than %d", n-1, r, time.Since(start), most)
+	}
+	s.must(l.Check(), "the leader's lease")
+
+	before := writes()
+	s.must(l.Resign(s.context()), "resigning")
+	second := wait(s, winners, "one of the waiters leads after a release")
+	s.must(second.err, "campaigning")
+	saw(second.c)
+	if w := writes() - before; w > n/4 {
+		s.Errorf("at a release %d waiters wrote %d times", n-1, w)
+	}
+
+	before = writes()
+	second.c.crash()
+	third := wait(s, winners, "one of the waiters leads after a crash")
+	s.must(third.err, "campaigning")
+	saw(third.c)
+	if w := writes() - before; w > n/4 {
+		s.Errorf("after a crash %d waiters wrote %d times", n-2, w)
+	}
+	s.is(second.l.Check(), elector.ErrLost, "Check of the crashed leader")
+	second.c.hit()
+
+	cancel()
+	for range n - 3 {
+		w := wait(s, winners, "every campaign ends with its context")
+		if w.err == nil {
+			s.Errorf("%s leads as well", w.c.ID())
+		}
+	}
+}
+
+// manyElections: successive leaders, alternating between processes.
+func manyElections(s *suite) {
+	el := s.election("")
+	o := s.long()
+	o.Logger = slog.New(slog.DiscardHandler)
+	candidates := []*candidate{el.join(o), el.join(o), el.join(o)}
+	n := s.rounds(10_000, 100)
+	var last *elector.Lease
+	for i := range n {
+		c, next := candidates[i%3], candidates[(i+1)%3]
+		l, err := c.TryCampaign(s.T.Context())
+		s.must(err, "election %d", i)
+		if last != nil && (l.Token() <= last.Token() || last.Check() == nil) {
+			s.Fatalf("election %d has token %d after %d, whose Check says %v", i, l.Token(), last.Token(), last.Check())
+		}
+		if i%50 == 0 {
+			_, err := next.TryCampaign(s.T.Context())
+			s.is(err, elector.ErrHeld, "TryCampaign while somebody leads")
+		}
+		s.must(l.Check(), "election %d", i)
+		s.must(l.Resign(s.T.Context()), "election %d", i)
+		last = l
+	}
+	if el.acquisitions() != n {
+		s.Errorf("the history has %d acquisitions, not %d", el.acquisitions(), n)
+	}
+}
+
+// manyNames: many elections on one handle know nothing of each other.
+func manyNames(s *suite) {
+	b := s.open()
+	n := s.rounds(1000, 100)
+	o := s.brisk()
+	o.RenewEvery = 2 * time.Second
+	o.RequestTimeout = o.RenewEvery
+	o.Logger = slog.New(slog.DiscardHandler)
+	var leaders []*candidate
+	var leases []*elector.Lease
+	few := 0
+	for i := range n {
+		o.Value = fmt.Sprint(i)
+		c := s.election(fmt.Sprintf("-%d", i)).joinOn(b, o)
+		leaders, leases = append(leaders, c), append(leases, c.lead())
+		if i == n/10 {
+			few = descriptors()
+		}
+	}
+	if all := descriptors(); all > few+16 {
+		s.Errorf("%d descriptors for %d elections on one handle, %d for %d", all, n, few, n/10)
+	}
+	leaders[n/2].el.overwrite(s.open())
+	wait(s, leases[n/2].Context().Done(), "a leader whose record is another's loses it")
+	for i, c := range leaders {
+		if i == n/2 {
+			s.is(leases[i].Check(), elector.ErrLost, "Check of the one that was lost")
+			continue
+		}
+		c.await(0, "renewed", "each lease is renewed")
+		s.must(leases[i].Check(), "lease %d after another one was lost", i)
+		r := c.el.record(b)
+		if r.Holder != c.ID() || r.Value != fmt.Sprint(i) || r.Token != uint64(leases[i].Token()) {
+			s.Errorf("election %d has the record %+v", i, r)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+)
+
+// strict: tokens grow across handles, restarts under one ID and expiries.
+func strict(s *suite) {
+	el := s.election("")
+	o := s.short()
+	o.ID = "same"
+	other := el.join(s.short())
+	highest := elector.Token(0)
+	leads := func(c *candidate, what string) {
+		t := c.lead().Token()
+		if t <= highest {
+			s.Errorf("token %d after %s, not above %d (guarantee 5)", t, what, highest)
+		}
+		highest = t
+	}
+	b := s.open()
+	for i := range s.rounds(20, 5) {
+		c := el.joinOn(b, o) // the same ID with nothing in memory, as after a restart
+		leads(c, fmt.Sprintf("restart %d", i))
+		s.must(c.Close(), "closing")
+		leads(other, "a resignation")
+		other.Resign(s.context())
+	}
+	crashing := el.joinOn(b, o)
+	leads(crashing, "the last resignation")
+	crashing.crash()
+	leads(other, "an expiry")
+	crashing.hit()
+}
+
+// renewStable: renewing and proclaiming keep the token.
+func renewStable(s *suite) {
+	el := s.election("")
+	a := el.join(s.brisk())
+	l := a.lead()
+	a.renewals(3)
+	s.must(l.Proclaim(s.context(), "here"), "proclaiming")
+	a.renewals(2)
+	r := el.record(s.open())
+	t, err := a.Token()
+	s.must(err, "the leader's token")
+	if r.Value != "here" || elector.Token(r.Token) != l.Token() || t != l.Token() {
+		s.Errorf("after renewals the record has value %q and token %d, the elector %d, the lease %d", r.Value, r.Token, t, l.Token())
+	}
+}
+
+// afterDelete: tokens grow across a deletion, for one who had seen the highest
+// and, by the time of day, for one who had not.
+func afterDelete(s *suite) {
+	el := s.election("")
+	o := s.short()
+	a, b := el.join(o), el.join(o)
+	first := a.lead()
+	next := b.campaign(s.context())
+	b.sees(a)
+	s.h.Raw.Delete(s, el.name)
+	second := next.won("an election whose record was deleted gets a leader again")
+	if second.Token() <= first.Token() {
+		s.Errorf("token %d after a deletion, and %d before", second.Token(), first.Token())
+	}
+	s.must(b.Close(), "closing")
+	s.h.Raw.Delete(s, el.name)
+	third := el.join(o).lead()
+	if third.Token() <= second.Token() {
+		s.Errorf("token %d of one who saw nothing, after a deletion, and %d before", third.Token(), second.Token())
+	}
+}
+
+// restore: a live leader's record is rolled back.
+func restore(s *suite) {
+	el := s.election("")
+	o := s.expiring(2)
+	a, b := el.join(o), el.join(o)
+	first := a.lead()
+	backup := s.h.Raw.Get(s, el.name)
+	s.must(a.Resign(s.context()), "resigning")
+	second := a.lead()
+
+	seen := b.observe(s.context())
+	seen.until("an observer sees the leader", func(l elector.Leader) bool { return l.Token == second.Token() })
+	s.h.Raw.Put(s, el.name, backup)
+	seen.ends(elector.ErrTokenRegressed, "a record with a lower token")
+	a.lapses(second, "its record was rolled back")
+	third := a.lead()
+	if third.Token() <= second.Token() || second.Token() <= first.Token() {
+		s.Errorf("tokens %d, %d, and %d after a rollback to the first; the leader had seen them all", first.Token(), second.Token(), third.Token())
+	}
+}
+
+// maxToken: there is no token after the largest.
+func maxToken(s *suite) {
+	el := s.election("")
+	b := s.open()
+	largest := backends.Record{Token: backends.MaxToken, TTL: time.Second, RenewEvery: time.Second / 3, Attempt: backends.Attempt{Nonce: "largest", Sequence: 1}}
+	_, err := b.Swap(s.context(), el.name, backends.Record{}, largest)
+	s.must(err, "writing a vacant record with the largest token")
+	a := el.join(s.brisk())
+	_, err = a.Campaign(s.context())
+	s.is(err, elector.ErrTokenExhausted, "campaigning above the largest token")
+	if r := el.record(b); r.Token != backends.MaxToken || r.Attempt != largest.Attempt || a.faults.Count("swap") != 0 {
+		s.Errorf("the record is now %+v, after %d writes", r, a.faults.Count("swap"))
+	}
+}
+
+// fenced: the write of a leader that was paused after its last Check is
+// refused.
+func fenced(s *suite) {
+	el := s.election("")
+	o := s.short()
+	a, b := el.join(o), el.join(o)
+	var resource elector.Fence
+	write := func(l *elector.Lease) (ran bool, err error) {
+		err = resource.Do(s.context(), "invoices", l.Token(), func() error { ran = true; return nil })
+		return ran, err
+	}
+	old := a.lead()
+	if ran, err := write(old); !ran || err != nil {
+		s.Errorf("the first leader's write: ran %v, %v", ran, err)
+	}
+
+	// The old leader goes on from a successful Check only when it is told to.
+	checked, resume := make(chan struct{}), make(chan struct{})
+	late := make(chan error, 1)
+	var wrote atomic.Bool
+	go func() {
+		err := old.Check()
+		close(checked)
+		<-resume
+		if err == nil {
+			var ran bool
+			ran, err = write(old)
+			wrote.Store(ran)
+		}
+		late <- err
+	}()
+	wait(s, checked, "Check returns")
+	next := b.campaign(s.context())
+	a.crash()
+	l := next.won("a paused leader is replaced")
+	if ran, err := write(l); !ran || err != nil {
+		s.Errorf("the new leader's write: ran %v, %v", ran, err)
+	}
+	close(resume)
+	err := wait(s, late, "the paused leader goes on")
+	// On a very slow machine its Check failed already.
+	if !errors.Is(err, elector.ErrStale) && !errors.Is(err, elector.ErrLost) || wrote.Load() {
+		s.Errorf("the paused leader's write: ran %v, %v", wrote.Load(), err)
+	}
+	s.is(resource.Admit("invoices", old.Token()), elector.ErrStale, "the old token at the resource")
+	a.hit()
+}

@@ -1,0 +1,109 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/elector-go/elector/backends"
+)
+
+var callMutants = map[string]mutant{
+	"a wrong set-up is not found": {caughtBy: "bad/schema", rule: "must be refused when it is opened",
+		setups: map[string]func(testing.TB) error{"wrong": func(testing.TB) error { return nil }}},
+	"a wrong set-up is an untyped error": {caughtBy: "bad/schema", rule: "the error must be ErrMisconfigured",
+		setups: map[string]func(testing.TB) error{"wrong": func(testing.TB) error { return context.DeadlineExceeded }}},
+	"a wrong set-up is not explained": {caughtBy: "bad/schema", rule: "the error must say what is wrong",
+		setups: map[string]func(testing.TB) error{"wrong": func(testing.TB) error { return backends.ErrMisconfigured }}},
+	"Load does not look at its context": {caughtBy: "ctx/cancel", rule: "a call returns when its context ends", waits: true, handle: func(b *broken, _ *state) {
+		b.load = func(ctx context.Context, name string) (backends.Record, error) {
+			if ctx.Err() != nil {
+				select {} // as if the store did not answer
+			}
+			return b.Handle.Load(ctx, name)
+		}
+	}},
+	"an ended context is a conflict": {caughtBy: "ctx/cancel", rule: "ErrConflict says that the store holds another version", handle: ended(func(b *broken, _ string, next backends.Record) (backends.Record, error) {
+		return next, backends.ErrConflict
+	})},
+	"an ended context is a refusal": {caughtBy: "ctx/cancel", rule: "an ended context must not look like an error that stays", handle: ended(func(b *broken, _ string, next backends.Record) (backends.Record, error) {
+		return next, backends.ErrDenied
+	})},
+	"an ended context is success": {caughtBy: "ctx/cancel", rule: "a Swap that returns no error was applied", handle: ended(func(b *broken, _ string, next backends.Record) (backends.Record, error) {
+		return next, nil
+	})},
+	"an ended context is half a write": {caughtBy: "ctx/cancel", rule: "a Swap whose context ends is applied whole or not at all", handle: ended(func(b *broken, name string, next backends.Record) (backends.Record, error) {
+		next.Holder = ""
+		b.current(context.Background(), name, next)
+		return next, context.Canceled
+	})},
+	"an ended context breaks the handle": {caughtBy: "ctx/cancel", rule: "a handle can be used", handle: ended(func(b *broken, name string, next backends.Record) (backends.Record, error) {
+		b.Handle.Close()
+		return next, context.Canceled
+	})},
+	"a second Close panics": {caughtBy: "close/idempotent", rule: "Close may be called again", handle: func(b *broken, _ *state) {
+		closed := make(chan struct{})
+		b.close = func() error { close(closed); return b.Handle.Close() }
+	}},
+	"a second Close is an error": {caughtBy: "close/idempotent", rule: "Close may be called again", handle: func(b *broken, _ *state) {
+		var closed atomic.Bool
+		b.close = func() error {
+			if closed.Swap(true) {
+				return errors.New("closed already")
+			}
+			return b.Handle.Close()
+		}
+	}},
+	"Close waits for itself": {caughtBy: "close/idempotent", rule: "Close returns", waits: true, handle: func(b *broken, _ *state) {
+		var mutex sync.Mutex
+		b.close = func() error { mutex.Lock(); return b.Handle.Close() }
+	}},
+	"Close leaves a goroutine": {caughtBy: "close/idempotent", rule: "Close ends the goroutines", waits: true, handle: func(b *broken, _ *state) {
+		go func() { select {} }()
+	}},
+	"Close closes every handle": {caughtBy: "close/idempotent", rule: "a handle can be used", handle: func(b *broken, s *state) {
+		load := b.load
+		b.load = func(ctx context.Context, name string) (backends.Record, error) {
+			if s.exchange(backends.Record{}).Exists() {
+				return backends.Record{}, backends.ErrUnavailable
+			}
+			return load(ctx, name)
+		}
+		b.close = func() error { s.exchange(backends.Record{Version: "closed"}); return b.Handle.Close() }
+	}},
+	"Load works after Close": {caughtBy: "close/idempotent", rule: "after Close every call returns an error", handle: func(b *broken, _ *state) { b.load = b.store.Handle().Load }},
+	"Swap works after Close": {caughtBy: "close/idempotent", rule: "after Close every call returns an error", handle: func(b *broken, _ *state) { b.swap = b.store.Handle().Swap }},
+	"Swap writes after Close": {caughtBy: "close/idempotent", rule: "and writes nothing", handle: func(b *broken, _ *state) {
+		other := b.store.Handle()
+		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
+			r, _ := other.Swap(ctx, name, prev, next)
+			_, err := b.Handle.Load(ctx, name)
+			return r, err
+		}
+	}},
+	"Load panics after Close": {caughtBy: "close/idempotent", rule: "after Close every call returns an error", handle: func(b *broken, _ *state) {
+		b.load = func(ctx context.Context, name string) (backends.Record, error) {
+			r, err := b.Handle.Load(ctx, name)
+			if err != nil {
+				panic(err)
+			}
+			return r, err
+		}
+	}},
+	"the store has no name": {caughtBy: "store/describe", rule: "Describe must name the store", handle: described(func(d *backends.Description) { d.Store = "" })},
+	"the store's name has a password": {caughtBy: "store/describe", rule: "Describe must not reveal a password",
+		handle: described(func(d *backends.Description) { d.Store = "memory://user:hunter2@host/" })},
+	"the store's name has a password in its query": {caughtBy: "store/describe", rule: "Describe must not reveal a password",
+		handle: described(func(d *backends.Description) { d.Store = "memory://host/?sslpassword=hunter2" })},
+	"the least TTL is no TTL": {caughtBy: "store/describe", rule: "MinTTL is a TTL that a record may have",
+		handle: described(func(d *backends.Description) { d.MinTTL = 48 * time.Hour })},
+	"the store's name changes": {caughtBy: "store/describe", rule: "Describe says the same of a backend at any time", handle: func(b *broken, _ *state) {
+		b.close = func() error {
+			b.describe = func() backends.Description { return backends.Description{Store: "closed"} }
+			return b.Handle.Close()
+		}
+	}},
+}

@@ -1,0 +1,118 @@
+package conformance
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/elector-go/elector/backends"
+)
+
+var watchMutants = map[string]mutant{
+	"Watch reads, then subscribes": {caughtBy: "watch/subscribe", rule: "no change gets lost between", waits: true, handle: func(b *broken, _ *state) {
+		b.watch = func(ctx context.Context, name string, changed func(backends.Record)) error {
+			r, err := b.Handle.Load(ctx, name)
+			if err != nil {
+				return err
+			}
+			changed(r)
+			time.Sleep(10 * time.Millisecond)
+			first := true
+			return b.Handle.Watch(ctx, name, func(r backends.Record) {
+				if !first {
+					changed(r)
+				}
+				first = false
+			})
+		}
+	}},
+	"Watch says nothing at first": {caughtBy: "watch/end", rule: "Watch reports at first what is there", waits: true,
+		handle: watches(func(report func(backends.Record)) func(backends.Record) {
+			first := true
+			return func(r backends.Record) {
+				if !first {
+					report(r)
+				}
+				first = false
+			}
+		})},
+	"Watch sees new leaders only": {caughtBy: "watch/subscribe", rule: "Watch reports the last state after every change", waits: true,
+		handle: watches(func(report func(backends.Record)) func(backends.Record) {
+			last := backends.Record{TTL: 1}
+			return func(r backends.Record) {
+				if r.Token != last.Token || r.TTL != last.TTL {
+					report(r)
+				}
+				last = r
+			}
+		})},
+	"Watch goes back": {caughtBy: "watch/subscribe", rule: "never an older one again",
+		handle: watches(func(report func(backends.Record)) func(backends.Record) {
+			var last backends.Record
+			return func(r backends.Record) {
+				report(r)
+				report(last)
+				last = r
+			}
+		})},
+	"Watch reports from many goroutines": {caughtBy: "watch/subscribe", rule: "changed is called by one goroutine at a time",
+		handle: watches(func(report func(backends.Record)) func(backends.Record) {
+			return func(r backends.Record) {
+				var all sync.WaitGroup
+				for range 8 {
+					all.Go(func() { report(r) })
+				}
+				all.Wait()
+			}
+		})},
+	"Watch misses deletions": {caughtBy: "watch/subscribe", rule: "reports a deletion", waits: true,
+		handle: watches(func(report func(backends.Record)) func(backends.Record) {
+			there := false
+			return func(r backends.Record) {
+				if there = there || r.Exists(); there == r.Exists() {
+					report(r)
+				}
+			}
+		})},
+	"Watch passes over garbage": {caughtBy: "watch/subscribe", rule: "Watch ends with ErrForeignRecord", waits: true, handle: func(b *broken, _ *state) {
+		b.watch = func(ctx context.Context, name string, changed func(backends.Record)) error {
+			err := b.Handle.Watch(ctx, name, changed)
+			if ctx.Err() == nil {
+				<-ctx.Done()
+			}
+			return err
+		}
+	}},
+	"Watch reports other elections": {caughtBy: "watch/many", rule: "a Watch reports no other election's record", handle: func(b *broken, s *state) {
+		b.watch = func(ctx context.Context, name string, changed func(backends.Record)) error {
+			changed(s.exchange(backends.Record{Holder: name, Version: "1"}))
+			return b.Handle.Watch(ctx, name, changed)
+		}
+	}},
+	"the end of a Watch ends others": {caughtBy: "watch/many", rule: "Watch runs until its context ends", handle: func(b *broken, _ *state) {
+		b.watch = func(ctx context.Context, name string, changed func(backends.Record)) error {
+			defer b.Handle.Close()
+			return b.Handle.Watch(ctx, name, changed)
+		}
+	}},
+	"Watch leaves a goroutine": {caughtBy: "watch/end", rule: "nothing of a Watch is left when it has returned: after", waits: true, handle: func(b *broken, _ *state) {
+		b.watch = func(ctx context.Context, name string, changed func(backends.Record)) error {
+			go func() { select {} }()
+			return b.Handle.Watch(ctx, name, changed)
+		}
+	}},
+	"Watch reports when it has returned": {caughtBy: "watch/end", rule: "nothing of a Watch is left when it has returned: it reports", handle: func(b *broken, _ *state) {
+		b.watch = func(ctx context.Context, name string, changed func(backends.Record)) error {
+			defer time.AfterFunc(time.Millisecond, func() { changed(backends.Record{}) })
+			return b.Handle.Watch(ctx, name, changed)
+		}
+	}},
+	"Watch does not end": {caughtBy: "watch/end", rule: "Watch returns when its context ends", waits: true, handle: func(b *broken, _ *state) {
+		b.watch = func(ctx context.Context, name string, changed func(backends.Record)) error {
+			return b.Handle.Watch(context.WithoutCancel(ctx), name, changed)
+		}
+	}},
+	"Watch does not end with the handle": {caughtBy: "watch/end", rule: "Watch returns the reason when its handle is closed", waits: true, handle: func(b *broken, _ *state) {
+		b.watch = b.store.Handle().Watch
+	}},
+}

@@ -1,0 +1,126 @@
+package stores
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"text/tabwriter"
+
+	"github.com/elector-go/elector/conformance"
+	"github.com/elector-go/elector/internal/leak"
+)
+
+// The suite runs on every store; what came out of it is told at the end as one
+// table, which make test prints.
+func TestMain(m *testing.M) {
+	if what := os.Getenv(helper); what != "" {
+		startAndHang(what)
+	}
+	// The first child starts a goroutine that lives as long as we do: it is
+	// part of what is there before the tests.
+	first := exec.Command("true")
+	if err := errors.Join(startProcess(first), first.Wait()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	leak.Main(m, writeTable)
+}
+
+// results are collected by store and case.
+var (
+	resultsMutex sync.Mutex
+	results      = map[string]map[string]string{}
+	origins      = map[string]string{} // of the stores
+	reasons      []string
+)
+
+// conform runs the suite on a store.
+func conform(t *testing.T, store, origin string, h conformance.Harness) {
+	t.Logf("%s: %s", store, origin)
+	resultsMutex.Lock()
+	results[store], origins[store] = map[string]string{}, origin
+	resultsMutex.Unlock()
+	h.Report = func(name, result, reason string) {
+		resultsMutex.Lock()
+		defer resultsMutex.Unlock()
+		if reason != "" {
+			reason = store + ", " + name + ": " + reason
+			reasons = append(reasons, reason)
+			result = fmt.Sprintf("not applicable [%d]", len(reasons))
+		}
+		results[store][name] = result
+	}
+	conformance.Run(t, h)
+}
+
+// writeTable writes the results to the file that ELECTOR_TABLE names.
+func writeTable() {
+	path := os.Getenv("ELECTOR_TABLE")
+	if path == "" || len(results) == 0 {
+		return
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "the table of results cannot be written:", err)
+		return
+	}
+	defer f.Close()
+	var columns, rows []string
+	for store, cases := range results {
+		columns = append(columns, store)
+		for name := range cases {
+			if !slices.Contains(rows, name) {
+				rows = append(rows, name)
+			}
+		}
+	}
+	slices.Sort(columns)
+	slices.Sort(rows)
+	w := tabwriter.NewWriter(f, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "case\t%s\n", strings.Join(columns, "\t"))
+	for _, name := range rows {
+		fmt.Fprint(w, name)
+		for _, store := range columns {
+			result := results[store][name]
+			if result == "" {
+				result = "DID NOT RUN"
+			}
+			fmt.Fprint(w, "\t"+result)
+		}
+		fmt.Fprintln(w)
+	}
+	w.Flush()
+	for i, reason := range reasons {
+		fmt.Fprintf(f, "[%d] %s\n", i+1, reason)
+	}
+	for _, store := range columns {
+		passed := 0
+		for _, result := range results[store] {
+			if result == "passed" {
+				passed++
+			}
+		}
+		fmt.Fprintf(f, "%s: %d of %d cases passed; %s\n", store, passed, len(results[store]), origins[store])
+	}
+}
+
+// obtain gets a store in the way that make test says, the environment first.
+func obtain(t *testing.T, kind string) *Store {
+	t.Helper()
+	s, err := Start(t.Context(), kind)
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Stop()) })
+	return s
+}
+
+// vacantAddress is one of this machine that nothing listens on.
+func vacantAddress(t testing.TB) string {
+	port, err := freePort()
+	must(t, err)
+	return fmt.Sprintf("127.0.0.1:%d", port)
+}

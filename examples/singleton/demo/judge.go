@@ -1,0 +1,183 @@
+package demo
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/elector-go/elector"
+)
+
+// A verdict is what the judge makes of a history.
+type verdict struct {
+	elections int
+	overlaps  int
+	tried     int // stale writes
+	refused   int
+	invoices  int
+	growing   bool // tokens, from leader to leader and from writer to writer
+	steps     []step
+	problems  []string // empty if everything happened as told
+}
+
+// A step is a change of leader that the demo forced.
+type step struct {
+	what        string
+	took, limit time.Duration
+}
+
+// judge compares what happened with what was promised. It knows only what the
+// processes told and what stands in the journal.
+func judge(events []Event, journal []string) *verdict {
+	events = slices.Clone(events)
+	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(a.Boot, b.Boot) })
+	v := &verdict{growing: true}
+	v.judgeLeases(events)
+	v.judgeJournal(events, journal)
+	v.judgeStory(events)
+	return v
+}
+
+func (v *verdict) problem(format string, args ...any) {
+	v.problems = append(v.problems, fmt.Sprintf(format, args...))
+}
+
+// A span is the time for which one process believed in one lease.
+type span struct {
+	process     string
+	token       elector.Token
+	from, until time.Duration
+}
+
+// spans finds the lease behind each token. Whenever a process tells that its
+// lease is valid, with so much left, it is valid until then if nobody gives it
+// up, and counts from a full hold time before that: when the request that won
+// or renewed it was sent. So a span is never shorter than the time for which
+// Check succeeds; it starts a request earlier.
+func spans(events []Event) []span {
+	var all []span
+	for _, e := range events {
+		if e.Token == 0 || e.Kind == waits { // that tells of somebody else's
+			continue
+		}
+		i := slices.IndexFunc(all, func(s span) bool { return s.process == e.Process && s.token == e.Token })
+		switch {
+		case e.Valid && i < 0:
+			all = append(all, span{e.Process, e.Token, min(e.Boot, e.Boot+e.Left-hold), e.Boot + e.Left})
+		case e.Valid:
+			all[i].until = max(all[i].until, e.Boot+e.Left)
+		case e.Kind == ended && i >= 0:
+			all[i].until = min(all[i].until, e.Boot)
+		}
+	}
+	return all
+}
+
+// judgeLeases checks that no two leases were valid at the same time.
+func (v *verdict) judgeLeases(events []Event) {
+	all := spans(events)
+	for i, a := range all {
+		for _, b := range all[:i] {
+			if both := min(a.until, b.until) - max(a.from, b.from); both > 0 {
+				v.overlaps++
+				v.problem("the leases of %s (token %v) and %s (token %v) were both valid for %v", b.process, b.token, a.process, a.token, both)
+			}
+		}
+	}
+	highest := elector.Token(0)
+	for _, e := range events {
+		if e.Kind != leads {
+			continue
+		}
+		v.elections++
+		if e.Token <= highest {
+			v.growing = false
+			v.problem("%s leads with token %v after token %v", e.Process, e.Token, highest)
+		}
+		highest = max(highest, e.Token)
+	}
+}
+
+// judgeJournal checks that each invoice was sent once, in order, that tokens
+// grow from writer to writer, and that stale writes were refused.
+func (v *verdict) judgeJournal(events []Event, journal []string) {
+	for _, e := range events {
+		if e.Kind == refused {
+			v.tried++
+			v.refused++
+		}
+	}
+	highest, writer := elector.Token(0), 0
+	for i, line := range journal {
+		var number, pid int
+		var token uint64
+		if _, err := fmt.Sscanf(line, "invoice %d sent by %d token %d", &number, &pid, &token); err != nil {
+			v.problem("the journal has the line %q", line)
+			continue
+		}
+		v.invoices++
+		if number != i+1 {
+			v.problem("line %d of the journal is invoice %d", i+1, number)
+		}
+		switch t := elector.Token(token); {
+		case t < highest:
+			v.tried++
+			v.growing = false
+			v.problem("invoice %d was taken with token %v after token %v", number, t, highest)
+		case t == highest && pid != writer:
+			v.growing = false
+			v.problem("invoice %d: processes %d and %d write with the same token %v", number, writer, pid, t)
+		default:
+			highest, writer = t, pid
+		}
+	}
+	if v.invoices == 0 {
+		v.problem("the journal is empty")
+	}
+}
+
+// judgeStory checks that each thing that the demo set out to show happened.
+func (v *verdict) judgeStory(events []Event) {
+	v.succession(events, killed, "takeover after kill -9", takeoverLimit)
+	pause, _ := v.succession(events, stopped, "takeover after SIGSTOP", takeoverLimit)
+	wake, _ := first(events, func(e Event) bool { return e.Kind == continued && e.Process == pause.Process })
+	if wake.Boot-pause.Boot < ttl {
+		v.problem("%s was stopped for less than its TTL", pause.Process)
+	}
+	late, ok := first(events, func(e Event) bool { return e.Kind == refused && e.Process == pause.Process && e.Boot > wake.Boot })
+	if !ok {
+		v.problem("the late write of the leader that was stopped was not refused")
+	} else if late.Valid {
+		v.problem("%s still believed in its lease when its late write was refused", late.Process)
+	}
+	v.succession(events, terminated, "handover after SIGTERM", handoverLimit)
+}
+
+// succession finds who led after the demo did something to a leader, and checks
+// how long that took.
+func (v *verdict) succession(events []Event, act, what string, limit time.Duration) (done Event, ok bool) {
+	done, ok = first(events, func(e Event) bool { return e.Kind == act })
+	if !ok {
+		v.problem("no leader was %s", act)
+		return done, false
+	}
+	next, ok := first(events, func(e Event) bool { return e.Kind == leads && e.Boot > done.Boot && e.Process != done.Process })
+	if !ok {
+		v.problem("nobody led after %s was %s", done.Process, act)
+		return done, false
+	}
+	took := next.Boot - done.Boot
+	v.steps = append(v.steps, step{what, took, limit})
+	if took > limit {
+		v.problem("%s took %v, more than %v", what, took, limit)
+	}
+	return done, true
+}
+
+func first(events []Event, is func(Event) bool) (Event, bool) {
+	if i := slices.IndexFunc(events, is); i >= 0 {
+		return events[i], true
+	}
+	return Event{}, false
+}

@@ -1,0 +1,111 @@
+package demo
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// A printer prints for people, with colours on a terminal.
+type printer struct {
+	out     io.Writer
+	colours bool
+}
+
+func newPrinter(f *os.File) *printer {
+	info, err := f.Stat()
+	terminal := err == nil && info.Mode()&os.ModeCharDevice != 0
+	return &printer{f, terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+}
+
+const (
+	plain  = ""
+	green  = "32"
+	yellow = "33"
+	red    = "31"
+	bold   = "1"
+)
+
+func (p *printer) paint(colour, text string) string {
+	if !p.colours || colour == plain {
+		return text
+	}
+	return "\x1b[" + colour + "m" + text + "\x1b[0m"
+}
+
+// event prints a line of the time line, unless it is everyday business:
+// renewals, and all but the first write of a leader.
+func (p *printer) event(at time.Duration, e Event, firstWrite, held bool) {
+	colour, text := plain, ""
+	switch e.Kind {
+	case started:
+		text = "starts as process " + e.Detail
+	case waits:
+		text = "waits: " + e.Detail + " leads"
+	case leads:
+		colour, text = green, fmt.Sprintf("LEADS with token %v", e.Token)
+	case about:
+		if held {
+			text = fmt.Sprintf("has checked its lease, %.1f s left, and is about to write invoice %d", e.Left.Seconds(), e.Invoice)
+		}
+	case wrote:
+		if firstWrite {
+			text = fmt.Sprintf("writes invoice %d, and more", e.Invoice)
+		}
+	case refused:
+		colour, text = red, fmt.Sprintf("its late write of invoice %d is REFUSED, token %v is stale", e.Invoice, e.Token)
+		if !e.Valid {
+			text += "; its Check fails too"
+		}
+	case failed:
+		colour, text = red, "cannot write: "+e.Detail
+	case ended:
+		text = "leads no more: its lease is " + e.Detail
+		if e.Detail == "resigned" {
+			text = "leads no more: it has resigned"
+		}
+	case killed:
+		colour, text = yellow, "is killed with kill -9"
+	case stopped:
+		colour, text = yellow, "is stopped with SIGSTOP, right there"
+	case continued:
+		colour, text = yellow, "is continued with SIGCONT, and goes on to write"
+	case terminated:
+		colour, text = yellow, "is told to end with SIGTERM"
+	case exited:
+		text = "has ended"
+		if e.Detail != "" {
+			text += " (" + e.Detail + ")"
+		}
+	}
+	if text != "" {
+		fmt.Fprintf(p.out, "%6.2f s  %s  %s\n", at.Seconds(), e.Process, p.paint(colour, text))
+	}
+}
+
+func (p *printer) verdict(v *verdict) {
+	row := func(what, format string, args ...any) {
+		fmt.Fprintf(p.out, "  %-26s %s\n", what, fmt.Sprintf(format, args...))
+	}
+	fmt.Fprintln(p.out)
+	for _, s := range v.steps {
+		row(s.what, "%.2f s, allowed are %.2f s", s.took.Seconds(), s.limit.Seconds())
+	}
+	row("elections", "%d", v.elections)
+	row("overlaps of valid leases", "%d", v.overlaps)
+	row("stale writes", "%d tried, %d refused", v.tried, v.refused)
+	row("tokens in the journal", "%s, in %d lines", map[bool]string{true: "strictly increasing from leader to leader", false: "NOT increasing"}[v.growing], v.invoices)
+	fmt.Fprint(p.out, `
+A lease counts as valid from when the request that won it was sent until what
+Remaining said last, or until it was resigned; all on the machine's boot-time
+clock, as its process told at each check and renewal.
+
+`)
+	for _, problem := range v.problems {
+		fmt.Fprintln(p.out, p.paint(red, "NOT AS TOLD: ")+problem)
+	}
+	if len(v.problems) == 0 {
+		fmt.Fprintln(p.out, p.paint(bold, "Everything happened as told."))
+	}
+}

@@ -1,0 +1,129 @@
+package demo
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/elector-go/elector"
+)
+
+// A Probe tells the demo what happens in a child, and lets the demo hold up a
+// write. A nil Probe, the one outside the demo, does nothing.
+type Probe struct {
+	id     string
+	permit chan struct{} // a value for each byte on standard input
+
+	mutex sync.Mutex
+	out   *json.Encoder
+	seen  bool
+}
+
+// idVariable names a child of the demo.
+const idVariable = "SINGLETON_DEMO_ID"
+
+// NewProbe returns nil unless the demo started this process.
+func NewProbe() *Probe {
+	id := os.Getenv(idVariable)
+	if id == "" {
+		return nil
+	}
+	p := &Probe{id: id, permit: make(chan struct{}), out: json.NewEncoder(os.Stdout)}
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	go func() {
+		in := bufio.NewReader(os.Stdin)
+		for {
+			if _, err := in.ReadByte(); err != nil {
+				os.Exit(1) // the demo is gone
+			}
+			p.permit <- struct{}{}
+		}
+	}()
+	return p
+}
+
+// Options returns nil without a Probe.
+func (p *Probe) Options() *elector.Options {
+	if p == nil {
+		return nil
+	}
+	return &elector.Options{ID: p.id, TTL: ttl, Trace: &elector.Trace{
+		Observed: func(l elector.Leader) {
+			if l.ID != p.id && !l.Vacant() {
+				p.sees(l)
+			}
+		},
+		Renewed: func(token elector.Token, remaining time.Duration) {
+			p.tell(Event{Kind: renewed, Token: token, Valid: true, Left: remaining, Boot: bootTime()})
+		},
+		Ended: func(token elector.Token, cause error) {
+			why := "resigned"
+			if errors.Is(cause, elector.ErrLost) {
+				why = "lost"
+			}
+			p.tell(Event{Kind: ended, Token: token, Boot: bootTime(), Detail: why})
+		},
+	}}
+}
+
+func (p *Probe) sees(l elector.Leader) {
+	p.mutex.Lock()
+	first := !p.seen
+	p.seen = true
+	p.mutex.Unlock()
+	if first {
+		p.tell(Event{Kind: waits, Token: l.Token, Boot: bootTime(), Detail: l.ID})
+	}
+}
+
+// Leads tells that the worker was started.
+func (p *Probe) Leads(lease *elector.Lease) {
+	if p != nil {
+		p.tell(look(leads, lease))
+	}
+}
+
+// BeforeWrite tells that the next thing is the write, and waits for the demo
+// to allow it, one byte on standard input for one write.
+func (p *Probe) BeforeWrite(lease *elector.Lease, invoice int) {
+	if p == nil {
+		return
+	}
+	e := look(about, lease)
+	e.Invoice = invoice
+	p.tell(e)
+	<-p.permit
+}
+
+// AfterWrite tells what became of the write.
+func (p *Probe) AfterWrite(lease *elector.Lease, invoice int, err error) {
+	if p == nil {
+		return
+	}
+	e := look(wrote, lease)
+	e.Invoice = invoice
+	if err != nil {
+		e.Kind, e.Detail = failed, err.Error()
+	}
+	if errors.Is(err, elector.ErrStale) {
+		e.Kind = refused
+	}
+	p.tell(e)
+}
+
+// look describes the lease as it is now.
+func look(kind string, lease *elector.Lease) Event {
+	e := Event{Kind: kind, Token: lease.Token(), Valid: lease.Check() == nil, Left: lease.Remaining()}
+	e.Boot = bootTime()
+	return e
+}
+
+func (p *Probe) tell(e Event) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.out.Encode(e) // if the demo is gone, so is this process
+}

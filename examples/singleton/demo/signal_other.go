@@ -1,0 +1,8 @@
+//go:build !unix
+
+package demo
+
+import "os"
+
+// signals is nil: a process cannot be stopped and continued here.
+var signals map[string]os.Signal

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A lab makes mutants and runs cases on them.
+type lab struct {
+	root string // of the module
+	dir  string // for what is built
+	seed uint64
+
+	mutex sync.Mutex
+	built map[string]func() (string, error) // the unbroken tests by package, built once
+}
+
+// A result is what became of a mutant; err is nil if it was caught.
+type result struct {
+	err    error
+	output string
+	time   time.Duration
+}
+
+func newLab(dir string, seed uint64) (*lab, error) {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return nil, fmt.Errorf("run this inside the module: %w", err)
+	}
+	return &lab{root: strings.TrimSpace(string(out)), dir: dir, seed: seed, built: map[string]func() (string, error){}}, nil
+}
+
+// run makes a mutant, and runs its case on it and on the unbroken code.
+func (l *lab) run(number int, m mutant) (r result) {
+	started := time.Now()
+	defer func() { r.time = time.Since(started) }()
+	overlay, err := l.overlay(number, m)
+	if err != nil {
+		return result{err: err}
+	}
+	broken := filepath.Join(l.dir, fmt.Sprintf("mutant%d.test", number))
+	if err := l.build(broken, m.pkg, "-overlay", overlay); err != nil {
+		return result{err: fmt.Errorf("the mutant does not build, which proves nothing: %w", err)}
+	}
+	defer os.Remove(broken)
+	passed, failed, output := l.try(broken, m)
+	switch {
+	case passed:
+		return result{err: errors.New("it survives: the case passes"), output: output}
+	case !failed:
+		return result{err: fmt.Errorf("the case neither passes nor fails:\n%s", last(output)), output: output}
+	}
+	unbroken, err := l.unbroken(m.pkg)
+	if err != nil {
+		return result{err: err}
+	}
+	if passed, _, also := l.try(unbroken, m); !passed {
+		return result{err: fmt.Errorf("the unbroken code fails too:\n%s", last(also)), output: output}
+	}
+	return result{output: output}
+}
+
+// overlay writes the mutant's files and the list that lays them over the tree.
+func (l *lab) overlay(number int, m mutant) (string, error) {
+	replace := map[string]string{}
+	for i, e := range m.edits {
+		path := filepath.Join(l.root, e.file)
+		from := path
+		if earlier, again := replace[path]; again {
+			from = earlier
+		}
+		text, err := os.ReadFile(from)
+		if err != nil {
+			return "", err
+		}
+		if n := strings.Count(string(text), e.old); n != 1 {
+			return "", fmt.Errorf("the text to change is %d times in %s, not once; bring the table up to date: %q", n, e.file, e.old)
+		}
+		to := filepath.Join(l.dir, fmt.Sprintf("mutant%d-%d.go", number, i))
+		if err := os.WriteFile(to, []byte(strings.Replace(string(text), e.old, e.new, 1)), 0o600); err != nil {
+			return "", err
+		}
+		replace[path] = to
+	}
+	list, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(l.dir, fmt.Sprintf("mutant%d.json", number))
+	return path, os.WriteFile(path, list, 0o600)
+}
+
+// unbroken builds the tests of a package as they are, once.
+func (l *lab) unbroken(pkg string) (string, error) {
+	l.mutex.Lock()
+	build := l.built[pkg]
+	if build == nil {
+		path := filepath.Join(l.dir, fmt.Sprintf("unbroken%d.test", len(l.built)))
+		build = sync.OnceValues(func() (string, error) { return path, l.build(path, pkg) })
+		l.built[pkg] = build
+	}
+	l.mutex.Unlock()
+	return build()
+}
+
+func (l *lab) build(to, pkg string, flags ...string) error {
+	args := append([]string{"test", "-c", "-vet=off", "-o", to}, flags...)
+	c := exec.Command("go", append(args, pkg)...)
+	c.Dir = l.root
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	return nil
+}
+
+// try runs a mutant's case, and reports whether it passed or failed by its own
+// name; neither if it was not run, hung or took everything down.
+func (l *lab) try(binary string, m mutant) (passed, failed bool, output string) {
+	c := exec.Command(binary, "-test.v", "-test.timeout=60s", "-test.run="+m.pattern(), "-seed="+strconv.FormatUint(l.seed, 10))
+	c.Dir = filepath.Join(l.root, m.pkg)
+	out, err := c.CombinedOutput()
+	output = string(out)
+	line := ": " + m.test() + " ("
+	passed = err == nil && strings.Contains(output, "--- PASS"+line)
+	failed = err != nil && strings.Contains(output, "--- FAIL"+line)
+	return passed, failed, output
+}
+
+// last is the end of a text, for an error.
+func last(text string) string {
+	const most = 4000
+	if len(text) > most {
+		return "…" + text[len(text)-most:]
+	}
+	return text
+}

@@ -1,0 +1,36 @@
+package main
+
+import "strings"
+
+// A mutant is the code broken in one way that a case must catch.
+type mutant struct {
+	name   string
+	breaks string // which guarantee of the design, by its number
+	catch  string // the case: group/case
+	edits  []edit
+	pkg    string // of the test that holds the case, and the test's name;
+	parent string // by default those of the simulation
+}
+
+// An edit replaces a text that must be in a file exactly once.
+type edit struct {
+	file string // from the module's root
+	old  string
+	new  string
+}
+
+// test is the full name of the case.
+func (m mutant) test() string { return m.parent + "/" + m.catch }
+
+// pattern is the -run pattern that selects the case alone.
+func (m mutant) pattern() string {
+	return "^" + strings.ReplaceAll(m.test(), "/", "$/^") + "$"
+}
+
+func init() {
+	for i := range mutants {
+		if m := &mutants[i]; m.pkg == "" {
+			m.pkg, m.parent = "./internal/simulation", "TestSimulation"
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package main
+
+// mutants are the known ways to get it wrong, most of them seen in other
+// libraries. The texts to change are short, so that they survive changes around
+// them; one that is gone is an error.
+var mutants = []mutant{
+	// The holder's clock.
+	{name: "H counted from the response of a renewal", breaks: "2", catch: "exp/from-send", edits: []edit{{
+		"keep.go", `return l.adopt(r)`, `l.sent[l.number] = clock.Mark(e.clock)
+		return l.adopt(r)`}}},
+	{name: "H counted from the response of the acquisition", breaks: "2", catch: "pause/inflight", edits: []edit{{
+		"lease.go", `start := sent[r.Attempt.Sequence]`, `start := clock.Mark(e.clock)`}}},
+	{name: "no drift margin for the holder", breaks: "1", catch: "mx/two-valid", edits: []edit{{
+		"options.go", `return o.TTL - time.Duration(float64(o.TTL)*o.ClockDrift)`, `return o.TTL`}}},
+	{name: "valid at H", breaks: "2", catch: "exp/exact", edits: []edit{{
+		"lease.go", `t.start) < l.hold {`, `t.start) <= l.hold {`}}},
+	{name: "loss only by timer", breaks: "6", catch: "exp/no-timer", edits: []edit{
+		{"lease.go", `t.start) < l.hold {`, `t.start) < 1<<62 {`},
+		{"lease.go", `if l.valid() == nil {
+			l.expireLater()`, `if l.Remaining() == 0 {
+			l.end(l.lostBecause(errors.New("the timer has fired")))
+		} else {
+			l.expireLater()`}}},
+	{name: "late acknowledgement accepted after H", breaks: "2", catch: "exp/late-ack", edits: []edit{{
+		"campaign.go", `start) >= e.o.hold() {`, `start) < 0 {`}}},
+	{name: "lapsed lease resurrected by a late renewal", breaks: "2", catch: "ren/resurrect", edits: []edit{{
+		"lease.go", `func (l *Lease) extend(start clock.Reading) error {`, `func (l *Lease) extend(start clock.Reading) error {
+	if l.term.Load().over == nil {
+		l.term.Store(&term{start: start})
+	}`}}},
+	{name: "renewal capped by the new deadline", breaks: "6", catch: "ren/slow-then-cut", edits: []edit{{
+		"keep.go", `min(l.e.o.RequestTimeout, l.Remaining())`, `min(l.e.o.RequestTimeout, l.hold)`}}},
+	{name: "a dead worker kept in office", breaks: "StallTimeout", catch: "ren/stall", edits: []edit{{
+		"keep.go", `if l.stalled() {`, `if false {`}}},
+
+	// The challenger's clock.
+	{name: "challenger's clock started before the read", breaks: "3", catch: "mx/two-valid", edits: []edit{{
+		"request.go", `if e.note(r, before) {`, `e.mutex.Lock()
+		fresh := r.Version != e.sighting.record.Version
+		e.mutex.Unlock()
+		if e.note(r, before) {
+			if fresh {
+				e.mutex.Lock()
+				e.sighting.since = start
+				e.mutex.Unlock()
+			}`}}},
+	{name: "no drift margin for the challenger", breaks: "1", catch: "clk/drift", edits: []edit{{
+		"options.go", `return ttl + time.Duration(float64(ttl)*o.ClockDrift)`, `return ttl`}}},
+	{name: "challenger waits for twice the TTL", breaks: "tau", catch: "mx/takeover-bound", edits: []edit{{
+		"options.go", `return ttl + time.Duration(float64(ttl)*o.ClockDrift)`, `return 2 * ttl`}}},
+	{name: "vanished record taken as vacant at once", breaks: "3", catch: "mx/vanished", edits: []edit{{
+		"sighting.go", `(!r.Exists() || r.Token < s.last.Token)`, `r.Exists() && r.Token < s.last.Token`}}},
+	{name: "acquisition goes on after a winner came and went", breaks: "3", catch: "mx/vanished", edits: []edit{{
+		"campaign.go", `if !e.mayRetry(prev, next) {`, `if false {`}}},
+	{name: "lower token not held", breaks: "3", catch: "mx/rollback", edits: []edit{{
+		"sighting.go", `(!r.Exists() || r.Token < s.last.Token)`, `!r.Exists()`}}},
+
+	// The other clocks.
+	{name: "wall clock ignored", breaks: "Clocks", catch: "clk/suspend", edits: []edit{{
+		"internal/clock/clock.go", `return max(mono, wall)`, `return mono`}}},
+	{name: "boot-time clock ignored", breaks: "Clocks", catch: "clk/suspend", edits: []edit{{
+		"internal/clock/clock.go", `mono = max(mono, c.Boot()-start.Boot)`, `mono = max(mono, 0)`}}},
+	{name: "wall clock alone", breaks: "Clocks", catch: "clk/wall-step", edits: []edit{{
+		"internal/clock/clock.go", `return max(mono, wall)`, `return wall`}}},
+
+	// Lost answers.
+	{name: "acquisition believed without an answer", breaks: "7", catch: "amb/acquire", edits: []edit{{
+		"campaign.go", `r, readErr := e.load(ctx, e.o.RequestTimeout)`, `if !errors.Is(err, backends.ErrConflict) {
+			next.Version = "guessed"
+			return won(next)
+		}
+		r, readErr := e.load(ctx, e.o.RequestTimeout)`}}},
+	{name: "renewal believed without an answer", breaks: "2", catch: "amb/renew", edits: []edit{{
+		"keep.go", `return fmt.Errorf("%w; reading back: %w", err, readErr)`, `l.extend(l.sent[l.number])
+		return fmt.Errorf("%w; reading back: %w", err, readErr)`}}},
+	{name: "conflict taken as a loss without reading back", breaks: "7", catch: "amb/conflict-is-mine", edits: []edit{{
+		"keep.go", `r, err := e.swap(context.Background(), l.limit(), l.record, next)`, `r, err := e.swap(context.Background(), l.limit(), l.record, next)
+	if errors.Is(err, backends.ErrConflict) {
+		l.end(l.lostBecause(err))
+		return err
+	}`}}},
+	{name: "renewal read back with a later t0", breaks: "7", catch: "amb/two-unresolved", edits: []edit{{
+		"keep.go", `l.sent[r.Attempt.Sequence]`, `l.sent[l.number]`}}},
+	{name: "acquisition read back with a later t0", breaks: "7", catch: "amb/two-unresolved", edits: []edit{{
+		"lease.go", `sent[r.Attempt.Sequence]`, `sent[l.number]`}}},
+	{name: "only the last attempt recognised", breaks: "7", catch: "amb/two-unresolved", edits: []edit{{
+		"keep.go", `r.Attempt.Nonce == l.nonce`, `r.Attempt.Nonce == l.nonce && r.Attempt.Sequence == l.number`}}},
+	{name: "a store that does not compare", breaks: "8", catch: "amb/delayed-write", edits: []edit{{
+		"backends/memory/memory.go", `if e.version != prev.Version {`, `if e.version == "" && prev.Version != "" {`}}},
+
+	// Release and tokens.
+	{name: "release before the local loss", breaks: "8", catch: "amb/release", edits: []edit{{
+		"lease.go", `l.end(l.resigned(nil))`, `next := l.record
+		next.Holder, next.Value, next.Attempt.Sequence = "", "", 1<<40
+		l.e.swap(context.Background(), l.e.o.RequestTimeout, l.record, next)
+		l.end(l.resigned(nil))`}}},
+	{name: "unconditional release", breaks: "8", catch: "amb/release", edits: []edit{{
+		"keep.go", `if !l.ours(r) || r.Vacant() {`, `if r.Vacant() {`}}},
+	{name: "token restarted after a release", breaks: "5", catch: "tok/clock", edits: []edit{{
+		"sighting.go", `token = max(s.highest+1, s.record.Token+1, uint64(o.MinToken), 1)`, `token = max(s.highest+1, s.record.Token+1, uint64(o.MinToken), 1)
+	if s.record.Vacant() {
+		token = 1
+	}`}}},
+}

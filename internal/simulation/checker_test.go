@@ -1,0 +1,189 @@
+package simulation
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/elector-go/elector/backends"
+)
+
+// The checker sees everything at its true time and holds all nodes to the
+// guarantees, which its messages name by their numbers in the design.
+type checker struct {
+	w *world
+
+	mutex     sync.Mutex
+	leases    []*office
+	elections int
+	stopped   bool
+	stray     int  // overlaps that the store's own faults excuse, see excused
+	unseen    int  // overlaps by a suspend that no clock shows, see blind
+	beyond    bool // clocks run beyond rho: guarantee 1 is off
+
+	live   backends.Record // the acquisition that the store holds
+	faults int             // of the store
+	since  int             // acquisitions applied since the last of them
+	last   time.Duration   // when the store took a write
+	writes int             // acquisitions sent
+	old    [][]byte        // the record's states, for rollbacks
+}
+
+func newChecker(w *world) *checker { return &checker{w: w} }
+
+func (c *checker) stop() {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.stopped = true
+}
+
+// sends checks a write as it leaves the node; it is on time, whatever becomes
+// of it.
+func (c *checker) sends(n *node, prev, next backends.Record, t trip) {
+	n.log("sends %v for version %q: %v", brief{answer{r: next}}, prev.Version, t)
+	now := n.machine.moment()
+	n.witness.sends(next, now)
+	c.sample()
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	switch {
+	case c.stopped:
+	case next.Vacant():
+		for _, o := range c.leases {
+			if o.n == n && o.token == next.Token && o.lease.Remaining() > 0 {
+				c.w.broken("guarantee 8", "%s tells the store that token %d is free while its lease is valid", n.name, next.Token)
+			}
+		}
+	case next.Attempt.Nonce != prev.Attempt.Nonce:
+		c.writes++
+		c.mayAcquire(n, prev, next, now)
+	}
+}
+
+// mayAcquire checks that the node waited before it takes over.
+func (c *checker) mayAcquire(n *node, prev, next backends.Record, now moment) {
+	w := &n.witness
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if next.Attempt.Sequence == 1 && next.Token <= w.highest {
+		c.w.broken("guarantee 5", "%s asks for token %d after it has seen %d", n.name, next.Token, w.highest)
+	}
+	own := false
+	for _, nonce := range w.names {
+		own = own || nonce == prev.Attempt.Nonce
+	}
+	if prev.Vacant() || own {
+		return
+	}
+	if stood := now.mono - w.first[prev.Version]; stood < challenge(n, prev.TTL) {
+		c.w.broken("guarantee 3", "%s takes over from %q although version %q stood for %v, not %v", n.name, prev.Holder, prev.Version, stood, challenge(n, prev.TTL))
+	}
+}
+
+func challenge(n *node, ttl time.Duration) time.Duration {
+	return ttl + time.Duration(float64(ttl)*rho(n)) - time.Nanosecond
+}
+
+func rho(n *node) float64 {
+	if n.options.ClockDrift != 0 {
+		return n.options.ClockDrift
+	}
+	return 0.1
+}
+
+// apply brings a write to the store and checks the tokens in its order.
+func (c *checker) apply(n *node, next backends.Record, swap func() (backends.Record, error)) (backends.Record, error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	before := c.w.store.Get(election)
+	r, err := swap()
+	n.log("store: swap to %v: %v", brief{answer{r: next}}, err)
+	if err != nil {
+		return r, err
+	}
+	c.last = c.w.now()
+	c.old = append(c.old, before)
+	if next.Attempt.Nonce != c.live.Attempt.Nonce {
+		c.waited(n, next)
+		c.since++
+		if next.Token <= c.live.Token && !c.stopped {
+			c.w.broken("guarantee 5", "%s wins with token %d after %d", n.name, next.Token, c.live.Token)
+		}
+	}
+	c.live = r
+	return r, err
+}
+
+// waited checks that an acquisition that was applied was not sent too early
+// after the record went behind its sender's back.
+func (c *checker) waited(n *node, next backends.Record) {
+	w := &n.witness
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	sent := w.sent[next.Attempt].mono
+	if c.stopped || c.faults == 0 || w.heldSince != c.faults || c.since > 0 || sent < w.heldFrom {
+		return
+	}
+	if sent < w.heldUntil {
+		c.w.broken("guarantee 3", "%s takes over %v too early after the record it had seen vanished or went back", n.name, w.heldUntil-sent)
+	}
+}
+
+func (c *checker) storeFaults() int {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.faults
+}
+
+// spoil changes the record behind everybody's back: to an older state, or to
+// nothing.
+func (c *checker) spoil(content []byte) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	genuine := c.faults == 0 || c.since > 0 // the record is not itself one that came back
+	c.faults++
+	c.since = 0
+	if content == nil {
+		c.w.store.Delete(election)
+	} else {
+		c.w.store.Put(election, content)
+	}
+	restored := c.w.record()
+	c.w.history.add("store", "the record becomes %v behind everybody's back", brief{answer{r: restored}})
+	for _, n := range c.w.nodes {
+		if !genuine || !n.witness.shown(c.live.Attempt.Nonce, c.faults-1) {
+			continue
+		}
+		w := &n.witness
+		w.mutex.Lock()
+		if c.live.Token > restored.Token && w.last.Token > restored.Token {
+			w.heldFrom, w.heldSince = n.machine.moment().mono, c.faults
+			w.heldUntil = w.heldFrom + challenge(n, w.last.TTL)
+		}
+		w.mutex.Unlock()
+	}
+	c.live = restored
+	for _, o := range c.leases {
+		if o.lease.Remaining() > 0 {
+			c.expose(o)
+		}
+	}
+}
+
+// brief prints an answer in the history.
+type brief struct{ answer }
+
+func (b brief) String() string {
+	if b.err != nil {
+		return b.err.Error()
+	}
+	r := b.r
+	if r.TTL == 0 {
+		return "no record"
+	}
+	return fmt.Sprintf("{%q token %d attempt %.6s.%d version %q}", r.Holder, r.Token, r.Attempt.Nonce, r.Attempt.Sequence, r.Version)
+}
+
+func (t trip) String() string {
+	return fmt.Sprintf("out %v back %v lost %v mute %v breaks %v again %v second %v pause %v", t.out, t.back, t.lost, t.mute, t.breaks, t.again, t.second, t.pause+t.suspend)
+}

@@ -1,0 +1,148 @@
+package simulation
+
+import (
+	"time"
+
+	"github.com/elector-go/elector"
+)
+
+// An office is one lease, from its acquisition to its end.
+type office struct {
+	n       *node
+	lease   *elector.Lease
+	token   uint64
+	nonce   string
+	over    bool          // it was seen not to be valid
+	overAt  time.Time     // since when a timer has had the time to say so
+	seen    map[*node]int // who had been shown it before which store fault
+	exposed bool          // a store fault has hit it
+}
+
+// expose notes that the store has lost a lease's record, and who had been shown
+// it before.
+func (c *checker) expose(o *office) {
+	o.exposed = true
+	if c.live.Token >= o.token {
+		return // an older loss let tokens fall: nobody can tell
+	}
+	for _, n := range c.w.nodes {
+		if n.witness.shown(o.nonce, 0) && !n.witness.shown(o.nonce, c.faults) {
+			o.seen[n] = c.faults
+		}
+	}
+}
+
+// acquired checks a lease that a node has just won against all others.
+func (c *checker) acquired(n *node, l *elector.Lease) {
+	c.sample()
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.stopped {
+		return
+	}
+	c.elections++
+	nonce, _, known := n.witness.since(uint64(l.Token()))
+	n.log("leads with token %d for %v", l.Token(), l.Remaining())
+	if !known {
+		c.w.broken("guarantee 2", "%s leads with token %d and no answer has told it so", n.name, l.Token())
+	}
+	for _, o := range c.leases {
+		if (o.lease.Remaining() > 0 || !o.n.machine.stopped() && valid(o.lease)) && !c.beyond && !c.excused(o, n) {
+			c.w.broken("guarantee 1", "two valid leases: %s with token %d while %s holds token %d for %v more", n.name, l.Token(), o.n.name, o.token, o.lease.Remaining())
+		}
+	}
+	o := &office{n: n, lease: l, token: uint64(l.Token()), nonce: nonce, seen: map[*node]int{}}
+	if c.live.Attempt.Nonce != nonce {
+		c.expose(o) // the store has lost it since it took the write
+	}
+	c.leases = append(c.leases, o)
+	if len(c.leases) > 32 {
+		c.leases = c.leases[1:]
+	}
+}
+
+// excused reports whether o is blind to a suspend, or a fault of the store is
+// why n leads besides o: n had
+// not seen o's record before the store lost it, or took over from somebody of
+// whom that is true.
+func (c *checker) excused(o *office, n *node) bool {
+	if o.blind() {
+		c.unseen++
+		return true
+	}
+	if !o.exposed {
+		return false
+	}
+	if o.seen[n] == c.faults && c.since <= 1 {
+		return false
+	}
+	c.stray++
+	return true
+}
+
+// sample checks all leases at this instant.
+func (c *checker) sample() {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.stopped {
+		return
+	}
+	for _, o := range c.leases {
+		left := o.lease.Remaining()
+		_, at, _ := o.n.witness.since(o.token)
+		most := holds(o.n) - (o.n.machine.moment().boot - at.boot)
+		if left == 0 {
+			o.over = o.over || most <= 0 // a wall clock may have jumped, and jump back
+			c.toldInTime(o)
+			continue
+		}
+		if o.over && !o.blind() {
+			c.w.broken("guarantee 2", "%s's lease with token %d is valid again after its end", o.n.name, o.token)
+		}
+		if left > most+tolerance && !o.blind() {
+			c.w.broken("guarantee 2", "%s's lease with token %d is valid for %v more, %v longer than its last acknowledged write allows", o.n.name, o.token, left, left-most)
+		}
+	}
+}
+
+// tolerance is how far the monotonic clock may stand still before
+// clock.Elapsed asks the boot-time clock too, and some.
+const tolerance = 2 * time.Millisecond
+
+// blind reports whether the lease's machine was suspended and its wall clock
+// set back by just as much, so that the two agree and clock.Elapsed has no
+// reason to ask the boot-time clock.
+func (o *office) blind() bool {
+	_, at, _ := o.n.witness.since(o.token)
+	now := o.n.machine.moment()
+	mono, wall, boot := now.mono-at.mono, now.wall-at.wall, now.boot-at.boot
+	return (wall-mono).Abs() <= tolerance && boot-mono > tolerance
+}
+
+func holds(n *node) time.Duration {
+	return n.options.TTL - time.Duration(float64(n.options.TTL)*rho(n))
+}
+
+// toldInTime checks that a lease's context has ended soon after H of the
+// monotonic clock, on which timers run; after a suspend only Check knows
+// earlier.
+func (c *checker) toldInTime(o *office) {
+	m := o.n.machine
+	_, at, _ := o.n.witness.since(o.token)
+	m.mutex.Lock()
+	late := m.read().mono >= at.mono+holds(o.n)
+	free := m.paused // when its timers could fire again
+	if m.held.After(free) {
+		free = m.held
+	}
+	m.mutex.Unlock()
+	if !late || o.overAt.IsZero() {
+		o.overAt = time.Now()
+	}
+	if free.After(o.overAt) {
+		o.overAt = free
+	}
+	if late && o.lease.Context().Err() == nil && time.Since(o.overAt) > 50*time.Millisecond {
+		c.w.broken("guarantee 6", "the context of %s's lease with token %d has not ended %v after the lease", o.n.name, o.token, time.Since(o.overAt))
+	}
+}

@@ -1,0 +1,56 @@
+package simulation
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"text/tabwriter"
+	"time"
+)
+
+// A tally adds up what the seeds of a random campaign saw.
+type tally struct {
+	mutex     sync.Mutex
+	seeds     int
+	elections int
+	stray     int
+	unseen    int
+	time      time.Duration
+	counts    [faultKinds]int
+}
+
+func (a *tally) add(w *world, s *storm) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.seeds++
+	a.elections += w.check.elections
+	a.stray += w.check.stray
+	a.unseen += w.check.unseen
+	a.time += w.lasted
+	for k, n := range s.counts {
+		a.counts[k] += n
+	}
+}
+
+// report prints the sums, and fails if a kind of fault never happened although
+// there were seeds enough.
+func (a *tally) report(t *testing.T) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	var b strings.Builder
+	out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(out, "seeds\t%d\n", a.seeds)
+	fmt.Fprintf(out, "elections\t%d\n", a.elections)
+	fmt.Fprintf(out, "simulated hours\t%.1f\n", a.time.Hours())
+	fmt.Fprintf(out, "overlaps: the winner had not seen the lost record\t%d\n", a.stray)
+	fmt.Fprintf(out, "overlaps: suspended, and the wall clock hides it\t%d\n", a.unseen)
+	for k, n := range a.counts {
+		fmt.Fprintf(out, "%v\t%d\n", faultKind(k), n)
+		if n == 0 && a.seeds >= 100 {
+			t.Errorf("in %d seeds the fault %q never happened", a.seeds, faultKind(k))
+		}
+	}
+	out.Flush()
+	t.Logf("\n%s", b.String())
+}

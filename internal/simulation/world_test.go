@@ -1,0 +1,109 @@
+package simulation
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/backends/memory"
+)
+
+const election = "simulated"
+
+// A world is one simulation: a store, nodes and the checker.
+type world struct {
+	*testing.T
+	seed     uint64
+	watch    watchKind
+	store    *memory.Store
+	check    *checker
+	history  *history
+	nodes    []*node
+	reported atomic.Bool   // a broken rule
+	lasted   time.Duration // how much time was simulated
+}
+
+// simulate runs one simulation in a bubble of its own, in which time passes
+// when everybody waits. It returns the world for a look at what happened.
+func simulate(t *testing.T, seed uint64, watch watchKind, run func(w *world)) *world {
+	t.Helper()
+	var w *world
+	synctest.Test(t, func(t *testing.T) {
+		w = &world{T: t, seed: seed, watch: watch, store: memory.NewStore(), history: &history{start: time.Now()}}
+		w.check = newChecker(w)
+		defer w.end()
+		run(w)
+	})
+	return w
+}
+
+// broken reports a rule that does not hold, with the history so far.
+func (w *world) broken(rule, format string, args ...any) {
+	w.Helper()
+	if !w.reported.CompareAndSwap(false, true) {
+		return // what follows from it helps nobody
+	}
+	w.Errorf("seed %d (%v): %s: %s\nreplay: go test ./internal/simulation -run '%s' -seed=%d\n%s", w.seed, w.watch,
+		rule, fmt.Sprintf(format, args...), w.Name(), w.seed, w.history.tail(70))
+}
+
+// assert fails the case at once if a rule does not hold.
+func (w *world) assert(ok bool, rule string, args ...any) {
+	w.Helper()
+	if !ok {
+		w.broken(fmt.Sprintf(rule, args...), "it does not hold at %v", w.now())
+		w.FailNow()
+	}
+}
+
+func (w *world) now() time.Duration { return time.Since(w.history.start) }
+
+// pass lets true time go by.
+func (w *world) pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// passUntil lets true time go by until some instant since the start.
+func (w *world) passUntil(at time.Duration) { w.pass(at - w.now()) }
+
+// end lets everything run out.
+func (w *world) end() {
+	w.check.stop()
+	w.history.close()
+	w.lasted = w.now()
+	for _, n := range w.nodes {
+		n.retire()
+	}
+	for _, n := range w.nodes {
+		n.elector.Close()
+	}
+	time.Sleep(time.Hour) // for requests that are still on their way
+}
+
+// record is what the store holds.
+func (w *world) record() backends.Record {
+	content := w.store.Get(election)
+	if content == nil {
+		return backends.Record{}
+	}
+	r, err := backends.Decode(election, content)
+	if err != nil {
+		w.Fatal(err)
+	}
+	r.Version = "raw"
+	return r
+}
+
+var kinds = []watchKind{pushesAll, pushesSome, polled}
+
+// everyKind runs a simulation on each kind of store.
+func everyKind(t *testing.T, run func(w *world)) {
+	t.Helper()
+	for _, k := range kinds {
+		simulate(t, *seedFlag, k, run)
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package elector_test
+
+const raceDetector = false
