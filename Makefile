@@ -29,13 +29,13 @@ mutants: ## break the code on purpose: each break must be caught by the case nam
 	go run ./internal/mutants
 
 bench: stores ## Check against time.Now; requests to etcd and PostgreSQL against the budget
-	go test -run '^TestCheckCost$$' -count=1 -v .
+	go test -run '^TestCheckCost$$' -count=1 -v . -cost
 	cd $(STORES) && go run ./cmd/budget
 
 lint: ## gofmt, go vet for three systems, staticcheck
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
-	@for dir in . $(STORES); do for system in linux darwin windows; do \
-		echo "vet $$dir for $$system"; (cd $$dir && GOOS=$$system CGO_ENABLED=0 go vet ./...) || exit 1; done; done
+	@for system in linux darwin windows; do echo "vet for $$system"; GOOS=$$system CGO_ENABLED=0 go vet ./... || exit 1; done
+	@cd $(STORES) && for system in linux darwin; do echo "vet $(STORES) for $$system"; GOOS=$$system CGO_ENABLED=0 go vet ./... || exit 1; done
 	@for dir in . $(STORES); do echo "staticcheck $$dir"; (cd $$dir && go run $(STATICCHECK) ./...) || exit 1; done
 
 deps: ## the core imports only the standard library, no backend another store's client

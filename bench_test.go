@@ -2,6 +2,7 @@ package elector_test
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -44,7 +45,7 @@ func lead(tb testing.TB) *elector.Lease {
 }
 
 func candidate(tb testing.TB) (*elector.Elector, *elector.Lease) {
-	e, err := elector.New(memory.New(), "bench", nil)
+	e, err := elector.New(memory.New(), "bench", &elector.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		tb.Fatal(err)
 	}

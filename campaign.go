@@ -257,7 +257,7 @@ func (e *Elector) healthy(ctx context.Context) error {
 	_, err := request(ctx, e, e.o.RequestTimeout, "healthy", func(ctx context.Context) (_ struct{}, err error) {
 		defer func() {
 			if p := recover(); p != nil {
-				err = fmt.Errorf("Healthy panicked: %v", p)
+				err = fmt.Errorf("the check panicked: %v", p)
 			}
 		}()
 		return struct{}{}, e.o.Healthy(ctx)

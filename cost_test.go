@@ -1,14 +1,17 @@
 package elector_test
 
 import (
+	"flag"
 	"slices"
 	"testing"
 	"time"
 )
 
+var judge = flag.Bool("cost", false, "judge how long Check takes")
+
 // What Check and Token cost is counted in allocations, which is exact, and as
-// a ratio to time.Now, taken in turn. Ratios of a noisy machine are judged by
-// the smallest of many pairs.
+// a ratio to time.Now, taken in turn. Only make bench judges the ratio: other
+// tests run beside this one otherwise.
 func TestCheckCost(t *testing.T) {
 	e, l := candidate(t)
 	nanoseconds := func(f func()) float64 {
@@ -40,8 +43,8 @@ func TestCheckCost(t *testing.T) {
 		if allocations != 0 {
 			t.Errorf("%s allocates %v times", c.name, allocations)
 		}
-		if !raceDetector && ratios[0] > 1.5 {
-			t.Errorf("%s takes at least %.2f times as long as time.Now, more than 1.5", c.name, ratios[0])
+		if median := ratios[len(ratios)/2]; *judge && median > 1.5 {
+			t.Errorf("%s takes %.2f times as long as time.Now, more than 1.5", c.name, median)
 		}
 	}
 }

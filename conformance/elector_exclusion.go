@@ -166,6 +166,9 @@ func twins(s *suite) {
 	s.is(a.Resign(s.context()), elector.ErrNotLeader, "resigning again while the twin leads")
 	b.renewals(1)
 	s.must(second.Check(), "the twin's lease is valid after the other twin resigned again")
+	el.overwrite(s.open(), o.ID) // a third one
+	wait(s, second.Context().Done(), "a record of somebody with the same ID is another's")
+	s.is(second.Check(), elector.ErrLost, "Check of one whose record is a twin's")
 }
 
 // vanished: the record of a leader that cannot know is deleted.

@@ -13,13 +13,13 @@ import (
 
 // overwrite makes the record another's, as a successor would that this process
 // does not know.
-func (el *election) overwrite(b backends.Backend) backends.Record {
+func (el *election) overwrite(b backends.Backend, holder string) backends.Record {
 	el.s.Helper()
 	ctx := el.s.context()
 	for {
 		r := el.record(b)
 		next := r
-		next.Holder, next.Value, next.Token, next.Attempt = "usurper", "", r.Token+1, backends.Attempt{Nonce: "usurper", Sequence: 1}
+		next.Holder, next.Value, next.Token, next.Attempt = holder, "", r.Token+1, backends.Attempt{Nonce: "usurper", Sequence: 1}
 		written, err := b.Swap(ctx, el.name, r, next)
 		if errors.Is(err, backends.ErrConflict) {
 			continue // it was renewed in between
@@ -36,7 +36,7 @@ func renewConflict(s *suite) {
 	a, b := el.join(s.brisk()), s.open()
 	l := a.lead()
 	a.renewals(1)
-	usurped := el.overwrite(b)
+	usurped := el.overwrite(b, "usurper")
 	at := a.events.length()
 	// Whatever waits for the renewal must find Check failing already.
 	proclaimed := make(chan error, 1)

@@ -34,7 +34,7 @@ func runAgain(s *suite) {
 	}()
 	first := wait(s, leases, "Run calls the worker")
 	s.is(a.enter(), elector.ErrBusy, "Campaign while Run runs")
-	el.overwrite(b)
+	el.overwrite(b, "usurper")
 	wait(s, first.Context().Done(), "a loss ends the worker's context")
 	s.is(first.Check(), elector.ErrLost, "Check after a loss")
 	// The usurper resigns, so that there is something to win.

@@ -115,7 +115,7 @@ func manyCandidates(s *suite) {
 			return send(ctx)
 		}
 		select {
-		case <-time.After(2 * time.Millisecond):
+		case <-time.After(10 * time.Millisecond):
 		case <-ctx.Done():
 		}
 		r, err := send(ctx)
@@ -261,7 +261,7 @@ func manyNames(s *suite) {
 	if all := descriptors(); all > few+16 {
 		s.Errorf("%d descriptors for %d elections on one handle, %d for %d", all, n, few, n/10)
 	}
-	leaders[n/2].el.overwrite(s.open())
+	leaders[n/2].el.overwrite(s.open(), "usurper")
 	wait(s, leases[n/2].Context().Done(), "a leader whose record is another's loses it")
 	for i, c := range leaders {
 		if i == n/2 {

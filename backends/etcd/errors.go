@@ -31,7 +31,7 @@ func (b *Backend) explain(ctx context.Context, doing string, err error) error {
 	case b.life.Err() != nil:
 		return fmt.Errorf("%s: %w", doing, errClosed)
 	}
-	kind, advice := classify(err, b.prefix)
+	advice, kind := classify(err, b.prefix)
 	return fmt.Errorf("%s: %w: %s: %w", doing, kind, advice, err)
 }
 
@@ -41,34 +41,34 @@ const look = "see whether the servers run and have a leader (etcdctl endpoint st
 // classify tells what kind of error of package backends err is, and what to do.
 // Whatever is not known may pass: the elector tries again and nobody leads on
 // a guess.
-func classify(err error, prefix string) (kind error, advice string) {
+func classify(err error, prefix string) (advice string, kind error) {
 	switch {
 	case is(err, rpctypes.ErrAuthFailed):
-		return backends.ErrDenied, "check user and password"
+		return "check user and password", backends.ErrDenied
 	case is(err, rpctypes.ErrUserEmpty):
-		return backends.ErrDenied, "the cluster wants a user and password, or a client certificate; put them into the URL"
+		return "the cluster wants a user and password, or a client certificate; put them into the URL", backends.ErrDenied
 	case is(err, rpctypes.ErrPermissionDenied):
-		return backends.ErrDenied, fmt.Sprintf("an administrator can run: etcdctl role grant-permission ROLE --prefix=true readwrite '%s'", prefix)
+		return fmt.Sprintf("an administrator can run: etcdctl role grant-permission ROLE --prefix=true readwrite '%s'", prefix), backends.ErrDenied
 	case is(err, rpctypes.ErrInvalidAuthToken), is(err, rpctypes.ErrAuthOldRevision):
-		return backends.ErrUnavailable, "the login expired, or users or roles were just changed; the client signs in again"
+		return "the login expired, or users or roles were just changed; the client signs in again", backends.ErrUnavailable
 	case is(err, rpctypes.ErrNoSpace):
-		return backends.ErrReadOnly, "the database has reached its quota: etcdctl compact, then defrag, then alarm disarm; and switch auto-compaction on"
+		return "the database has reached its quota: etcdctl compact, then defrag, then alarm disarm; and switch auto-compaction on", backends.ErrReadOnly
 	case is(err, rpctypes.ErrCorrupt):
-		return backends.ErrUnavailable, "etcd found its members to differ and has stopped serving: etcdctl alarm list"
+		return "etcd found its members to differ and has stopped serving: etcdctl alarm list", backends.ErrUnavailable
 	case is(err, rpctypes.ErrCompacted):
-		return backends.ErrUnavailable, "the watch fell behind a compaction and must be made again"
+		return "the watch fell behind a compaction and must be made again", backends.ErrUnavailable
 	case is(err, rpctypes.ErrRequestTooLarge):
-		return backends.ErrMisconfigured, "raise the servers' --max-request-bytes"
+		return "raise the servers' --max-request-bytes", backends.ErrMisconfigured
 	case is(err, rpctypes.ErrTooManyRequests):
-		return backends.ErrUnavailable, "the servers are overloaded"
+		return "the servers are overloaded", backends.ErrUnavailable
 	case code(err) == codes.PermissionDenied, code(err) == codes.Unauthenticated:
-		return backends.ErrDenied, "a proxy before the servers, or the servers, refused the login"
+		return "a proxy before the servers, or the servers, refused the login", backends.ErrDenied
 	case code(err) == codes.Unimplemented:
-		return backends.ErrMisconfigured, "what answers is not etcd with its version 3 API; check host and port"
+		return "what answers is not etcd with its version 3 API; check host and port", backends.ErrMisconfigured
 	case handshake(err):
-		return backends.ErrMisconfigured, "TLS with the server failed; check ca, cert, key and server_name, when the certificates end, and whether the server speaks TLS"
+		return "TLS with the server failed; check ca, cert, key and server_name, when the certificates end, and whether the server speaks TLS", backends.ErrMisconfigured
 	}
-	return backends.ErrUnavailable, look
+	return look, backends.ErrUnavailable
 }
 
 // is tells errors by their text, which is how etcd tells them too: the reasons

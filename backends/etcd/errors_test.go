@@ -43,7 +43,7 @@ func TestClassify(t *testing.T) {
 		{errWatchEnded, backends.ErrUnavailable},
 		{errors.New("something new"), backends.ErrUnavailable},
 	} {
-		kind, advice := classify(test.err, "/elector/")
+		advice, kind := classify(test.err, "/elector/")
 		if kind != test.want {
 			t.Errorf("%v: got %v, want %v", test.err, kind, test.want)
 		}
@@ -51,7 +51,7 @@ func TestClassify(t *testing.T) {
 			t.Errorf("%v: no word of what to do", test.err)
 		}
 		// What went through the interceptor is told just as well.
-		if kind, _ := classify(once(t.Context(), test.err), "/elector/"); kind != test.want {
+		if _, kind := classify(once(t.Context(), test.err), "/elector/"); kind != test.want {
 			t.Errorf("%v, sent once: got %v, want %v", test.err, kind, test.want)
 		}
 	}

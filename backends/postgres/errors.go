@@ -48,7 +48,7 @@ func (b *Backend) explain(ctx context.Context, doing string, err error) error {
 	if b.life.Err() != nil {
 		return errClosed
 	}
-	kind, advice := b.classify(ctx, err)
+	advice, kind := b.classify(ctx, err)
 	cause := withoutConfig(err)
 	if ctx.Err() != nil && !errors.Is(cause, ctx.Err()) {
 		cause = fmt.Errorf("%w: %w", ctx.Err(), cause)
@@ -59,42 +59,42 @@ func (b *Backend) explain(ctx context.Context, doing string, err error) error {
 	return fmt.Errorf("%s: %w: %s: %w", doing, kind, advice, cause)
 }
 
-func (b *Backend) classify(ctx context.Context, err error) (kind error, advice string) {
+func (b *Backend) classify(ctx context.Context, err error) (advice string, kind error) {
 	state := code(err)
 	switch {
 	case errors.Is(err, backends.ErrReadOnly), errors.Is(err, errUnreplicated):
-		return nil, ""
+		return "", nil
 	case errors.As(err, new(pgx.ScanArgError)):
-		return backends.ErrMisconfigured, "the table was altered while in use"
+		return "the table was altered while in use", backends.ErrMisconfigured
 	case state == "" && errors.Is(ctx.Err(), context.Canceled):
-		return nil, ""
+		return "", nil
 	case state == "":
-		return backends.ErrUnavailable, "see whether the server runs and the network leads there"
+		return "see whether the server runs and the network leads there", backends.ErrUnavailable
 	}
 	switch state {
 	case "25006":
-		return errReadOnly, "a failover may be under way"
+		return "a failover may be under way", errReadOnly
 	case "42501":
-		return backends.ErrDenied, fmt.Sprintf("an administrator can run: grant connect on database %s to %s; %s",
-			pgx.Identifier{b.database}.Sanitize(), pgx.Identifier{b.role}.Sanitize(), b.table.grantSQL(b.role))
+		return fmt.Sprintf("an administrator can run: grant connect on database %s to %s; %s",
+			pgx.Identifier{b.database}.Sanitize(), pgx.Identifier{b.role}.Sanitize(), b.table.grantSQL(b.role)), backends.ErrDenied
 	case "3D000":
-		return backends.ErrMisconfigured, "create the database, or correct its name in the URL"
+		return "create the database, or correct its name in the URL", backends.ErrMisconfigured
 	case "22021", "22P05":
-		return backends.ErrMisconfigured, "the database cannot store this holder or value: it has a NUL, or a character outside the database's encoding"
+		return "the database cannot store this holder or value: it has a NUL, or a character outside the database's encoding", backends.ErrMisconfigured
 	case "57014", "53300":
-		return backends.ErrUnavailable, "the server is overloaded or has too small a limit (max_connections, statement_timeout)"
+		return "the server is overloaded or has too small a limit (max_connections, statement_timeout)", backends.ErrUnavailable
 	}
 	switch (state + "  ")[:2] {
 	case "28":
-		return backends.ErrDenied, "check user and password, and the server's pg_hba.conf"
+		return "check user and password, and the server's pg_hba.conf", backends.ErrDenied
 	case "3F", "42", "0A":
-		return backends.ErrMisconfigured, "table " + b.table.quoted() + " was dropped or altered, or the server is not PostgreSQL; a new start creates a missing table"
+		return "table " + b.table.quoted() + " was dropped or altered, or the server is not PostgreSQL; a new start creates a missing table", backends.ErrMisconfigured
 	case "23":
-		return backends.ErrMisconfigured, "table " + b.table.quoted() + " has a constraint that refuses our records: drop it"
+		return "table " + b.table.quoted() + " has a constraint that refuses our records: drop it", backends.ErrMisconfigured
 	case "08", "40", "53", "55", "57":
-		return backends.ErrUnavailable, "the server cannot serve now; it may pass"
+		return "the server cannot serve now; it may pass", backends.ErrUnavailable
 	}
-	return nil, ""
+	return "", nil
 }
 
 // withoutConfig takes away what the client library wraps around the causes of

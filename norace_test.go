@@ -1,5 +1,0 @@
-//go:build !race
-
-package elector_test
-
-const raceDetector = false
