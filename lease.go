@@ -211,7 +211,7 @@ type proposal struct {
 // blocks until the store has acknowledged it. When ctx ends first it returns
 // the cause, and the value may still be published with a later renewal. It
 // returns ErrLost or ErrResigned when the lease is over, and ErrInvalid for a
-// value of more than 4096 bytes or not in UTF-8.
+// value of more than 4096 bytes, or that is not UTF-8 or has a NUL.
 func (l *Lease) Proclaim(ctx context.Context, value string) error {
 	if err := checkText("Value", value); err != nil {
 		return l.e.fail("proclaim", err)

@@ -21,7 +21,8 @@ import (
 // compare-and-swap compares. It is opaque to everybody else. The empty Version
 // means that the record has never been written, or was deleted.
 //
-// A Version is never used again for another state, not even after the record
+// A Version means the same through every handle on the store. It is never used
+// again for another state, not even after the record
 // was deleted and created anew.
 type Version string
 

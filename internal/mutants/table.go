@@ -27,7 +27,7 @@ var mutants = []mutant{
 		"lease.go", `func (l *Lease) extend(start clock.Reading) error {`, `func (l *Lease) extend(start clock.Reading) error {
 	if l.term.Load().over == nil {
 		l.term.Store(&term{start: start})
-	}`}}},
+	}`}, {"lease.go", `l.replace(t, l.lostBecause(fmt`, `return errors.Join(nil, l.lostBecause(fmt`}}},
 	{name: "renewal capped by the new deadline", breaks: "6", catch: "ren/slow-then-cut", edits: []edit{{
 		"keep.go", `min(l.e.o.RequestTimeout, l.Remaining())`, `min(l.e.o.RequestTimeout, l.hold)`}}},
 	{name: "a dead worker kept in office", breaks: "StallTimeout", catch: "ren/stall", edits: []edit{{
