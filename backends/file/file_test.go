@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/leak"
 )
 
 // watchdog bounds a wait for something that must happen; it measures nothing.
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 		bufio.NewReader(os.Stdin).ReadByte()
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	leak.Main(m)
 }
 
 func handle(t testing.TB, dir string) *Handle {

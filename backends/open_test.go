@@ -1,0 +1,81 @@
+package backends_test
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/elector-go/elector/backends"
+)
+
+func TestParameters(t *testing.T) {
+	read := func(query string) (s string, b bool, d time.Duration, err error) {
+		p := backends.NewParameters(&url.URL{Scheme: "x", RawQuery: query})
+		s, b, d = p.String("table", "elector"), p.Bool("create", true), p.Duration("patience", 3*time.Second)
+		return s, b, d, p.Done()
+	}
+	if s, b, d, err := read(""); s != "elector" || !b || d != 3*time.Second || err != nil {
+		t.Errorf("defaults: %q %v %v %v", s, b, d, err)
+	}
+	if s, b, d, err := read("table=a%20b&create=0&patience=1.5s"); s != "a b" || b || d != 1500*time.Millisecond || err != nil {
+		t.Errorf("values: %q %v %v %v", s, b, d, err)
+	}
+	for query, says := range map[string]string{
+		"tabel=x":           `unknown parameter "tabel"; it takes create, patience, table`,
+		"table=a&table=b":   `"table" is there 2 times`,
+		"create=yes":        `"create" is neither true nor false`,
+		"patience=5":        `"patience" is not a time like 1.5s`,
+		"patience=-5s":      `"patience" is not a time like 1.5s`,
+		"table=%zz":         "cannot be parsed",
+		"table=a;create=no": "cannot be parsed",
+	} {
+		if _, _, _, err := read(query); !errors.Is(err, backends.ErrURL) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: error %v is not an ErrURL that says %q", query, err, says)
+		}
+	}
+}
+
+func TestRedact(t *testing.T) {
+	u, err := url.Parse("postgres://app:s3cret@db:5432/app?password=s3cret&sslmode=disable#s3cret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := backends.Redact(u); strings.Contains(s, "s3cret") || !strings.Contains(s, "db:5432/app") {
+		t.Errorf("Redact: %s", s)
+	}
+}
+
+func TestPermanent(t *testing.T) {
+	for err, want := range map[error]bool{
+		backends.ErrConflict: false, backends.ErrUnavailable: false, backends.ErrReadOnly: false, errors.New("other"): false,
+		backends.ErrDenied: true, backends.ErrMisconfigured: true, backends.ErrForeignRecord: true, backends.ErrURL: true, backends.ErrName: true,
+	} {
+		if backends.Permanent(err) != want {
+			t.Errorf("Permanent(%v) is not %v", err, want)
+		}
+	}
+}
+
+// FuzzDecode: whatever is decoded is a valid record, and says the same again.
+func FuzzDecode(f *testing.F) {
+	good := backends.Record{Holder: "h", Token: 7, TTL: time.Second, RenewEvery: time.Millisecond, Attempt: backends.Attempt{Nonce: "n", Sequence: 1}, Value: "v"}
+	f.Add(backends.Encode("x", good))
+	f.Add([]byte(`{"schema":1}`))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		r, err := backends.Decode("x", content)
+		if err != nil {
+			if !errors.Is(err, backends.ErrForeignRecord) {
+				t.Fatalf("error %v is not ErrForeignRecord", err)
+			}
+			return
+		}
+		if err := r.Validate(); err != nil {
+			t.Fatalf("decoded a record that is not valid: %v", err)
+		}
+		if again, err := backends.Decode("x", backends.Encode("x", r)); err != nil || again != r {
+			t.Fatalf("%+v is encoded and decoded as %+v, %v", r, again, err)
+		}
+	})
+}
