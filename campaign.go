@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/elector-go/elector/backends"
@@ -25,7 +26,8 @@ func (e *Elector) Campaign(ctx context.Context) (*Lease, error) {
 
 // TryCampaign makes one attempt: it returns a lease, or ErrHeld as a
 // *HeldError that says who leads, or why it could not be made. It blocks for
-// at most a few times RequestTimeout.
+// at most a few times RequestTimeout, and before that until the store has been
+// told of this Elector's last lease, at most ReleaseTimeout.
 func (e *Elector) TryCampaign(ctx context.Context) (*Lease, error) {
 	return e.exclusive(ctx, "campaign", func(ctx context.Context) (*Lease, error) {
 		return e.attempt(ctx, 1)
@@ -186,6 +188,9 @@ func (e *Elector) acquire(ctx context.Context, prev backends.Record, token uint6
 	sent := map[uint64]clock.Reading{}
 	trouble := e.newTrouble("campaign")
 	won := func(r backends.Record) (*Lease, error) {
+		if e.overtaken(next) {
+			return nil, e.lost(next, &HeldError{e.leader(r)})
+		}
 		start := sent[r.Attempt.Sequence]
 		if clock.Elapsed(e.clock, start) >= e.o.hold() {
 			return nil, e.lost(next, fmt.Errorf("%w: the store took longer than the lease to answer", ErrUnavailable))
@@ -195,6 +200,7 @@ func (e *Elector) acquire(ctx context.Context, prev backends.Record, token uint6
 	}
 	for {
 		next.Attempt.Sequence++
+		maps.DeleteFunc(sent, func(_ uint64, at clock.Reading) bool { return clock.Elapsed(e.clock, at) >= e.o.hold() })
 		sent[next.Attempt.Sequence] = clock.Mark(e.clock)
 		r, err := e.swap(ctx, e.o.RequestTimeout, prev, next)
 		if err == nil {
@@ -225,6 +231,17 @@ func (e *Elector) acquire(ctx context.Context, prev backends.Record, token uint6
 			return nil, e.lost(next, err)
 		}
 	}
+}
+
+// overtaken reports whether something was seen since the first write of an
+// acquisition that speaks against it, although the store has applied it: a
+// record that did not exist when the write was sent, and not when it was
+// applied, can have come and gone in between, and whoever held it may still
+// lead. The record of ours is then taken over like any other that we abandoned.
+func (e *Elector) overtaken(next backends.Record) bool {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	return next.Token < e.sighting.highest || e.sighting.held > e.clock.Now().Mono
 }
 
 // mayRetry reports whether nothing that was seen since the first write of an
@@ -286,8 +303,11 @@ type trouble struct {
 
 func (e *Elector) newTrouble(what string) *trouble { return &trouble{e: e, what: what} }
 
-// pause logs the first error, and waits: longer each time, up to RenewEvery,
-// and by a random part, so that many candidates do not come back together. It
+// longestPause bounds the pause after a failure where leases are long.
+const longestPause = 10 * time.Second
+
+// pause logs the first error, and waits: longer each time, up to RenewEvery or
+// 10 s, and by a random part, so that many candidates do not come back together. It
 // returns the cause when ctx ends.
 func (t *trouble) pause(ctx context.Context, err error) error {
 	e := t.e
@@ -297,7 +317,7 @@ func (t *trouble) pause(ctx context.Context, err error) error {
 	if t.count++; t.count == 1 {
 		e.log.Warn("elector: "+t.what+" fails and is tried again", "error", err)
 	}
-	d := e.o.RenewEvery >> max(0, 5-t.count)
+	d := max(min(e.o.RenewEvery, longestPause)>>max(0, 5-t.count), time.Millisecond)
 	wait, stop := e.after(d/2 + time.Duration(e.random()*float64(d/2)))
 	defer stop()
 	select {

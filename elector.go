@@ -29,6 +29,8 @@ type Elector struct {
 	kill   context.CancelCauseFunc
 	active sync.WaitGroup // of calls and goroutines that Close waits for
 
+	unanswered atomic.Int32 // requests given up that have not returned
+
 	current atomic.Pointer[Lease] // the latest lease, whether it is over or not
 
 	// mutex guards what follows, and is never held across I/O or a callback.
@@ -97,13 +99,14 @@ func (e *Elector) Name() string { return e.name }
 func (e *Elector) ID() string { return e.o.ID }
 
 // Token returns the fencing token of the lease now held, or ErrNotLeader. It
-// asks the clocks and not the store, like Lease.Check.
+// asks the clocks and not the store, like Lease.Check, but is no sign of life
+// for Options.StallTimeout.
 func (e *Elector) Token() (Token, error) {
 	l := e.current.Load()
 	if l == nil {
-		return 0, ErrNotLeader
+		return 0, e.fail("token", ErrNotLeader)
 	}
-	if err := l.Check(); err != nil {
+	if err := l.valid(); err != nil {
 		return 0, err
 	}
 	return l.token, nil
@@ -112,6 +115,10 @@ func (e *Elector) Token() (Token, error) {
 // Resign gives up the lease now held: see Lease.Resign. It returns
 // ErrNotLeader if there is none, and tries again if the last one was resigned
 // and the store could not be told.
+//
+// During Run it does what the end of Run's context does: the worker is told to
+// stop, the store is told when it has returned, and Run returns. Resign waits
+// for that until ctx ends.
 func (e *Elector) Resign(ctx context.Context) error {
 	if err := e.begin(); err != nil {
 		return e.fail("resign", err)
@@ -120,6 +127,15 @@ func (e *Elector) Resign(ctx context.Context) error {
 	l := e.current.Load()
 	if l == nil || l.told() {
 		return e.fail("resign", ErrNotLeader)
+	}
+	if l.cedes {
+		l.cede(l.resigned(nil))
+		select {
+		case <-l.kept:
+			return nil
+		case <-ctx.Done():
+			return e.fail("resign", context.Cause(ctx))
+		}
 	}
 	return l.Resign(ctx)
 }
@@ -142,7 +158,8 @@ func (l Leader) Vacant() bool { return l.ID == "" || l.Lapsed }
 
 // Leader reads the record once and returns who leads. An answer is out of date
 // as soon as it is given: it is for people and for routing, never a reason to
-// write. It blocks for at most RequestTimeout.
+// write. It blocks for at most RequestTimeout, or three times that while changes
+// overtake its reads.
 func (e *Elector) Leader(ctx context.Context) (Leader, error) {
 	if err := e.begin(); err != nil {
 		return Leader{}, e.fail("read", err)
@@ -173,8 +190,8 @@ func (e *Elector) leader(r backends.Record) Leader {
 //
 // Close blocks until all that is done, at most twice ReleaseTimeout and a
 // little more. Any number of calls, also at the same time, wait for the same
-// end and return the same error. Later calls of other methods return
-// ErrClosed.
+// end and return the same error. Later calls of methods that ask the store
+// return ErrClosed.
 func (e *Elector) Close() error {
 	e.mutex.Lock()
 	first, busy := !e.closed, e.busy
@@ -185,24 +202,24 @@ func (e *Elector) Close() error {
 		return e.closeErr
 	}
 	e.kill(ErrClosed)
+	patience := 2*e.o.ReleaseTimeout + 4*e.o.RequestTimeout
+	ctx, cancel := e.clock.WithTimeout(context.Background(), patience)
+	defer cancel()
 	var errs []error
 	if l := e.current.Load(); l != nil && !busy {
 		// ErrClosed: a release failed before, and is not tried once more.
-		err := l.Resign(context.Background())
+		err := l.Resign(ctx)
 		if err != nil && !errors.Is(err, ErrNotLeader) && !errors.Is(err, ErrClosed) {
 			errs = append(errs, err)
 		}
 	}
 	idle := make(chan struct{})
 	go func() { e.active.Wait(); close(idle) }()
-	patience := 2*e.o.ReleaseTimeout + 4*e.o.RequestTimeout
-	late, stop := e.after(patience)
 	select {
 	case <-idle:
-	case <-late:
+	case <-ctx.Done():
 		errs = append(errs, fmt.Errorf("a worker, a callback or a request to the store has not returned within %v", patience))
 	}
-	stop()
 	if e.owned {
 		errs = append(errs, e.backend.Close())
 	}

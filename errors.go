@@ -83,7 +83,7 @@ type HeldError struct {
 // Error implements error.
 func (e *HeldError) Error() string {
 	if e.Leader.ID == "" {
-		return ErrHeld.Error() + ": its record vanished or went back, and whoever held it may still lead"
+		return ErrHeld.Error() + " by nobody that the record names: it has just changed, or vanished or went back, and then whoever held it may still lead"
 	}
 	return fmt.Sprintf("%v by %q with token %d", ErrHeld, e.Leader.ID, e.Leader.Token)
 }

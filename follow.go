@@ -75,9 +75,13 @@ func (f *follower) watch(w backends.Watcher) {
 // pushed takes what the store pushes as what it is: an answer that may have
 // been overtaken. A state that goes back is settled by a read. (If it did go
 // back, and changes again before that read, only the later change is seen: a
-// store that loses writes twice in a row is outside of what we promise.)
+// store that loses a write and shows another state at once is outside of what
+// we promise. That it vanished is believed in any case.)
 func (f *follower) pushed(r backends.Record) {
 	believed := (!r.Exists() || r.Validate() == nil) && f.e.note(r, ignoreOlder)
+	if !believed && !r.Exists() {
+		f.e.vanished()
+	}
 	f.mutex.Lock()
 	f.live = true
 	f.doubt = f.doubt || !believed

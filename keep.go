@@ -59,9 +59,14 @@ func (l *Lease) renewUntilOver() {
 				l.end(l.resigned(err))
 				return
 			}
+			l.sick.Store(true)
 			l.cede(l.resigned(err))
 		}
-		if err := l.renew(); err != nil {
+		if l.valid() != nil {
+			return
+		}
+		err := l.renew()
+		if err != nil {
 			if failures++; failures == 1 && l.valid() == nil {
 				e.log.Warn("elector: renewal fails and is tried again", "token", l.token, "remaining", l.Remaining(), "error", err)
 			}
@@ -73,21 +78,29 @@ func (l *Lease) renewUntilOver() {
 			}
 			next = l.term.Load().start.Mono + e.o.RenewEvery
 			if pending != nil {
-				close(pending.done)
+				pending.done <- nil
+				pending = nil
 			}
 			e.traceRenewed(l)
 		}
-		if pending != nil && (failures == 0 || pending.ctx.Err() != nil) {
+		if pending != nil && permanent(err) {
+			// The store refuses this value, or everything: the one that it took
+			// before must not be lost with it.
+			l.value = l.record.Value
+			pending.done <- err
+			pending = nil
+		}
+		if pending != nil && pending.ctx.Err() != nil {
 			pending = nil
 		}
 	}
 }
 
-// retryAfter is the pause after a renewal that failed: a quarter of the
-// interval and some, so that troubles that pass one interval before the end of
+// retryAfter is the pause after a renewal that failed: at most a quarter of the
+// interval, so that troubles that pass one interval before the end of
 // the lease leave time for several tries.
 func (l *Lease) retryAfter() time.Duration {
-	d := l.e.o.RenewEvery / 4
+	d := max(min(l.e.o.RenewEvery/4, longestPause), time.Millisecond)
 	return d/2 + time.Duration(l.e.random()*float64(d/2))
 }
 
@@ -155,12 +168,11 @@ func (l *Lease) adopt(r backends.Record) error {
 		l.end(err)
 		return err
 	}
+	// No other write of ours can be applied any more: all of them compared with
+	// a state that this one has replaced.
 	l.record = r
-	for number, at := range l.sent {
-		if clock.Elapsed(l.e.clock, at) >= l.hold {
-			delete(l.sent, number)
-		}
-	}
+	clear(l.sent)
+	l.sent[r.Attempt.Sequence] = start
 	return l.extend(start)
 }
 
@@ -212,8 +224,13 @@ func (l *Lease) writeVacancy(ctx context.Context) error {
 			}
 			l.record = r
 		}
-		if permanent(err) {
+		switch {
+		case permanent(err):
 			return err
+		case permanent(readErr):
+			return readErr
+		case readErr == nil && errors.Is(err, backends.ErrConflict):
+			continue // with what stands there now
 		}
 		if trouble.pause(ctx, err) != nil {
 			return err

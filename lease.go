@@ -21,7 +21,8 @@ type Lease struct {
 	token Token
 	nonce string
 	hold  time.Duration
-	cedes bool // Run ends it once the worker has returned, see cede
+	cedes bool        // Run ends it once the worker has returned, see cede
+	sick  atomic.Bool // it was ceded because of Healthy
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -71,9 +72,9 @@ func (e *Elector) newLease(base context.Context, r backends.Record, sent map[uin
 	e.current.Store(l)
 	l.expireLater()
 	e.log.Info("elector: leads", "token", l.token)
+	e.traceAcquired(l.token) // before anything renews the lease: it may block
 	e.active.Add(1)
 	go l.keep()
-	e.traceAcquired(l.token)
 	return l
 }
 
@@ -95,10 +96,15 @@ func (l *Lease) Token() Token { return l.token }
 // A process that is paused after Check returned can act late: send the token
 // along and let the resource refuse.
 func (l *Lease) Check() error {
+	l.live()
+	return l.valid()
+}
+
+// live notes a sign of life of the worker, for StallTimeout.
+func (l *Lease) live() {
 	if l.e.o.StallTimeout > 0 {
 		l.checked.Store(int64(l.e.clock.Now().Mono))
 	}
-	return l.valid()
 }
 
 // Remaining returns how long the lease is valid if it is not renewed, 0 when
@@ -204,20 +210,22 @@ func (l *Lease) resigned(reason error) error {
 type proposal struct {
 	ctx   context.Context
 	value string
-	done  chan struct{}
+	done  chan error // gets one
 }
 
 // Proclaim publishes a new value with the record, under the same token, and
 // blocks until the store has acknowledged it. When ctx ends first it returns
-// the cause, and the value may still be published with a later renewal. It
+// the cause, and the value may still be published with a later renewal. A value
+// that the store refuses is given up, and the store's error returned. It
 // returns ErrLost or ErrResigned when the lease is over, and ErrInvalid for a
 // value of more than 4096 bytes, or that is not UTF-8 or has a NUL.
 func (l *Lease) Proclaim(ctx context.Context, value string) error {
 	if err := checkText("Value", value); err != nil {
 		return l.e.fail("proclaim", err)
 	}
-	p := &proposal{ctx, value, make(chan struct{})}
-	proposals, done := l.proposals, (chan struct{})(nil)
+	l.live()
+	p := &proposal{ctx, value, make(chan error, 1)}
+	proposals, done := l.proposals, (chan error)(nil)
 	for {
 		if err := l.valid(); err != nil {
 			return err
@@ -225,8 +233,8 @@ func (l *Lease) Proclaim(ctx context.Context, value string) error {
 		select {
 		case proposals <- p:
 			proposals, done = nil, p.done
-		case <-done:
-			return nil
+		case err := <-done:
+			return l.e.fail("proclaim", err)
 		case <-l.ended:
 		case <-ctx.Done():
 			return l.e.fail("proclaim", context.Cause(ctx))
@@ -236,7 +244,8 @@ func (l *Lease) Proclaim(ctx context.Context, value string) error {
 
 // Resign ends the lease: it is no longer valid, its context ends, and then the
 // store is told, so that a successor need not wait for the TTL. Resign blocks
-// until the store has acknowledged that, at most ReleaseTimeout. When ctx ends
+// until the store has acknowledged that, at most ReleaseTimeout and what a
+// renewal under way takes. When ctx ends
 // first it returns the cause and the store is told all the same; Close waits
 // for it.
 //
@@ -320,6 +329,12 @@ func (l *Lease) release() (<-chan struct{}, error) {
 // and the store is not told: its record expires.
 func (l *Lease) cede(cause error) {
 	l.cancel(cause)
+	l.mutex.Lock()
+	again := l.patience != nil
+	l.mutex.Unlock()
+	if again {
+		return
+	}
 	l.later(&l.patience, l.e.o.ReleaseTimeout, func() {
 		// The cause is not wrapped: it is a resignation, of which the store is told.
 		l.end(l.lostBecause(fmt.Errorf("the worker did not return within %v of being told to stop (%v)", l.e.o.ReleaseTimeout, cause)))

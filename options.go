@@ -33,12 +33,12 @@ type Options struct {
 	RenewEvery time.Duration
 
 	// RequestTimeout bounds each request to the store, at most RenewEvery.
-	// Default half of RenewEvery.
+	// Default half of RenewEvery, at most 30 s.
 	RequestTimeout time.Duration
 
 	// ReleaseTimeout bounds how long a worker in Run may take to return once
 	// it was told to, and then, by itself, how long telling the store may
-	// take. Default TTL.
+	// take. Default TTL; at most 24 h.
 	ReleaseTimeout time.Duration
 
 	// ClockDrift is the largest error of this machine's clock rate, as a
@@ -123,7 +123,7 @@ func (o *Options) resolved(d backends.Description) (Options, error) {
 		r.RenewEvery = r.hold() / 3
 	}
 	if r.RequestTimeout == 0 {
-		r.RequestTimeout = max(r.RenewEvery/2, 1)
+		r.RequestTimeout = min(max(r.RenewEvery/2, 1), 30*time.Second)
 	}
 	if r.ReleaseTimeout == 0 {
 		r.ReleaseTimeout = r.TTL
@@ -133,8 +133,8 @@ func (o *Options) resolved(d backends.Description) (Options, error) {
 		return r, invalid("RenewEvery is %v, not between 0 and %v, which is how long a holder may trust its lease: TTL*(1-ClockDrift)", r.RenewEvery, r.hold())
 	case r.RequestTimeout < 0 || r.RequestTimeout > r.RenewEvery:
 		return r, invalid("RequestTimeout is %v, not between 0 and RenewEvery %v", r.RequestTimeout, r.RenewEvery)
-	case r.ReleaseTimeout < 0:
-		return r, invalid("ReleaseTimeout is %v, below 0", r.ReleaseTimeout)
+	case r.ReleaseTimeout < 0 || r.ReleaseTimeout > backends.MaxTTL:
+		return r, invalid("ReleaseTimeout is %v, not between 0 and %v", r.ReleaseTimeout, backends.MaxTTL)
 	case r.StallTimeout < 0:
 		return r, invalid("StallTimeout is %v, below 0", r.StallTimeout)
 	case r.MinToken > MaxToken:
@@ -147,7 +147,7 @@ func (o *Options) resolved(d backends.Description) (Options, error) {
 }
 
 // minTTL is the shortest TTL that leaves room for timers at all.
-const minTTL = time.Millisecond
+const minTTL = 10 * time.Millisecond
 
 // hold is H: how long a holder trusts its lease. A holder's clock that runs
 // slow by ClockDrift then still ends it within the TTL.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/elector-go/elector/backends"
@@ -22,12 +23,20 @@ func request[T any](ctx context.Context, e *Elector, limit time.Duration, op str
 	ctx, cancel := e.clock.WithTimeout(ctx, limit)
 	defer cancel()
 	start := e.clock.Now().Mono
+	if e.unanswered.Load() >= mostUnanswered {
+		var none T
+		return none, fmt.Errorf("%w: %d requests hang and ignore their timeouts", ErrUnavailable, mostUnanswered)
+	}
 	answers := make(chan answer, 1)
+	var state atomic.Int32 // who is first: the answer, or the end of patience
 	e.active.Add(1)
 	go func() {
 		defer e.active.Done()
 		value, err := send(ctx)
 		answers <- answer{value, err}
+		if !state.CompareAndSwap(0, answered) {
+			e.unanswered.Add(-1)
+		}
 	}()
 	var a answer
 	select {
@@ -37,6 +46,10 @@ func request[T any](ctx context.Context, e *Elector, limit time.Duration, op str
 		case a = <-answers:
 		default:
 			a.err = ctx.Err()
+			e.unanswered.Add(1)
+			if !state.CompareAndSwap(0, givenUp) {
+				e.unanswered.Add(-1)
+			}
 		}
 	}
 	if a.err != nil && ctx.Err() != nil && !errors.Is(a.err, backends.ErrConflict) && !backends.Permanent(a.err) {
@@ -49,6 +62,13 @@ func request[T any](ctx context.Context, e *Elector, limit time.Duration, op str
 	e.traceRequest(op, e.clock.Now().Mono-start, a.err)
 	return a.value, a.err
 }
+
+// The states of a request that is over for one side.
+const answered, givenUp = 1, 2
+
+// mostUnanswered bounds the goroutines that a backend keeps which ignores its
+// contexts.
+const mostUnanswered = 16
 
 // load reads the record and takes note of it.
 func (e *Elector) load(ctx context.Context, limit time.Duration) (backends.Record, error) {
@@ -119,4 +139,13 @@ func (e *Elector) note(r backends.Record, before uint64) bool {
 		e.traceObserved(e.leader(r))
 	}
 	return true
+}
+
+// vanished takes note that the record was gone for a while, although it may
+// be back.
+func (e *Elector) vanished() {
+	now := e.clock.Now().Mono
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	e.sighting.distrust(now, &e.o)
 }

@@ -14,14 +14,14 @@ import (
 // Check before each side effect and send its Token along. work runs on Run's
 // goroutine, never twice at a time.
 //
-// When ctx ends, Healthy fails or Close is called, the work's context ends
+// When ctx ends, Healthy fails, or Resign or Close is called on the Elector, the work's context ends
 // first, and the lease stays valid and renewed until work has returned, for at
 // most ReleaseTimeout; then the lease ends, and then the store is told. When
 // the lease is lost, it is invalid and the context ends at once; what work then
 // returns is logged, and Run campaigns again.
 //
 // A panic in work goes through: the lease ends at once, and the store is not
-// told, so that a successor starts only after the TTL.
+// told, so that another process starts only after the TTL.
 func (e *Elector) Run(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
 	if err := e.enter(true); err != nil {
 		return e.fail("run", err)
@@ -60,7 +60,7 @@ func (l *Lease) lead(ctx context.Context, work func(context.Context, *Lease) err
 	err = work(l.ctx, l)
 	returned = true
 
-	ailing := errors.Is(context.Cause(l.ctx), ErrUnhealthy)
+	ailing := l.sick.Load()
 	if over := l.giveUp(); !errors.Is(over, ErrResigned) || ailing {
 		e.log.Info("elector: the worker returned after its leadership ended", "token", l.token, "cause", over, "error", err)
 		<-l.kept

@@ -43,14 +43,22 @@ func (s *sighting) see(r backends.Record, now time.Duration, o *Options) {
 	}
 	// A record that vanished or went back tells nothing of who leads: the
 	// leader that we saw last may know nothing of it yet.
-	if s.any && s.last.Exists() && (!r.Exists() || r.Token < s.last.Token) {
-		s.held = max(s.held, now+o.challenge(s.last.TTL))
+	if s.last.Exists() && (!r.Exists() || r.Token < s.last.Token) {
+		s.distrust(now, o)
 	}
 	s.any, s.record, s.since = true, r, now
 	s.count++
 	if r.Exists() {
 		s.last = r
 		s.highest = max(s.highest, r.Token)
+	}
+}
+
+// distrust counts the election as held for as long as the last leader seen may
+// believe that it leads.
+func (s *sighting) distrust(now time.Duration, o *Options) {
+	if s.last.Exists() {
+		s.held = max(s.held, now+o.challenge(s.last.TTL))
 	}
 }
 

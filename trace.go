@@ -3,9 +3,11 @@ package elector
 import "time"
 
 // A Trace is a set of callbacks at the steps of an election, for metrics and
-// tests; any may be nil. They run on the goroutine that campaigns or renews,
-// after whatever safety asks for has been done: one that blocks stops
-// renewals, and then the lease ends in time. One that panics is logged.
+// tests; any may be nil. They run on the goroutine at which the step happened,
+// that of a campaign, a renewal, a watch, or a caller of Leader or Observe, so
+// at the same time too; and after whatever safety asks for has been done. One
+// that blocks stops that goroutine: renewals then stop, and the lease ends in
+// time. One that panics is logged.
 type Trace struct {
 	// Request: a request to the store was answered or given up.
 	Request func(RequestInfo)
@@ -25,7 +27,7 @@ type Trace struct {
 
 // RequestInfo describes a request to the store.
 type RequestInfo struct {
-	Op       string // "load", "swap" or "watch"
+	Op       string // "load", "swap" or "watch"; "healthy" for Options.Healthy
 	Duration time.Duration
 	Err      error
 }
