@@ -289,16 +289,50 @@ func concurrent(s *suite) {
 // blockingCallbacks: callbacks that never return, or panic, do not keep a lease
 // alive, nor Check waiting.
 func blockingCallbacks(s *suite) {
-	for _, which := range []string{"request", "observed", "renewed", "ended", "released", "healthy", "log"} {
-		s.blocks(which)
+	var ends []func()
+	for _, which := range []string{"request", "observed", "renewed", "released", "healthy", "log", "ended"} {
+		ends = append(ends, s.blocks(which))
 	}
+	for _, end := range ends {
+		end()
+	}
+	s.blocksAcquired()
 	s.panics()
 }
 
-// blocks lets one callback never return, from when the candidate leads.
-func (s *suite) blocks(which string) {
+// blocksAcquired lets the callback that tells of an acquisition never return:
+// nobody works, so nothing may renew the lease.
+func (s *suite) blocksAcquired() {
+	el := s.election("-acquired")
+	o := s.short()
+	release, entered, campaigned := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	o.Trace = &elector.Trace{Acquired: func(elector.Token, time.Duration) { close(entered); <-release }}
+	o.Logger = slog.New(slog.NewTextHandler(&el.log, nil))
+	e, err := elector.New(s.open(), el.name, &o)
+	s.must(err, "elector.New")
+	go func() {
+		defer close(campaigned)
+		e.Campaign(s.context())
+	}()
+	wait(s, entered, "the callback acquired is called")
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(watchdog); err == nil; <-tick.C {
+		if _, err = e.Token(); err == nil && time.Now().After(end) {
+			s.Errorf("the lease is renewed while the callback acquired does not return")
+			break
+		}
+	}
+	close(release)
+	wait(s, campaigned, "Campaign returns after the callback")
+	s.must(e.Close(), "Close after the callback returned")
+}
+
+// blocks lets one callback never return, from when the candidate leads. What it
+// returns waits for the consequences.
+func (s *suite) blocks(which string) (end func()) {
 	s.Helper()
-	name := s.election("-" + which).name
+	el := s.election("-" + which)
 	release := make(chan struct{})
 	entered := make(chan struct{})
 	var armed atomic.Bool
@@ -309,18 +343,20 @@ func (s *suite) blocks(which string) {
 			<-release
 		}
 	}
-	o := s.short()
+	o := s.expiring(4)
+	o.RenewEvery = o.TTL / 24 // so that it is called long before a slow machine loses the lease
+	o.RequestTimeout = o.RenewEvery
 	o.Trace = callbacks(block)
 	o.Healthy = func(context.Context) error { block("healthy"); return nil }
-	o.Logger = slog.New(blockingHandler{slog.DiscardHandler, func() { block("log") }})
+	o.Logger = slog.New(blockingHandler{slog.NewTextHandler(&el.log, nil), func() { block("log") }})
 	faults, b := fault.Wrap(s.open())
-	e, err := elector.New(b, name, &o)
+	e, err := elector.New(b, el.name, &o)
 	s.must(err, "elector.New")
-	defer func() {
+	s.Cleanup(func() {
 		faults.Always(nil)
 		close(release)
 		s.must(e.Close(), "Close after the callback returned")
-	}()
+	})
 	l, err := e.Campaign(s.context())
 	s.must(err, "Campaign")
 	armed.Store(true)
@@ -331,11 +367,14 @@ func (s *suite) blocks(which string) {
 		go l.Resign(s.context())
 	}
 	wait(s, entered, "the callback "+which+" is called")
-	// The store works: one that blocks stops the renewals.
-	wait(s, l.Context().Done(), "the lease ends although the callback "+which+" does not return")
-	checked := make(chan error, 1)
-	go func() { checked <- l.Check() }()
-	s.is(wait(s, checked, "Check returns although the callback "+which+" does not"), elector.ErrNotLeader, "Check")
+	return func() {
+		s.Helper()
+		// The store works: one that blocks stops the renewals.
+		wait(s, l.Context().Done(), "the lease ends although the callback "+which+" does not return")
+		checked := make(chan error, 1)
+		go func() { checked <- l.Check() }()
+		s.is(wait(s, checked, "Check returns although the callback "+which+" does not"), elector.ErrNotLeader, "Check")
+	}
 }
 
 // panics lets every callback panic every time: the candidate leads, renews and
@@ -393,6 +432,9 @@ type blockingHandler struct {
 
 func (h blockingHandler) Enabled(context.Context, slog.Level) bool { return true }
 
-func (h blockingHandler) Handle(context.Context, slog.Record) error { h.handle(); return nil }
+func (h blockingHandler) Handle(ctx context.Context, r slog.Record) error {
+	h.handle()
+	return h.Handler.Handle(ctx, r)
+}
 
 func (h blockingHandler) WithAttrs([]slog.Attr) slog.Handler { return h }

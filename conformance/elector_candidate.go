@@ -258,6 +258,16 @@ func (c *candidate) sees(other *candidate) {
 // crash makes all further requests hang, until the caller gives up.
 func (c *candidate) crash() { c.faults.Always(fault.Hang) }
 
+// cutOff fails the case if a request gets through to the store. A slow machine
+// may have ended a lease before any renewal met the fault.
+func (c *candidate) cutOff() {
+	s := c.el.s
+	s.Helper()
+	if _, err := c.Leader(s.context()); err == nil || c.faults.Hits() == 0 {
+		s.Errorf("the fault did not happen: %d hits, a read answers %v", c.faults.Hits(), err)
+	}
+}
+
 // hit fails the case if no request has met a fault.
 func (c *candidate) hit() {
 	c.el.s.Helper()
@@ -317,6 +327,14 @@ func (s *suite) is(err, want error, doing string) {
 	s.Helper()
 	if !errors.Is(err, want) {
 		s.Errorf("%s: got error %v, want %q", doing, err, want)
+	}
+}
+
+// fails fails the case if there is no error.
+func (s *suite) fails(err error, doing string) {
+	s.Helper()
+	if err == nil {
+		s.Errorf("%s: got no error", doing)
 	}
 }
 

@@ -135,7 +135,7 @@ func takeoverBound(s *suite) {
 	s.waited(next, a.line.latest(), o.TTL)
 	wait(s, l.Context().Done(), "a crashed leader's context ends")
 	s.is(context.Cause(l.Context()), elector.ErrLost, "the cause of the crashed leader's context")
-	a.hit()
+	a.cutOff()
 }
 
 // waited fails the case if a campaign was won before C of a TTL had passed
@@ -185,7 +185,7 @@ func vanished(s *suite) {
 	next.won("an election whose record was deleted gets a leader again")
 	s.waited(next, deleted, o.TTL)
 	a.lapses(l, "its record was deleted while it was cut off")
-	a.hit()
+	a.cutOff()
 }
 
 // rollback: the record of a leader that cannot know goes back to a state
@@ -207,7 +207,7 @@ func rollback(s *suite) {
 	next.won("an election whose record was rolled back gets a leader again")
 	s.waited(next, restored, o.TTL)
 	b.lapses(l, "its record was rolled back while it was cut off")
-	b.hit()
+	b.cutOff()
 }
 
 // recordTTL: it is the TTL in the record that counts, not the challenger's own.
@@ -221,7 +221,7 @@ func recordTTL(s *suite) {
 	a.crash()
 	next.won("a crashed leader is replaced by one with a shorter TTL")
 	s.waited(next, a.line.latest(), long.TTL)
-	a.hit()
+	a.cutOff()
 
 	// Were it its own TTL, this one would wait for days.
 	patient := s.long()
@@ -231,5 +231,5 @@ func recordTTL(s *suite) {
 	c.sees(b)
 	b.crash()
 	last.won("a crashed leader is replaced by one with a longer TTL")
-	b.hit()
+	b.cutOff()
 }

@@ -100,7 +100,7 @@ func latest(s *suite) {
 	if l.Check() == nil {
 		s.Errorf("the observer sees that a valid lease lapsed")
 	}
-	b.hit()
+	b.cutOff()
 	now, err := watching.Leader(s.context())
 	s.must(err, "Leader")
 	if !now.Vacant() || now.ID != b.ID() {

@@ -57,21 +57,24 @@ func (o *observer) until(rule string, match func(elector.Leader) bool) elector.L
 	}
 }
 
-// ends fails the case unless the error wanted is the next and last pair, but
-// for vacancies.
+// ends fails the case unless the error wanted is the last pair. Changes seen
+// before it do not matter.
 func (o *observer) ends(want error, doing string) {
 	o.s.Helper()
-	p := wait(o.s, o.pairs, doing)
-	for p.err == nil && p.leader.Vacant() && p.leader.ID != "" {
-		p = wait(o.s, o.pairs, doing)
-	}
-	o.s.is(p.err, want, "observing "+doing)
-	select {
-	case p, more := <-o.pairs:
-		if more {
-			o.s.Errorf("after the error of Observe comes another pair: %v", p)
+	var last observation
+	for {
+		select {
+		case p, more := <-o.pairs:
+			if !more {
+				o.s.is(last.err, want, "observing "+doing)
+				return
+			}
+			if last.err != nil {
+				o.s.Errorf("after the error of Observe comes another pair: %v", p)
+			}
+			last = p
+		case <-time.After(watchdog):
+			o.s.Fatalf("Observe does not end, the last pair was %v: %s", last, doing)
 		}
-	case <-time.After(watchdog):
-		o.s.Errorf("Observe does not end after its error")
 	}
 }

@@ -115,6 +115,7 @@ func renewHung(s *suite) {
 		return fault.Deaf(release)(ctx, c, send)
 	})
 	s.is(a.lapses(l, "all calls hang"), elector.ErrLost, "Check while all calls hang")
+	a.cutOff()
 	if hanging.Load() == 0 {
 		s.Errorf("no call hangs")
 	}
@@ -129,7 +130,10 @@ func renewHung(s *suite) {
 // back.
 func resurrect(s *suite) {
 	el := s.election("")
-	a, b := el.join(s.short()), s.open()
+	o := s.short()
+	o.RenewEvery = o.TTL / 24 // so that a renewal is under way before a slow machine loses the lease
+	o.RequestTimeout = o.RenewEvery
+	a, b := el.join(o), s.open()
 	release := make(chan struct{})
 	l := a.lead()
 	applied := make(chan error, 64)

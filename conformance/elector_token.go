@@ -36,7 +36,7 @@ func strict(s *suite) {
 	leads(crashing, "the last resignation")
 	crashing.crash()
 	leads(other, "an expiry")
-	crashing.hit()
+	crashing.cutOff()
 }
 
 // renewStable: renewing and proclaiming keep the token.
@@ -158,5 +158,5 @@ func fenced(s *suite) {
 		s.Errorf("the paused leader's write: ran %v, %v", wrote.Load(), err)
 	}
 	s.is(resource.Admit("invoices", old.Token()), elector.ErrStale, "the old token at the resource")
-	a.hit()
+	a.cutOff()
 }
