@@ -83,12 +83,14 @@ func (l *Lease) renewUntilOver() {
 			}
 			e.traceRenewed(l)
 		}
-		if pending != nil && permanent(err) {
+		if permanent(err) {
 			// The store refuses this value, or everything: the one that it took
-			// before must not be lost with it.
+			// before must not be lost with it, also when nobody waits any more.
 			l.value = l.record.Value
-			pending.done <- err
-			pending = nil
+			if pending != nil {
+				pending.done <- err
+				pending = nil
+			}
 		}
 		if pending != nil && pending.ctx.Err() != nil {
 			pending = nil

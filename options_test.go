@@ -21,21 +21,22 @@ func (slowStore) Describe() backends.Description {
 
 func TestOptionsRefused(t *testing.T) {
 	for what, o := range map[string]elector.Options{
-		"TTL is -1s":                     {TTL: -time.Second},
-		"TTL is 25h":                     {TTL: 25 * time.Hour},
-		"below the 1s that this store":   {TTL: 999 * time.Millisecond},
-		"RenewEvery is 9s":               {TTL: 10 * time.Second, RenewEvery: 9 * time.Second},
-		"RenewEvery is -1ns":             {RenewEvery: -1},
-		"RequestTimeout is 3s":           {TTL: 10 * time.Second, RenewEvery: 2 * time.Second, RequestTimeout: 3 * time.Second},
-		"RequestTimeout is -1ns":         {RequestTimeout: -1},
-		"ReleaseTimeout is -1ns":         {ReleaseTimeout: -1},
-		"StallTimeout is -1ns":           {StallTimeout: -1},
-		"ClockDrift is -0.1":             {ClockDrift: -0.1},
-		"ClockDrift is 0.5":              {ClockDrift: 0.5},
-		"ClockDrift is NaN":              {ClockDrift: math.NaN()},
-		"MinToken is above":              {MinToken: elector.MaxToken + 1},
-		"Value has 4097 bytes":           {Value: strings.Repeat("x", 4097)},
-		"ID has 2 bytes or is not UTF-8": {ID: "\xff\xfe"},
+		"TTL is -1s":                          {TTL: -time.Second},
+		"TTL is 25h":                          {TTL: 25 * time.Hour},
+		"below the 1s that this store":        {TTL: 999 * time.Millisecond},
+		"RenewEvery is 9s":                    {TTL: 10 * time.Second, RenewEvery: 9 * time.Second},
+		"RenewEvery is -1ns":                  {RenewEvery: -1},
+		"RequestTimeout is 3s":                {TTL: 10 * time.Second, RenewEvery: 2 * time.Second, RequestTimeout: 3 * time.Second},
+		"RequestTimeout is -1ns":              {RequestTimeout: -1},
+		"ReleaseTimeout is -1ns":              {ReleaseTimeout: -1},
+		"ReleaseTimeout is 24h0m0.000000001s": {ReleaseTimeout: 24*time.Hour + 1},
+		"StallTimeout is -1ns":                {StallTimeout: -1},
+		"ClockDrift is -0.1":                  {ClockDrift: -0.1},
+		"ClockDrift is 0.5":                   {ClockDrift: 0.5},
+		"ClockDrift is NaN":                   {ClockDrift: math.NaN()},
+		"MinToken is above":                   {MinToken: elector.MaxToken + 1},
+		"Value has 4097 bytes":                {Value: strings.Repeat("x", 4097)},
+		"ID has 2 bytes or is not UTF-8":      {ID: "\xff\xfe"},
 	} {
 		_, err := elector.New(slowStore{memory.New()}, "x", &o)
 		var named *elector.Error
@@ -52,6 +53,7 @@ func TestOptionsAccepted(t *testing.T) {
 		nil,
 		{},
 		{TTL: 24 * time.Hour},
+		{ReleaseTimeout: 24 * time.Hour},
 		{TTL: time.Second, RenewEvery: 899 * time.Millisecond},
 		{ClockDrift: 0.001, TTL: time.Second},
 	} {

@@ -67,7 +67,7 @@ func request[T any](ctx context.Context, e *Elector, limit time.Duration, op str
 const answered, givenUp = 1, 2
 
 // mostUnanswered bounds the goroutines that a backend keeps which ignores its
-// contexts.
+// contexts; callers at the same moment can exceed it by their number.
 const mostUnanswered = 16
 
 // load reads the record and takes note of it.

@@ -6,8 +6,8 @@ import (
 )
 
 // Run campaigns, calls work while this process leads, and campaigns again
-// after a loss, until ctx ends or work returns while it still leads; then it
-// returns what work returned. It blocks meanwhile. It returns early, with the
+// after a loss, until ctx ends or work returns while it still leads, or after it
+// resigned by itself; then Run returns what work returned. It blocks meanwhile. It returns early, with the
 // error, when campaigning cannot succeed; see Campaign.
 //
 // work gets a context that ends when it shall stop, and the lease: call its

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -162,6 +163,7 @@ func ambiguousRelease(s *suite) {
 	b.sees(a)
 	won, retried := make(chan struct{}), make(chan struct{})
 	var releases atomic.Int64
+	var once sync.Once
 	a.faults.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
 		if l.Check() == nil {
 			return send(ctx)
@@ -173,8 +175,8 @@ func ambiguousRelease(s *suite) {
 			return fault.ReplyLost(ctx, c, send)
 		}
 		<-won
-		if releases.Load() == 2 {
-			close(retried)
+		if isRelease(c) {
+			once.Do(func() { close(retried) })
 		}
 		return send(context.WithoutCancel(ctx))
 	})

@@ -83,7 +83,7 @@ func cancelled(s *suite) {
 
 	// While it waits for the others after a release. It may win that race.
 	el = s.election("-jitter")
-	holder := el.join(s.long())
+	holder := el.join(s.observable()) // a waiter that polls reads as often as it renews
 	l := holder.lead()
 	a = el.join(s.long())
 	p, cancel = start(a)

@@ -52,6 +52,8 @@ var mutants = []mutant{
 		"sighting.go", `(!r.Exists() || r.Token < s.last.Token)`, `r.Exists() && r.Token < s.last.Token`}}},
 	{name: "acquisition goes on after a winner came and went", breaks: "3", catch: "mx/vanished", edits: []edit{{
 		"campaign.go", `if !e.mayRetry(prev, next) {`, `if false {`}}},
+	{name: "acquisition believed after a winner came and went", breaks: "3", catch: "mx/vanished", edits: []edit{{
+		"campaign.go", `return next.Token < e.sighting.highest || e.sighting.held > e.clock.Now().Mono`, `return false`}}},
 	{name: "lower token not held", breaks: "3", catch: "mx/rollback", edits: []edit{{
 		"sighting.go", `(!r.Exists() || r.Token < s.last.Token)`, `!r.Exists()`}}},
 
@@ -80,7 +82,7 @@ var mutants = []mutant{
 		return err
 	}`}}},
 	{name: "renewal read back with a later t0", breaks: "7", catch: "amb/two-unresolved", edits: []edit{{
-		"keep.go", `l.sent[r.Attempt.Sequence]`, `l.sent[l.number]`}}},
+		"keep.go", `known := l.sent[r.Attempt.Sequence]`, `known := l.sent[l.number]`}}},
 	{name: "acquisition read back with a later t0", breaks: "7", catch: "amb/two-unresolved", edits: []edit{{
 		"lease.go", `sent[r.Attempt.Sequence]`, `sent[l.number]`}}},
 	{name: "only the last attempt recognised", breaks: "7", catch: "amb/two-unresolved", edits: []edit{{

@@ -87,6 +87,11 @@ func vanished(t *testing.T) {
 	}
 	simulate(t, *seedFlag, pushesAll, vanishedBetweenTries)
 	simulate(t, *seedFlag, pushesSome, vanishedBetweenTries)
+	for _, kind := range []watchKind{pushesAll, pushesSome} {
+		for _, heard := range []bool{true, false} {
+			simulate(t, *seedFlag, kind, func(w *world) { vanishedUnderWay(w, heard) })
+		}
+	}
 }
 
 // vanishedBetweenTries: an acquisition whose first write got lost sees a winner,
@@ -111,6 +116,36 @@ func vanishedBetweenTries(w *world) {
 	c.link.cut(true, true)
 	for valid(l) {
 		w.assert(!bid.leads(), "who has seen a winner does not go on with an acquisition begun before")
+		w.pass(10 * time.Millisecond)
+	}
+	bid.won(w, 2*time.Minute)
+}
+
+// vanishedUnderWay: an acquisition sees a winner, and that winner's record
+// vanish, while its own write is on the way. That the write is applied after
+// that, as an answer or a read-back shows, makes no leader while the winner may
+// believe that it leads.
+func vanishedUnderWay(w *world, heard bool) {
+	a, b, c := w.node(nil), w.node(nil), w.node(nil)
+	a.lead()
+	bid := b.campaign()
+	w.pass(4 * time.Second)
+	a.machine.pause(time.Hour)
+	w.check.spoil(nil)
+	b.link.next("swap", trip{out: 1200 * time.Millisecond, back: time.Millisecond, mute: !heard})
+	for b.link.left() > 0 {
+		w.assert(w.now() < time.Minute, "the waiter tries to take over")
+		w.pass(10 * time.Millisecond)
+	}
+	l := c.lead()
+	w.pass(500 * time.Millisecond)
+	w.assert(!bid.leads() && w.record().Holder == c.name, "somebody wins while the waiter's write is on its way")
+	w.check.spoil(nil)
+	c.link.cut(true, true)
+	w.pass(time.Second)
+	w.assert(w.record().Holder == b.name && valid(l), "the waiter's write is applied while the winner leads")
+	for valid(l) {
+		w.assert(!bid.leads(), "who has seen a winner does not believe an acquisition sent before")
 		w.pass(10 * time.Millisecond)
 	}
 	bid.won(w, 2*time.Minute)

@@ -1,0 +1,136 @@
+package elector_test
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends/memory"
+)
+
+// traces returns a Trace for each callback alone, which calls f.
+func traces(f func()) map[string]*elector.Trace {
+	return map[string]*elector.Trace{
+		"Request":  {Request: func(elector.RequestInfo) { f() }},
+		"Observed": {Observed: func(elector.Leader) { f() }},
+		"Acquired": {Acquired: func(elector.Token, time.Duration) { f() }},
+		"Renewed":  {Renewed: func(elector.Token, time.Duration) { f() }},
+		"Ended":    {Ended: func(elector.Token, error) { f() }},
+		"Released": {Released: func(elector.Token, error) { f() }},
+	}
+}
+
+// eachTrace runs a test for each callback of Trace, with a candidate that has
+// it.
+func eachTrace(t *testing.T, test func(t *testing.T, e *elector.Elector, callback func(f func()))) {
+	for name := range traces(nil) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var called atomic.Pointer[func()]
+				trace := traces(func() {
+					if f := called.Load(); f != nil {
+						(*f)()
+					}
+				})[name]
+				e := join(t, memory.New(), elector.Options{ReleaseTimeout: time.Second, Trace: trace})
+				test(t, e, func(f func()) { called.Store(&f) })
+			})
+		})
+	}
+}
+
+// patience is how long Close may take: what Options say twice, and the
+// "little more" of its documentation.
+const patience = 2*time.Second + 15*time.Second
+
+// A Trace callback that blocks for good does not keep Close: it returns in time
+// and says so.
+func TestCloseWithBlockedTrace(t *testing.T) {
+	eachTrace(t, func(t *testing.T, e *elector.Elector, callback func(func())) {
+		blocked, release := make(chan struct{}, 1), make(chan struct{})
+		defer close(release)
+		callback(func() {
+			select {
+			case blocked <- struct{}{}:
+			default:
+			}
+			<-release
+		})
+		go e.Campaign(t.Context()) // returns when the callback does
+		pass(time.Minute)
+		start := time.Now()
+		closed := begin(e.Close)
+		wait(t, blocked, "the callback is called")
+		if err := wait(t, closed, "Close returns although a callback blocks"); err == nil {
+			t.Error("Close says that everything is over while a callback blocks")
+		}
+		if took := time.Since(start); took > patience {
+			t.Errorf("Close took %v", took)
+		}
+		if token, err := e.Token(); !errors.Is(err, elector.ErrNotLeader) {
+			t.Errorf("after Close there is a lease with token %d: %v", token, err)
+		}
+	})
+}
+
+// A Trace callback that calls Close waits for itself, and so in vain, but not
+// for good.
+func TestCloseInTrace(t *testing.T) {
+	eachTrace(t, func(t *testing.T, e *elector.Elector, callback func(func())) {
+		var called atomic.Bool
+		closed := make(chan time.Duration, 1)
+		callback(func() {
+			if called.CompareAndSwap(false, true) {
+				start := time.Now()
+				e.Close()
+				closed <- time.Since(start)
+			}
+		})
+		over := begin(func() error {
+			l, err := e.Campaign(t.Context())
+			if err == nil {
+				<-time.After(time.Minute) // for renewals
+				err = l.Resign(t.Context())
+			}
+			return err
+		})
+		if took := wait(t, closed, "Close in a callback returns"); took > patience {
+			t.Errorf("Close took %v", took)
+		}
+		wait(t, over, "the campaign and its lease end")
+		if token, err := e.Token(); !errors.Is(err, elector.ErrNotLeader) {
+			t.Errorf("after Close there is a lease with token %d: %v", token, err)
+		}
+	})
+}
+
+// A Trace.Acquired that blocks costs the lease, and not the election: without a
+// worker nothing renews it, and somebody else leads.
+func TestBlockedAcquired(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.NewStore()
+		acquired, release := make(chan elector.Token, 1), make(chan struct{})
+		goOn := sync.OnceFunc(func() { close(release) })
+		defer goOn()
+		a := join(t, s.Handle(), elector.Options{Trace: &elector.Trace{Acquired: func(token elector.Token, _ time.Duration) {
+			acquired <- token
+			<-release
+		}}})
+		b := join(t, s.Handle(), elector.Options{})
+		leases := campaign(t, a)
+		first := wait(t, acquired, "Acquired is called")
+		second := win(t, b)
+		goOn()
+		l := wait(t, leases, "Campaign returns when Acquired does")
+		if err := l.Check(); l.Token() != first || second.Token() <= first || !errors.Is(err, elector.ErrLost) {
+			t.Errorf("after token %d: a lease with token %d, and %d with %v", first, second.Token(), l.Token(), err)
+		}
+		if err := second.Check(); err != nil {
+			t.Error(err)
+		}
+	})
+}
