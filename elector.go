@@ -86,7 +86,7 @@ func New(backend backends.Backend, name string, o *Options) (*Elector, error) {
 		return nil, &Error{"open", name, d.Store, err}
 	}
 	e := &Elector{name: name, backend: backend, store: d.Store, pushes: d.PushesRenewals, o: options, clock: options.clock}
-	e.log = options.Logger.With("election", name, "store", d.Store, "id", options.ID)
+	e.log = slog.New(guarded{options.Logger.Handler()}).With("election", name, "store", d.Store, "id", options.ID)
 	e.life, e.kill = context.WithCancelCause(context.Background())
 	e.closing = make(chan struct{})
 	return e, nil
