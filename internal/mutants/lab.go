@@ -124,7 +124,11 @@ func (l *lab) build(to, pkg string, flags ...string) error {
 // try runs a mutant's case, and reports whether it passed or failed by its own
 // name; neither if it was not run, hung or took everything down.
 func (l *lab) try(binary string, m mutant) (passed, failed bool, output string) {
-	c := exec.Command(binary, "-test.v", "-test.timeout=60s", "-test.run="+m.pattern(), "-seed="+strconv.FormatUint(l.seed, 10))
+	args := []string{"-test.v", "-test.timeout=60s", "-test.run=" + m.pattern()}
+	if m.pkg == simulation { // no other has a seed
+		args = append(args, "-seed="+strconv.FormatUint(l.seed, 10))
+	}
+	c := exec.Command(binary, args...)
 	c.Dir = filepath.Join(l.root, m.pkg)
 	out, err := c.CombinedOutput()
 	output = string(out)

@@ -12,6 +12,9 @@ type mutant struct {
 	parent string // by default those of the simulation
 }
 
+// simulation is the package that most cases are in.
+const simulation = "./internal/simulation"
+
 // An edit replaces a text that must be in a file exactly once.
 type edit struct {
 	file string // from the module's root
@@ -30,7 +33,7 @@ func (m mutant) pattern() string {
 func init() {
 	for i := range mutants {
 		if m := &mutants[i]; m.pkg == "" {
-			m.pkg, m.parent = "./internal/simulation", "TestSimulation"
+			m.pkg, m.parent = simulation, "TestSimulation"
 		}
 	}
 }

@@ -54,6 +54,11 @@ var mutants = []mutant{
 		"campaign.go", `if !e.mayRetry(prev, next) {`, `if false {`}}},
 	{name: "acquisition believed after a winner came and went", breaks: "3", catch: "mx/vanished", edits: []edit{{
 		"campaign.go", `return next.Token < e.sighting.highest || e.sighting.held > e.clock.Now().Mono`, `return false`}}},
+	{name: "a vanished record forgotten by the next push", breaks: "3", catch: "mx/vanished", pkg: ".", parent: "TestPushed", edits: []edit{{
+		"follow.go", `f.e.vanished()`, `f.e.wakeNobody()`}, {
+		"follow.go", `func (f *follower) wake() {`, `func (e *Elector) wakeNobody() {}
+
+func (f *follower) wake() {`}}},
 	{name: "lower token not held", breaks: "3", catch: "mx/rollback", edits: []edit{{
 		"sighting.go", `(!r.Exists() || r.Token < s.last.Token)`, `!r.Exists()`}}},
 

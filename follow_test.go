@@ -1,0 +1,39 @@
+package elector
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/backends/memory"
+)
+
+// A store pushes that a leader's record is gone, and then another's, before
+// anybody has read in between: the first leader may know nothing of it yet, so
+// the vacancy that is left is not to be had at once.
+func TestPushed(t *testing.T) {
+	t.Run("mx/vanished", func(t *testing.T) {
+		e, err := New(memory.New(), "pushed", &Options{Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := &follower{e: e, woken: make(chan struct{}, 1)}
+		leads := backends.Record{Holder: "first", Token: 5, TTL: time.Hour, RenewEvery: time.Minute,
+			Attempt: backends.Attempt{Nonce: "first", Sequence: 1}, Version: "1"}
+		resigned := leads
+		resigned.Holder, resigned.Token, resigned.Attempt.Nonce, resigned.Version = "", 6, "second", "2"
+
+		f.pushed(resigned)
+		if at := e.sighting.claimable(&e.o); at > e.clock.Now().Mono {
+			t.Fatal("a vacancy cannot be claimed, so this test shows nothing")
+		}
+		leads.Token, resigned.Token, resigned.Version = 7, 8, "3"
+		f.pushed(leads)
+		f.pushed(backends.Record{})
+		f.pushed(resigned)
+		if at, now := e.sighting.claimable(&e.o), e.clock.Now().Mono; at < now+time.Hour {
+			t.Errorf("what a leader's vanished record left behind may be claimed in %v, before its lease of an hour is surely over", at-now)
+		}
+	})
+}
