@@ -6,16 +6,19 @@ STORES := conformance/stores
 TABLE  := $(CURDIR)/bin/table.txt
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
-.PHONY: help demo test sim mutants bench lint deps stores check
+.PHONY: help demo demo-stores test sim mutants bench lint deps stores images test-containers check
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
 
 demo: ## three processes elect a leader on this machine; it is killed, frozen, told to stop
 	@mkdir -p bin && go build -o bin/singleton ./examples/singleton
 	@exec bin/singleton demo
 
-test: stores ## unit tests, simulation, and the suite on memory, file, etcd and PostgreSQL
+demo-stores: stores ## two processes on each real store, moved by ELECTOR_URL alone; KINDS="etcd gcs" for some
+	cd $(STORES) && go run ./cmd/demo $(KINDS)
+
+test: stores ## unit tests, simulation, and the suite on all seven backends, on real stores
 	go test -race ./...
 	@mkdir -p bin && rm -f $(TABLE)
 	cd $(STORES) && ELECTOR_TABLE=$(TABLE) go test -count=1 -timeout=20m ./...
@@ -28,9 +31,9 @@ sim: ## the simulation over SEEDS seeds, with its figures
 mutants: ## break the code on purpose: each break must be caught by the case named for it
 	go run ./internal/mutants
 
-bench: stores ## Check against time.Now; requests to etcd and PostgreSQL against the budget
+bench: stores ## Check against time.Now; the requests to every store against the budget
 	go test -run '^TestCheckCost$$' -count=1 -v . -cost
-	cd $(STORES) && go run ./cmd/budget
+	cd $(STORES) && go run ./cmd/budget $(KINDS)
 
 lint: ## gofmt, go vet for three systems, staticcheck
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
@@ -43,3 +46,20 @@ deps: ## the core imports only the standard library, no backend another store's 
 
 stores: ## fetch the real stores that are missing into .stores/
 	cd $(STORES) && go run ./cmd/fetch
+
+images: ## build stand-ins for the images of the stores, where no registry can be reached
+	cd $(STORES) && go run ./cmd/images
+
+# An official image is taken where it can be had, a stand-in elsewhere;
+# ELECTOR_TEST_IMAGE_ETCD and the like name others. No store may be a local
+# process here. CASES selects of the suite: backend, elector, or a pattern.
+CASES ?= .
+test-containers: ## the suite on the five stores in containers; starts Docker's engine if none answers
+	@echo "cases of the suite: $(CASES)"
+	@mkdir -p bin && rm -f bin/containers.txt
+	cd $(STORES) && ELECTOR_TEST_METHOD=docker ELECTOR_TABLE=$(CURDIR)/bin/containers.txt go run ./cmd/images \
+		go test -tags containers -count=1 -timeout=20m \
+		-run '^Test(Etcd|Postgres|ZooKeeper|DynamoDB|GCS)$$/$(CASES)|^Test(EtcdWithAuth|Docker.*|.*Registry|CancelledPull|StandIn.*)$$' . ./internal/engine
+	@cat bin/containers.txt
+	@! grep -E 'DID NOT RUN|failed' bin/containers.txt
+	@test "$$(grep -c 'cases passed; Docker image' bin/containers.txt)" = 5 || { echo "not all five stores ran in containers"; exit 1; }

@@ -19,7 +19,9 @@ import (
 // that nobody uses and that expires. The lease does not end with ctx.
 //
 // Calling Campaign again after a lease ended says that the work done under it
-// has stopped. Campaign returns ErrBusy while this Elector leads or campaigns.
+// has stopped. If that was deposed (see ErrDeposed), the store is told now, and
+// this candidate stands back for TTL*(1+ClockDrift), so that another one gets
+// the office. Campaign returns ErrBusy while this Elector leads or campaigns.
 func (e *Elector) Campaign(ctx context.Context) (*Lease, error) {
 	return e.exclusive(ctx, "campaign", e.campaign)
 }
@@ -87,6 +89,7 @@ func (e *Elector) afterLast(ctx context.Context, campaign func(context.Context) 
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
+		l.stepDown()
 		e.mutex.Lock()
 		e.sighting.abandon(l.nonce)
 		e.mutex.Unlock()
@@ -151,6 +154,9 @@ func (e *Elector) awaitChance(ctx context.Context, f *follower) error {
 // with at most so many writes. It takes two round trips when nothing fails.
 func (e *Elector) attempt(ctx context.Context, writes int) (*Lease, error) {
 	if err := e.healthy(ctx); err != nil {
+		return nil, err
+	}
+	if err := e.pace(ctx); err != nil {
 		return nil, err
 	}
 	r, err := e.load(ctx, e.o.RequestTimeout)
@@ -318,7 +324,8 @@ func (t *trouble) pause(ctx context.Context, err error) error {
 		e.log.Warn("elector: "+t.what+" fails and is tried again", "error", err)
 	}
 	d := max(min(e.o.RenewEvery, longestPause)>>max(0, 5-t.count), time.Millisecond)
-	wait, stop := e.after(d/2 + time.Duration(e.random()*float64(d/2)))
+	d = max(d/2+time.Duration(e.random()*float64(d/2)), e.o.writeInterval)
+	wait, stop := e.after(d)
 	defer stop()
 	select {
 	case <-wait:

@@ -42,6 +42,7 @@ type Elector struct {
 	running   bool // that of Run
 	sighting  sighting
 	roundTrip time.Duration // of reads, smoothed
+	wrote     time.Duration // monotonic, when the last write was sent; 0 if none was
 }
 
 // Open connects to the store that url names and returns a candidate for the
@@ -118,7 +119,7 @@ func (e *Elector) Token() (Token, error) {
 //
 // During Run it does what the end of Run's context does: the worker is told to
 // stop, the store is told when it has returned, and Run returns. Resign waits
-// for that until ctx ends.
+// for that until ctx ends. If the lease is lost meanwhile, both return ErrLost.
 func (e *Elector) Resign(ctx context.Context) error {
 	if err := e.begin(); err != nil {
 		return e.fail("resign", err)
@@ -129,10 +130,11 @@ func (e *Elector) Resign(ctx context.Context) error {
 		return e.fail("resign", ErrNotLeader)
 	}
 	if l.cedes {
+		l.asked.Store(true)
 		l.cede(l.resigned(nil))
 		select {
 		case <-l.kept:
-			return nil
+			return e.fail("resign", l.farewell())
 		case <-ctx.Done():
 			return e.fail("resign", context.Cause(ctx))
 		}

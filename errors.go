@@ -46,6 +46,7 @@ var (
 
 	// The errors of the driver boundary, see package backends.
 	ErrForeignRecord = backends.ErrForeignRecord
+	ErrDeposed       = backends.ErrDeposed // of a lease, with ErrLost
 	ErrDenied        = backends.ErrDenied
 	ErrMisconfigured = backends.ErrMisconfigured
 	ErrReadOnly      = backends.ErrReadOnly
@@ -83,7 +84,7 @@ type HeldError struct {
 // Error implements error.
 func (e *HeldError) Error() string {
 	if e.Leader.ID == "" {
-		return ErrHeld.Error() + " by nobody that the record names: it has just changed, or vanished or went back, and then whoever held it may still lead"
+		return ErrHeld.Error() + " by nobody that the record names: it has just changed, or vanished or went back, and then whoever held it may still lead; or it deposed this very process, which stands back"
 	}
 	return fmt.Sprintf("%v by %q with token %d", ErrHeld, e.Leader.ID, e.Leader.Token)
 }

@@ -50,6 +50,10 @@ func (l *Lease) renewUntilOver() {
 		if l.valid() != nil {
 			return
 		}
+		if early := e.tooEarly(); early > 0 {
+			next = e.clock.Now().Mono + early
+			continue
+		}
 		if l.stalled() {
 			next = e.clock.Now().Mono + l.retryAfter()
 			continue
@@ -103,7 +107,7 @@ func (l *Lease) renewUntilOver() {
 // the lease leave time for several tries.
 func (l *Lease) retryAfter() time.Duration {
 	d := max(min(l.e.o.RenewEvery/4, longestPause), time.Millisecond)
-	return d/2 + time.Duration(l.e.random()*float64(d/2))
+	return max(d/2+time.Duration(l.e.random()*float64(d/2)), l.e.o.writeInterval)
 }
 
 // stalled reports whether the worker has not called Check for StallTimeout.
@@ -133,6 +137,10 @@ func (l *Lease) renew() error {
 	r, err := e.swap(context.Background(), l.limit(), l.record, next)
 	if err == nil {
 		return l.adopt(r)
+	}
+	if errors.Is(err, ErrDeposed) {
+		l.end(l.lostBecause(err))
+		return err
 	}
 	r, readErr := e.load(context.Background(), l.limit())
 	switch {
@@ -212,6 +220,9 @@ func (l *Lease) writeVacancy(ctx context.Context) error {
 	e := l.e
 	trouble := e.newTrouble("release")
 	for {
+		if err := e.pace(ctx); err != nil {
+			return err
+		}
 		next := l.record
 		l.number++
 		next.Holder, next.Value, next.Attempt.Sequence = "", "", l.number

@@ -23,6 +23,7 @@ type Lease struct {
 	hold  time.Duration
 	cedes bool        // Run ends it once the worker has returned, see cede
 	sick  atomic.Bool // it was ceded because of Healthy
+	asked atomic.Bool // it was ceded because of Elector.Resign
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -41,10 +42,13 @@ type Lease struct {
 	sent   map[uint64]clock.Reading // when each write that may count was sent
 
 	mutex      sync.Mutex
+	unwatch    func()        // ends the watch of the mark of presence
 	expiry     func() bool   // stops the timer at the end of the term
 	patience   func() bool   // stops the timer that cede set
 	released   chan struct{} // closed when a release has been tried
 	releaseErr error
+
+	down sync.Once // see stepDown
 }
 
 // A term is a stretch of time for which the lease is valid, or its end.
@@ -75,6 +79,9 @@ func (e *Elector) newLease(base context.Context, r backends.Record, sent map[uin
 	e.traceAcquired(l.token) // before anything renews the lease: it may block
 	e.active.Add(1)
 	go l.keep()
+	if w, ok := e.backend.(backends.PresenceWatcher); ok {
+		l.watchPresence(w, r)
+	}
 	return l
 }
 
@@ -169,6 +176,9 @@ func (l *Lease) replace(t *term, cause error) bool {
 		if stop != nil {
 			stop()
 		}
+	}
+	if l.unwatch != nil {
+		l.unwatch()
 	}
 	return true
 }
@@ -277,6 +287,17 @@ func (l *Lease) giveUp() error {
 		l.end(l.resigned(nil))
 	}
 	return l.term.Load().over
+}
+
+// farewell returns why a lease whose goroutine has ended was lost, or why the
+// store could not be told that it was resigned.
+func (l *Lease) farewell() error {
+	if over := l.term.Load().over; !errors.Is(over, ErrResigned) {
+		return over
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.releaseErr
 }
 
 // told reports whether nothing is left to tell the store: the lease was lost,

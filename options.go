@@ -29,7 +29,8 @@ type Options struct {
 	TTL time.Duration
 
 	// RenewEvery is the time between renewals, below TTL*(1-ClockDrift).
-	// Default a third of that.
+	// Default a third of that. Some stores bear only so many writes in a
+	// second and refuse less than that allows.
 	RenewEvery time.Duration
 
 	// RequestTimeout bounds each request to the store, at most RenewEvery.
@@ -72,8 +73,9 @@ type Options struct {
 	// Trace gets called at each step.
 	Trace *Trace
 
-	clock  clock.Clock
-	random func() uint64
+	clock         clock.Clock
+	random        func() uint64
+	writeInterval time.Duration // the store's, see backends.Description
 }
 
 func init() {
@@ -119,8 +121,9 @@ func (o *Options) resolved(d backends.Description) (Options, error) {
 	if least := max(d.MinTTL, minTTL); r.TTL < least {
 		return r, invalid("TTL is %v, below the %v that this store bears", r.TTL, least)
 	}
+	r.writeInterval = d.MinWriteInterval
 	if r.RenewEvery == 0 {
-		r.RenewEvery = r.hold() / 3
+		r.RenewEvery = max(r.hold()/3, r.writeInterval)
 	}
 	if r.RequestTimeout == 0 {
 		r.RequestTimeout = min(max(r.RenewEvery/2, 1), 30*time.Second)
@@ -131,6 +134,8 @@ func (o *Options) resolved(d backends.Description) (Options, error) {
 	switch {
 	case r.RenewEvery < 0 || r.RenewEvery >= r.hold():
 		return r, invalid("RenewEvery is %v, not between 0 and %v, which is how long a holder may trust its lease: TTL*(1-ClockDrift)", r.RenewEvery, r.hold())
+	case r.RenewEvery < r.writeInterval:
+		return r, invalid("RenewEvery is %v, and this store bears a write of one record every %v", r.RenewEvery, r.writeInterval)
 	case r.RequestTimeout < 0 || r.RequestTimeout > r.RenewEvery:
 		return r, invalid("RequestTimeout is %v, not between 0 and RenewEvery %v", r.RequestTimeout, r.RenewEvery)
 	case r.ReleaseTimeout < 0 || r.ReleaseTimeout > backends.MaxTTL:

@@ -99,6 +99,9 @@ func (e *Elector) load(ctx context.Context, limit time.Duration) (backends.Recor
 
 // swap replaces prev by next and takes note of it.
 func (e *Elector) swap(ctx context.Context, limit time.Duration, prev, next backends.Record) (backends.Record, error) {
+	e.mutex.Lock()
+	e.wrote = e.clock.Now().Mono
+	e.mutex.Unlock()
 	r, err := request(ctx, e, limit, "swap", func(ctx context.Context) (backends.Record, error) {
 		return e.backend.Swap(ctx, e.name, prev, next)
 	})
@@ -106,6 +109,38 @@ func (e *Elector) swap(ctx context.Context, limit time.Duration, prev, next back
 		e.note(r, ignoreOlder)
 	}
 	return r, err
+}
+
+// tooEarly returns how long it is until this process may write the record again
+// on a store that bears only so many writes. What others write is not counted:
+// nobody knows when.
+func (e *Elector) tooEarly() time.Duration {
+	if e.o.writeInterval == 0 {
+		return 0
+	}
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	if e.wrote == 0 {
+		return 0
+	}
+	return e.wrote + e.o.writeInterval - e.clock.Now().Mono
+}
+
+// pace blocks until this process may write the record again. It returns the
+// cause when ctx ends.
+func (e *Elector) pace(ctx context.Context) error {
+	early := e.tooEarly()
+	if early <= 0 {
+		return nil
+	}
+	due, stop := e.after(early)
+	defer stop()
+	select {
+	case <-due:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // timed takes note of how long a read took, smoothed over about eight.

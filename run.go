@@ -18,7 +18,9 @@ import (
 // first, and the lease stays valid and renewed until work has returned, for at
 // most ReleaseTimeout; then the lease ends, and then the store is told. When
 // the lease is lost, it is invalid and the context ends at once; what work then
-// returns is logged, and Run campaigns again.
+// returns is logged, and Run campaigns again. A leader that was deposed (see
+// ErrDeposed) tells the store once its work has returned, and stands back for
+// TTL*(1+ClockDrift), so that another one gets the office.
 //
 // A panic in work goes through: the lease ends at once, and the store is not
 // told, so that another process starts only after the TTL.
@@ -47,6 +49,7 @@ func (l *Lease) lead(ctx context.Context, work func(context.Context, *Lease) err
 	if ctx.Err() != nil {
 		l.giveUp()
 		<-l.kept
+		l.stepDown()
 		return true, e.fail("run", context.Cause(ctx))
 	}
 	stop := context.AfterFunc(ctx, func() { l.cede(l.resigned(context.Cause(ctx))) })
@@ -64,6 +67,10 @@ func (l *Lease) lead(ctx context.Context, work func(context.Context, *Lease) err
 	if over := l.giveUp(); !errors.Is(over, ErrResigned) || ailing {
 		e.log.Info("elector: the worker returned after its leadership ended", "token", l.token, "cause", over, "error", err)
 		<-l.kept
+		l.stepDown()
+		if l.asked.Load() && !ailing {
+			return true, e.fail("run", over)
+		}
 		return false, nil
 	}
 	<-l.kept // the store has been told, or that failed and was logged

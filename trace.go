@@ -27,7 +27,7 @@ type Trace struct {
 
 // RequestInfo describes a request to the store.
 type RequestInfo struct {
-	Op       string // "load", "swap" or "watch"; "healthy" for Options.Healthy
+	Op       string // "load", "swap", "watch" or "watch-presence"; "healthy" for Options.Healthy
 	Duration time.Duration
 	Err      error
 }

@@ -102,6 +102,11 @@ type Description struct {
 	// MinTTL is the shortest TTL that the store bears, 0 for any.
 	MinTTL time.Duration
 
+	// MinWriteInterval is the least time between two writes of one record that
+	// the store bears, 0 for any. One process keeps it, whatever it writes for:
+	// an acquisition right after another process's release cannot.
+	MinWriteInterval time.Duration
+
 	// PushesRenewals says that Watch reports every change, renewals
 	// included, so that nobody needs to poll while a Watch runs. Without it
 	// Watch is a hint of new leaders, values and vacancies, and a waiter
@@ -126,4 +131,24 @@ type Watcher interface {
 	// calls it again, after a pause. Nothing of it is left behind when it
 	// has returned; many Watches on one Backend share one connection.
 	Watch(ctx context.Context, name string, changed func(Record)) error
+}
+
+// A PresenceWatcher is a Watcher whose store shows that a holder is there by a
+// mark that its session keeps alive, besides the record: an ephemeral node. The
+// mark is made by the very Swap that acquires and removed by the one that
+// vacates or takes over. It is never evidence that a holder is gone, nor that
+// it may go on: its one use is that whoever removes it deposes the holder at
+// once, and that operators see who is there.
+type PresenceWatcher interface {
+	Watcher
+
+	// WatchPresence blocks while the store shows the mark of the acquisition
+	// that made held, which was won through this very Backend, until ctx ends.
+	// It returns ErrDeposed when the mark is gone for certain, and any other
+	// error at the first trouble; the elector then calls it again, after a
+	// pause. Nothing of it is left behind when it has returned.
+	//
+	// A Swap that renews a record whose mark is gone returns ErrDeposed too
+	// and changes nothing.
+	WatchPresence(ctx context.Context, name string, held Record) error
 }

@@ -31,6 +31,10 @@ var bundled = map[string]string{
 	"etcds":      "etcd",
 	"postgres":   "postgres",
 	"postgresql": "postgres",
+	"zookeeper":  "zookeeper",
+	"zookeepers": "zookeeper",
+	"dynamodb":   "dynamodb",
+	"gs":         "gcs",
 }
 
 // Register makes open serve URLs with the scheme. A backend calls it from its

@@ -22,6 +22,9 @@ var backendCases = []testCase{
 	{name: "watch/many", run: watchMany},
 	{name: "watch/end", run: watchEnd},
 
+	{name: "presence/deposed", raw: true, run: presenceDeposed},
+	{name: "presence/end", run: presenceEnd},
+
 	{name: "ctx/cancel", run: endedContext},
 	{name: "close/idempotent", run: closeTwice},
 	{name: "store/describe", run: describes},

@@ -36,6 +36,7 @@ type broken struct {
 	load     func(ctx context.Context, name string) (backends.Record, error)
 	swap     func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error)
 	watch    func(ctx context.Context, name string, changed func(backends.Record)) error
+	attend   func(ctx context.Context, name string, held backends.Record) error
 	describe func() backends.Description
 	close    func() error
 }
@@ -52,6 +53,10 @@ func (b *broken) Watch(ctx context.Context, name string, changed func(backends.R
 	return b.watch(ctx, name, changed)
 }
 
+func (b *broken) WatchPresence(ctx context.Context, name string, held backends.Record) error {
+	return b.attend(ctx, name, held)
+}
+
 func (b *broken) Describe() backends.Description { return b.describe() }
 
 func (b *broken) Close() error { return b.close() }
@@ -62,13 +67,14 @@ func (m mutant) harness() Harness {
 		Get:    func(_ testing.TB, name string) []byte { return store.Get(name) },
 		Put:    func(_ testing.TB, name string, content []byte) { store.Put(name, content) },
 		Delete: func(_ testing.TB, name string) { store.Delete(name) },
+		Depose: func(_ testing.TB, name string) { store.Depose(name) },
 	}
 	if m.raw != nil {
 		m.raw(raw)
 	}
 	return Harness{Raw: raw, Setups: m.setups, Open: func(testing.TB) backends.Backend {
 		h := store.Handle()
-		b := &broken{h, store, h.Load, h.Swap, h.Watch, h.Describe, h.Close}
+		b := &broken{h, store, h.Load, h.Swap, h.Watch, h.WatchPresence, h.Describe, h.Close}
 		if m.handle != nil {
 			m.handle(b, shared)
 		}

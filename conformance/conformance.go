@@ -65,6 +65,9 @@ type Raw struct {
 	Put func(t testing.TB, name string, content []byte)
 	// Delete removes it.
 	Delete func(t testing.TB, name string)
+	// Depose removes the mark of the holder's presence; for a
+	// PresenceWatcher.
+	Depose func(t testing.TB, name string)
 
 	// Spoiled, if not nil, are bad records of this store's own form, by the
 	// name of the case ("bad/ttl") and a name: each spoils the valid record

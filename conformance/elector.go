@@ -30,6 +30,8 @@ var electorCases = []testCase{
 	{name: "res/handover", run: handover},
 	{name: "res/fail-retry", run: failRetry},
 	{name: "res/foreign", run: foreign},
+	{name: "res/deposed", raw: true, run: deposed},
+	{name: "run/deposed", raw: true, run: runDeposed},
 
 	{name: "run/again", run: runAgain},
 	{name: "run/unhealthy", run: runSick},

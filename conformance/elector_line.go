@@ -26,10 +26,14 @@ type line struct {
 
 var errCut = errors.New("the watch was cut")
 
-// newLine returns the line, and a backend that is a Watcher if and only if b is.
+// newLine returns the line, and a backend that is a Watcher, and a
+// PresenceWatcher, if and only if b is.
 func newLine(b backends.Backend) (*line, backends.Backend) {
 	l := &line{Backend: b, sent: map[backends.Attempt]time.Time{}, broken: make(chan struct{})}
-	if w, ok := b.(backends.Watcher); ok {
+	switch w := b.(type) {
+	case backends.PresenceWatcher:
+		return l, presentLine{watchedLine{l, w}, w}
+	case backends.Watcher:
 		return l, watchedLine{l, w}
 	}
 	return l, l
@@ -103,6 +107,15 @@ func (w watchedLine) Watch(ctx context.Context, name string, changed func(backen
 		<-ended
 		return errCut
 	}
+}
+
+type presentLine struct {
+	watchedLine
+	presence backends.PresenceWatcher
+}
+
+func (p presentLine) WatchPresence(ctx context.Context, name string, held backends.Record) error {
+	return p.presence.WatchPresence(ctx, name, held)
 }
 
 // cutWatches ends the Watch that runs, and makes further ones fail until they

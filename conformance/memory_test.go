@@ -18,6 +18,7 @@ func TestMemory(t *testing.T) {
 			Get:    func(_ testing.TB, name string) []byte { return store.Get(name) },
 			Put:    func(_ testing.TB, name string, content []byte) { store.Put(name, content) },
 			Delete: func(_ testing.TB, name string) { store.Delete(name) },
+			Depose: func(_ testing.TB, name string) { store.Depose(name) },
 		},
 	})
 }

@@ -2,12 +2,8 @@ package etcd
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
-	"net"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +12,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/storeurl"
+	"github.com/elector-go/elector/internal/tlsfiles"
 )
 
 func init() {
@@ -68,14 +66,14 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 
 // parse reads a URL. It touches no network, but reads the files of TLS.
 func parse(u *url.URL) (config clientv3.Config, prefix string, err error) {
-	if misread(u) {
+	if storeurl.Misread(u) {
 		return config, "", fmt.Errorf("%w: it is not of the form etcd://user:password@host:2379/prefix (not shown, it may hold a password); percent-encode special characters, @ # ? / say, in user and password", backends.ErrURL)
 	}
 	refuse := func(format string, args ...any) (clientv3.Config, string, error) {
 		return clientv3.Config{}, "", fmt.Errorf("%w %s: %w", backends.ErrURL, backends.Redact(u), fmt.Errorf(format, args...))
 	}
 	p := backends.NewParameters(u)
-	files := tlsFiles{ca: p.String("ca", ""), cert: p.String("cert", ""), key: p.String("key", ""), serverName: p.String("server_name", "")}
+	files := tlsfiles.From(p)
 	if err := p.Done(); err != nil {
 		return config, "", err
 	}
@@ -98,22 +96,17 @@ func parse(u *url.URL) (config clientv3.Config, prefix string, err error) {
 	transport := "http://"
 	if u.Scheme == "etcds" {
 		transport = "https://"
-		if config.TLS, err = files.config(); err != nil {
+		if config.TLS, err = files.Config(); err != nil {
 			return refuse("%w", err)
 		}
-	} else if files != (tlsFiles{}) {
+	} else if files != (tlsfiles.Files{}) {
 		return refuse("ca, cert, key and server_name are for TLS; write etcds://")
 	}
-	for _, host := range strings.Split(u.Host, ",") {
-		if host == "" {
-			return refuse("it names no host, or an empty one; write etcd://host:2379/prefix")
-		}
-		if _, _, err := net.SplitHostPort(host); err != nil {
-			host += ":2379"
-		}
-		if name, port, err := net.SplitHostPort(host); err != nil || name == "" || port == "" {
-			return refuse("a host is not of the form host:port, or [address]:port for IPv6")
-		}
+	hosts, err := storeurl.Hosts(u, "2379")
+	if err != nil {
+		return refuse("%w", err)
+	}
+	for _, host := range hosts {
 		config.Endpoints = append(config.Endpoints, transport+host)
 	}
 
@@ -121,40 +114,4 @@ func parse(u *url.URL) (config clientv3.Config, prefix string, err error) {
 		prefix = DefaultPrefix
 	}
 	return config, prefix, nil
-}
-
-// misread tells of URLs in which a part of a password with special characters
-// was read as something else, and would be shown.
-func misread(u *url.URL) bool {
-	return u.Opaque != "" || u.Fragment != "" || strings.Contains(u.Path, "@") || u.User == nil && strings.Contains(u.RawQuery, "@")
-}
-
-type tlsFiles struct{ ca, cert, key, serverName string }
-
-func (f tlsFiles) config() (*tls.Config, error) {
-	config := &tls.Config{ServerName: f.serverName}
-	if f.ca != "" {
-		pem, err := os.ReadFile(f.ca)
-		if err != nil {
-			return nil, fmt.Errorf("parameter ca: %w", err)
-		}
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("parameter ca: %s has no PEM certificate", f.ca)
-		}
-	}
-	if (f.cert == "") != (f.key == "") {
-		return nil, fmt.Errorf("parameters cert and key go together")
-	}
-	if f.cert != "" {
-		read := func() (*tls.Certificate, error) {
-			pair, err := tls.LoadX509KeyPair(f.cert, f.key)
-			return &pair, err
-		}
-		if _, err := read(); err != nil {
-			return nil, fmt.Errorf("parameters cert and key: %w", err)
-		}
-		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return read() }
-	}
-	return config, nil
 }

@@ -1,20 +1,11 @@
 package etcd
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
-	"math/big"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -89,56 +80,14 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-func TestParseReadsTLSFiles(t *testing.T) {
-	dir := t.TempDir()
-	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	writePair(t, cert, key)
-	u := &url.URL{Scheme: "etcds", Host: "h", RawQuery: url.Values{"ca": {cert}, "cert": {cert}, "key": {key}, "server_name": {"other"}}.Encode()}
+func TestParseTakesTLS(t *testing.T) {
+	u, err := url.Parse("etcds://h?server_name=other")
+	if err != nil {
+		t.Fatal(err)
+	}
 	config, _, err := parse(u)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if config.TLS.RootCAs == nil || config.TLS.ServerName != "other" {
-		t.Error("ca or server_name is not used")
-	}
-	before, err := config.TLS.GetClientCertificate(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	writePair(t, cert, key)
-	after, err := config.TLS.GetClientCertificate(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if slices.Equal(before.Certificate[0], after.Certificate[0]) {
-		t.Error("a rotated client certificate is not read again")
-	}
-
-	u.RawQuery = url.Values{"ca": {key}}.Encode()
-	if _, _, err := parse(u); !errors.Is(err, backends.ErrURL) {
-		t.Errorf("a ca file without a certificate: got %v, want ErrURL", err)
-	}
-}
-
-func writePair(t *testing.T, cert, key string) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
-	signed, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: signed}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	if err != nil || config.TLS == nil || config.TLS.ServerName != "other" {
+		t.Errorf("got %+v and error %v", config.TLS, err)
 	}
 }
 

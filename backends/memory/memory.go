@@ -71,6 +71,7 @@ type Store struct {
 type entry struct {
 	content []byte // encoded record; nil when there is none
 	version backends.Version
+	present string        // the nonce of the acquisition whose holder is there; empty if none
 	changed chan struct{} // closed and replaced at each change
 }
 
@@ -106,6 +107,16 @@ func (s *Store) Delete(name string) {
 	s.write(name, nil)
 }
 
+// Depose removes the mark of presence of an election's holder, which then leads
+// no more, as an operator of a real store would.
+func (s *Store) Depose(name string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	e := s.entry(name)
+	e.present = ""
+	e.wake()
+}
+
 func (s *Store) entry(name string) *entry {
 	e := s.entries[name]
 	if e == nil {
@@ -120,8 +131,12 @@ func (s *Store) write(name string, content []byte) {
 	s.writes++
 	e.content, e.version = content, backends.Version(strconv.FormatUint(s.writes, 10))
 	if content == nil {
-		e.version = ""
+		e.version, e.present = "", ""
 	}
+	e.wake()
+}
+
+func (e *entry) wake() {
 	close(e.changed)
 	e.changed = make(chan struct{})
 }
@@ -146,7 +161,7 @@ type Handle struct {
 	closed chan struct{}
 }
 
-var _ backends.Watcher = (*Handle)(nil)
+var _ backends.PresenceWatcher = (*Handle)(nil)
 
 // Load implements [backends.Backend].
 func (h *Handle) Load(ctx context.Context, name string) (backends.Record, error) {
@@ -169,7 +184,15 @@ func (h *Handle) Swap(ctx context.Context, name string, prev, next backends.Reco
 	if e.version != prev.Version {
 		return backends.Record{}, backends.ErrConflict
 	}
+	present := next.Attempt.Nonce
+	switch renews := prev.Attempt.Nonce == present && !prev.Vacant(); {
+	case next.Vacant():
+		present = ""
+	case renews && e.present != present:
+		return backends.Record{}, backends.ErrDeposed
+	}
 	s.write(name, backends.Encode(name, next))
+	e.present = present
 	next.Version = e.version
 	return next, nil
 }
@@ -185,6 +208,27 @@ func (h *Handle) Watch(ctx context.Context, name string, changed func(backends.R
 			return err
 		}
 		changed(r)
+		select {
+		case <-next:
+		case <-h.closed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// WatchPresence implements [backends.PresenceWatcher].
+func (h *Handle) WatchPresence(ctx context.Context, name string, held backends.Record) error {
+	for {
+		if err := h.usable(ctx, name); err != nil {
+			return err
+		}
+		h.store.mutex.Lock()
+		e := h.store.entry(name)
+		present, next := e.present, e.changed
+		h.store.mutex.Unlock()
+		if present != held.Attempt.Nonce {
+			return backends.ErrDeposed
+		}
 		select {
 		case <-next:
 		case <-h.closed:

@@ -22,6 +22,7 @@ func TestMemory(t *testing.T) {
 			Get:    func(_ testing.TB, name string) []byte { return s.Get(name) },
 			Put:    func(_ testing.TB, name string, content []byte) { s.Put(name, content) },
 			Delete: func(_ testing.TB, name string) { s.Delete(name) },
+			Depose: func(_ testing.TB, name string) { s.Depose(name) },
 		},
 	})
 }

@@ -28,11 +28,14 @@ func startEtcdAs(ctx context.Context, admin *Login) (*Store, error) {
 		return nil, fmt.Errorf("%w; run make stores", err)
 	}
 	s, err := newServer(ctx, recipe{
-		name:      "etcd " + binaries.EtcdVersion,
-		program:   program,
-		arguments: etcdArguments,
-		ready:     func(ctx context.Context, s *server) error { return etcdReady(ctx, s, *admin) },
-		quit:      syscall.SIGKILL, // its data is removed anyway, and it waits for clients otherwise
+		name:    "etcd " + binaries.EtcdVersion,
+		program: program,
+		arguments: func(s *server) []string {
+			url := "http://" + s.address()
+			return etcdArguments(etcdName(s), filepath.Join(s.dir, "data"), url, url)
+		},
+		ready: func(ctx context.Context, s *server) error { return etcdReady(ctx, s.address(), etcdName(s), *admin) },
+		quit:  syscall.SIGKILL, // its data is removed anyway, and it waits for clients otherwise
 	})
 	if err != nil {
 		return nil, err
@@ -51,19 +54,20 @@ func startEtcdAs(ctx context.Context, admin *Login) (*Store, error) {
 // etcdName is the member's name, which no other server has.
 func etcdName(s *server) string { return filepath.Base(s.dir) }
 
-func etcdArguments(s *server) []string {
-	client := "http://" + s.address()
+// etcdArguments are for a single member that keeps its data in dir, listens at
+// the one URL and is reached at the other.
+func etcdArguments(name, dir, listen, client string) []string {
 	// Nobody ever talks to the only member as a peer: any port will do.
 	peer := "http://127.0.0.1:0"
 	return []string{
-		"--name=" + etcdName(s),
-		"--data-dir=" + filepath.Join(s.dir, "data"),
-		"--listen-client-urls=" + client,
+		"--name=" + name,
+		"--data-dir=" + dir,
+		"--listen-client-urls=" + listen,
 		"--advertise-client-urls=" + client,
 		"--listen-peer-urls=" + peer,
 		"--initial-advertise-peer-urls=" + peer,
-		"--initial-cluster=" + etcdName(s) + "=" + peer,
-		"--initial-cluster-token=" + etcdName(s),
+		"--initial-cluster=" + name + "=" + peer,
+		"--initial-cluster-token=" + name,
 		"--log-level=error",
 		"--unsafe-no-fsync",
 		"--snapshot-count=1000",
@@ -77,14 +81,14 @@ func etcdArguments(s *server) []string {
 
 // etcdReady reads the list of members, which is linearizable: there is a leader
 // then.
-func etcdReady(ctx context.Context, s *server, admin Login) error {
+func etcdReady(ctx context.Context, address, name string, admin Login) error {
 	// The client waits a second before it tries a refused connection again.
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.address())
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return err
 	}
 	conn.Close()
-	client, err := etcdClient(ctx, s.address(), admin)
+	client, err := etcdClient(ctx, address, admin)
 	if err != nil {
 		return err
 	}
@@ -93,7 +97,7 @@ func etcdReady(ctx context.Context, s *server, admin Login) error {
 	if err != nil {
 		return err
 	}
-	if len(list.Members) != 1 || list.Members[0].Name != etcdName(s) {
+	if len(list.Members) != 1 || list.Members[0].Name != name {
 		return errors.New("another etcd answers on its port")
 	}
 	return nil
@@ -111,14 +115,17 @@ func etcdClient(ctx context.Context, address string, as Login) (*clientv3.Client
 	})
 }
 
-// EtcdWithAuth starts a local etcd, whatever the environment says, which wants
-// a password. Admin may do everything; User may read and write the keys that
+// EtcdWithAuth starts an etcd of ours, whatever address the environment has,
+// which wants a password. Admin may do everything; User may read and write the keys that
 // begin with prefix and no others. PasswordURL and URL are the same.
 func EtcdWithAuth(ctx context.Context, prefix string) (*Store, error) {
 	admin := &Login{}
-	s, err := startEtcdAs(ctx, admin)
+	s, err := first(ctx, Etcd, []method{
+		{byDocker, func(ctx context.Context, _ string) (*Store, error) { return dockerEtcd(ctx, admin) }},
+		{byProcess, func(ctx context.Context, _ string) (*Store, error) { return startEtcdAs(ctx, admin) }},
+	})
 	if err != nil {
-		return nil, fmt.Errorf("no etcd to test with:\n%w", err)
+		return nil, err
 	}
 	// Only root may enable authentication.
 	root, tester := Login{"root", rand.Text()}, Login{"tester", rand.Text()}

@@ -22,13 +22,15 @@ const (
 	postgresSecured = "secured"  // the database that wants passwords
 )
 
-// postgresAccess lets everybody in on trust, but for users other than the
-// administrator in one database.
-const postgresAccess = `# type database user address method
-host all ` + postgresAdmin + ` 127.0.0.1/32 trust
-host ` + postgresSecured + ` all 127.0.0.1/32 scram-sha-256
-host all all 127.0.0.1/32 trust
+// postgresAccess lets everybody in on trust who comes from the addresses, but
+// for users other than the administrator in one database.
+func postgresAccess(from string) string {
+	return `# type database user address method
+host all ` + postgresAdmin + ` ` + from + ` trust
+host ` + postgresSecured + ` all ` + from + ` scram-sha-256
+host all all ` + from + ` trust
 `
+}
 
 // startPostgres starts PostgreSQL. URL is a database where no password is
 // needed; PasswordURL is one that wants User's, in which User may connect and
@@ -54,7 +56,7 @@ func startPostgres(ctx context.Context) (*Store, error) {
 			return postgresInit(ctx, s, filepath.Join(bin, "initdb"))
 		},
 		arguments: postgresArguments,
-		ready:     postgresReady,
+		ready:     func(ctx context.Context, s *server) error { return postgresReady(ctx, s.address(), postgresData(s)) },
 		quit:      syscall.SIGQUIT, // its "immediate shutdown", which frees shared memory
 	})
 	if err != nil {
@@ -64,18 +66,24 @@ func startPostgres(ctx context.Context) (*Store, error) {
 	if fetched {
 		from = "fetched"
 	}
+	return postgresStore(ctx, s.address(), "local process "+name+" ("+from+")", s)
+}
+
+// postgresStore makes the database that wants passwords, and stops the server
+// if it cannot.
+func postgresStore(ctx context.Context, address, how string, server runner) (*Store, error) {
 	store := &Store{
 		Kind:        Postgres,
-		How:         "local process " + name + " (" + from + ")",
-		URL:         fmt.Sprintf("postgres://%s@%s/%s", postgresAdmin, s.address(), postgresAdmin),
-		Address:     s.address(),
-		PID:         s.pid,
+		How:         how,
+		URL:         fmt.Sprintf("postgres://%s@%s/%s", postgresAdmin, address, postgresAdmin),
+		Address:     address,
+		PID:         server.process(),
 		Admin:       Login{User: postgresAdmin},
 		User:        Login{"tester", rand.Text()},
-		PasswordURL: fmt.Sprintf("postgres://%s/%s", s.address(), postgresSecured),
-		server:      s,
+		PasswordURL: fmt.Sprintf("postgres://%s/%s", address, postgresSecured),
+		server:      server,
 	}
-	if err := postgresSecure(ctx, s, store.User); err != nil {
+	if err := postgresSecure(ctx, address, store.User); err != nil {
 		return nil, errors.Join(fmt.Errorf("making the database that wants passwords: %w", err), store.Stop())
 	}
 	return store, nil
@@ -100,47 +108,53 @@ func postgresInit(ctx context.Context, s *server, initdb string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(postgresData(s), "pg_hba.conf"), []byte(postgresAccess), 0o600)
+	return os.WriteFile(filepath.Join(postgresData(s), "pg_hba.conf"), []byte(postgresAccess("127.0.0.1/32")), 0o600)
 }
 
 func postgresArguments(s *server) []string {
-	args := []string{"-D", postgresData(s)}
-	for _, setting := range []string{
+	return append([]string{"-D", postgresData(s)}, postgresSet(
 		"listen_addresses=127.0.0.1",
-		"port=" + strconv.Itoa(s.port),
+		"port="+strconv.Itoa(s.port),
 		"unix_socket_directories=",
+		"dynamic_shared_memory_type=mmap", // in its folder, so that a kill leaves none
+	)...)
+}
+
+// postgresSet are arguments for the settings, and for those that all tests
+// want.
+func postgresSet(settings ...string) (args []string) {
+	for _, setting := range append(settings,
 		"fsync=off",
 		"full_page_writes=off",
 		"shared_buffers=16MB",
-		"dynamic_shared_memory_type=mmap", // in its folder, so that a kill leaves none
 		"log_min_messages=warning",
 		"log_min_error_statement=panic", // statements may hold passwords
-	} {
+	) {
 		args = append(args, "-c", setting)
 	}
 	return args
 }
 
 // postgresReady connects and compares the data folder, which no other server
-// has.
-func postgresReady(ctx context.Context, s *server) error {
-	conn, err := postgresConnect(ctx, s, postgresAdmin)
+// has; dir is empty where any will do.
+func postgresReady(ctx context.Context, address, dir string) error {
+	conn, err := postgresConnect(ctx, address, postgresAdmin)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(ctx)
-	var dir string
-	if err := conn.QueryRow(ctx, "SHOW data_directory").Scan(&dir); err != nil {
+	var is string
+	if err := conn.QueryRow(ctx, "SHOW data_directory").Scan(&is); err != nil {
 		return err
 	}
-	if dir != postgresData(s) {
+	if dir != "" && is != dir {
 		return errors.New("another PostgreSQL answers on its port")
 	}
 	return nil
 }
 
-func postgresSecure(ctx context.Context, s *server, user Login) error {
-	conn, err := postgresConnect(ctx, s, postgresAdmin)
+func postgresSecure(ctx context.Context, address string, user Login) error {
+	conn, err := postgresConnect(ctx, address, postgresAdmin)
 	if err != nil {
 		return err
 	}
@@ -154,7 +168,7 @@ func postgresSecure(ctx context.Context, s *server, user Login) error {
 			return err
 		}
 	}
-	secured, err := postgresConnect(ctx, s, postgresSecured)
+	secured, err := postgresConnect(ctx, address, postgresSecured)
 	if err != nil {
 		return err
 	}
@@ -164,6 +178,6 @@ func postgresSecure(ctx context.Context, s *server, user Login) error {
 	return err
 }
 
-func postgresConnect(ctx context.Context, s *server, database string) (*pgx.Conn, error) {
-	return pgx.Connect(ctx, fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", postgresAdmin, s.address(), database))
+func postgresConnect(ctx context.Context, address, database string) (*pgx.Conn, error) {
+	return pgx.Connect(ctx, fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", postgresAdmin, address, database))
 }

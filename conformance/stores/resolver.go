@@ -4,23 +4,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
+	"maps"
 	"os"
+	"slices"
 	"strings"
-	"time"
 )
 
 // The kinds of stores that Start knows.
 const (
-	Etcd     = "etcd"
-	Postgres = "postgres"
+	Etcd      = "etcd"
+	Postgres  = "postgres"
+	ZooKeeper = "zookeeper"
+	DynamoDB  = "dynamodb"
+	GCS       = "gcs"
 )
 
 // variables name the environment's addresses of stores, as URLs.
 var variables = map[string]string{
-	Etcd:     "ELECTOR_TEST_ETCD",
-	Postgres: "ELECTOR_TEST_POSTGRES",
+	Etcd:      "ELECTOR_TEST_ETCD",
+	Postgres:  "ELECTOR_TEST_POSTGRES",
+	ZooKeeper: "ELECTOR_TEST_ZOOKEEPER",
+	DynamoDB:  "ELECTOR_TEST_DYNAMODB",
+	GCS:       "ELECTOR_TEST_GCS",
 }
 
 // A method is one way of getting a store.
@@ -29,62 +34,77 @@ type method struct {
 	try  func(ctx context.Context, kind string) (*Store, error)
 }
 
-// methods are tried in this order. The place of "docker" is between the two.
+const (
+	byEnvironment = "environment"
+	byDocker      = "docker"
+	byProcess     = "local process"
+)
+
+// methods are tried in this order.
 var methods = []method{
-	{"environment", environment},
-	{"local process", local},
+	{byEnvironment, environment},
+	{byDocker, docker},
+	{byProcess, local},
 }
 
-// Start returns a store of the kind, Etcd or Postgres, that answers. It blocks
-// until then, or until ctx ends, which bounds the start and not the life of
-// the store: call Stop. The error has the reason of every method tried.
+// Start returns a store of the kind, one of the constants, that answers. It
+// blocks until then, or until ctx ends, which bounds the start and not the life
+// of the store: call Stop. The error has the reason of every method tried.
 //
-// An address in the environment, ELECTOR_TEST_ETCD or ELECTOR_TEST_POSTGRES, is
-// an order: if nothing listens there, nothing else is tried.
+// An address in the environment, ELECTOR_TEST_ETCD and the like, is an order:
+// if nothing listens there, nothing else is tried. ELECTOR_TEST_METHOD=docker
+// and ELECTOR_TEST_METHOD=process are orders too, for all kinds.
 func Start(ctx context.Context, kind string) (*Store, error) {
 	if variables[kind] == "" {
-		return nil, fmt.Errorf("unknown kind of store %q; known are %s and %s", kind, Etcd, Postgres)
+		return nil, fmt.Errorf("unknown kind of store %q; known are %s", kind, strings.Join(slices.Sorted(maps.Keys(variables)), ", "))
+	}
+	if os.Getenv(variables[kind]) != "" && os.Getenv(methodVariable) == "" {
+		return first(ctx, kind, methods[:1])
+	}
+	return first(ctx, kind, methods)
+}
+
+// methodVariable allows one method only: an environment variable.
+const methodVariable = "ELECTOR_TEST_METHOD"
+
+// first returns what the first of the methods gives that works and is allowed.
+func first(ctx context.Context, kind string, methods []method) (*Store, error) {
+	only := map[string]string{"docker": byDocker, "process": byProcess}
+	forced := os.Getenv(methodVariable)
+	if forced != "" && only[forced] == "" {
+		return nil, fmt.Errorf("%s is %q; known are docker and process", methodVariable, forced)
 	}
 	var reasons []error
+	note := ""
 	for _, m := range methods {
+		if forced != "" && m.name != only[forced] {
+			continue
+		}
 		s, err := m.try(ctx, kind)
 		if err == nil {
+			s.How += note
 			return s, nil
 		}
-		reasons = append(reasons, fmt.Errorf("%s: %w", m.name, err))
-		if os.Getenv(variables[kind]) != "" || ctx.Err() != nil {
+		err = fmt.Errorf("%s: %w", m.name, err)
+		reasons = append(reasons, err)
+		if m.name == byDocker {
+			line, _, _ := strings.Cut(err.Error(), "\n")
+			note = "; not by " + line
+		}
+		if ctx.Err() != nil {
 			break
 		}
 	}
 	return nil, fmt.Errorf("no %s to test with:\n%w", kind, errors.Join(reasons...))
 }
 
-// environment takes the store that the caller has named. Whether it lets us
-// in is for the adapter's Open to say.
-func environment(ctx context.Context, kind string) (*Store, error) {
-	variable := variables[kind]
-	raw := os.Getenv(variable)
-	if raw == "" {
-		return nil, fmt.Errorf("%s is not set", variable)
-	}
-	u, err := url.Parse(raw)
-	if err != nil || u.Host == "" {
-		return nil, fmt.Errorf("%s is not a URL with a host (not shown, it may hold a password); correct or unset it", variable)
-	}
-	address, _, _ := strings.Cut(u.Host, ",")
-	dialer := net.Dialer{Timeout: 10 * time.Second}
-	conn, err := dialer.DialContext(ctx, "tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("nothing listens where %s points: %w; start it there or unset the variable", variable, err)
-	}
-	conn.Close()
-	return &Store{Kind: kind, How: "address from " + variable, URL: raw, Address: address}, nil
+// programs start a store as a program of this machine.
+var programs = map[string]func(context.Context) (*Store, error){
+	Etcd:      startEtcd,
+	Postgres:  startPostgres,
+	ZooKeeper: startZooKeeper,
+	DynamoDB:  startDynamoDB,
+	GCS:       startGCS,
 }
 
-// local starts a program of this machine.
-func local(ctx context.Context, kind string) (*Store, error) {
-	if kind == Etcd {
-		return startEtcd(ctx)
-	}
-	return startPostgres(ctx)
-}
+func local(ctx context.Context, kind string) (*Store, error) { return programs[kind](ctx) }

@@ -26,6 +26,9 @@ type recipe struct {
 	// prepare makes what the server needs before its first start, in dir.
 	prepare func(ctx context.Context, s *server) error
 
+	// before is called before every start, when s.port is known; it may be nil.
+	before func(s *server) error
+
 	// arguments are the program's for a server in s.dir on s.port.
 	arguments func(s *server) []string
 
@@ -49,6 +52,8 @@ type server struct {
 	told    bool          // we ended it ourselves
 	frozen  []int         // the processes that pause stopped
 	stopped bool          // stop has run
+
+	logBegins int64 // where in the log this start's part begins
 }
 
 const (
@@ -127,9 +132,13 @@ func (s *server) launch(ctx context.Context) error {
 		return err
 	}
 	defer log.Close()
-	before, err := log.Seek(0, io.SeekEnd)
-	if err != nil {
+	if s.logBegins, err = log.Seek(0, io.SeekEnd); err != nil {
 		return err
+	}
+	if s.before != nil {
+		if err := s.before(s); err != nil {
+			return err
+		}
 	}
 	cmd := s.cmd(s.program, s.arguments(s)...)
 	cmd.Stdout, cmd.Stderr = log, log
@@ -153,7 +162,7 @@ func (s *server) launch(ctx context.Context) error {
 	}
 	if s.hasExited() {
 		s.told = true // it is told here and need not be told again by stop
-		if taken := s.log(before); bytes.Contains(bytes.ToLower(taken), []byte("address already in use")) {
+		if taken := s.log(s.logBegins); bytes.Contains(bytes.ToLower(taken), []byte("address already in use")) {
 			return errPortTaken
 		}
 		return s.died()
@@ -182,7 +191,7 @@ func (s *server) waitReady(ctx context.Context) error {
 }
 
 // cmd is a command that runs as the server's account, in its folder and with
-// nothing of our environment: both etcd and PostgreSQL take options from it.
+// nothing of our environment: servers take options from it.
 func (s *server) cmd(program string, args ...string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
 	cmd.Dir = s.dir
@@ -211,6 +220,8 @@ func (s *server) run(ctx context.Context, program string, args ...string) error 
 	}
 	return nil
 }
+
+func (s *server) process() int { return s.pid }
 
 func (s *server) address() string { return "127.0.0.1:" + strconv.Itoa(s.port) }
 

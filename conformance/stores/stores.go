@@ -2,12 +2,15 @@
 // 127.0.0.1 on free ports, keep their data in temporary folders, and end with
 // the test that started them, even if that is killed.
 //
-// [Start] tries in order: an address from the environment, and a local process
-// of a program that is on the machine or that make stores has fetched. It
-// never skips: a store that cannot be had is an error that says what was tried
-// and what to do.
+// [Start] tries in order: an address from the environment, Docker, and a local
+// process of a program that is on the machine or that make stores has fetched.
+// It never skips: a store that cannot be had is an error that says what was
+// tried and what to do.
 //
-// It works on Linux and macOS.
+// The clouds' stores are played by programs: DynamoDB by dynalite, Google Cloud
+// Storage by fake-gcs-server.
+//
+// It works on Linux and macOS; make stores gets ZooKeeper on Debian only.
 package stores
 
 import (
@@ -18,10 +21,10 @@ import (
 
 // A Store is a running store. Its methods are for one goroutine at a time.
 type Store struct {
-	Kind    string // Etcd or Postgres
+	Kind    string // one of the constants
 	How     string // where it comes from, for the test's log
-	URL     string // for elector.Open; no password, unless it came with one from the environment
-	Address string // host:port
+	URL     string // for elector.Open; no password, unless it came with one from the environment; it may have a query
+	Address string // host:port; the kind, for a cloud's own store
 	PID     int    // of the server's first process; 0 if it is not ours; another one after Restart
 
 	// Admin may do everything. Its password is empty when none is needed, and
@@ -37,7 +40,18 @@ type Store struct {
 	// password is ever demanded.
 	PasswordURL string
 
-	server *server // nil if it is not ours
+	server runner // nil if it is not ours
+}
+
+// A runner runs the server behind a Store: as a process of this machine, see
+// [server], or in another way.
+type runner interface {
+	stop() error
+	pause() error
+	resume() error
+	kill() error
+	restart(ctx context.Context) error
+	process() int // what Store.PID says
 }
 
 // A Login is a user of a store. It prints without its password.
@@ -93,7 +107,8 @@ func (s *Store) Continue() error {
 
 // Kill ends all of the server's processes with SIGKILL, as a crash of the
 // machine would but for what its disk has: that stays. It returns when they
-// are gone.
+// are gone. On GCS, an object whose overwriting was under way may be lost: see
+// startGCS.
 func (s *Store) Kill() error {
 	if s.server == nil {
 		return s.notOurs("kill")
@@ -110,7 +125,7 @@ func (s *Store) Restart(ctx context.Context) error {
 	if err := s.server.restart(ctx); err != nil {
 		return err
 	}
-	s.PID = s.server.pid
+	s.PID = s.server.process()
 	return nil
 }
 

@@ -22,17 +22,17 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-var kinds = []string{Etcd, Postgres}
+var kinds = []string{Etcd, Postgres, ZooKeeper, DynamoDB, GCS}
 
 // each runs the test against a local store of every kind, whatever the
 // environment says.
 func each(t *testing.T, test func(t *testing.T, s *Store)) {
 	for _, kind := range kinds {
-		t.Run(kind, func(t *testing.T) { test(t, start(t, kind)) })
+		t.Run(kind, func(t *testing.T) { test(t, begin(t, kind)) })
 	}
 }
 
-func start(t *testing.T, kind string) *Store {
+func begin(t *testing.T, kind string) *Store {
 	t.Helper()
 	begun := time.Now()
 	s, err := local(t.Context(), kind)
@@ -48,61 +48,8 @@ func start(t *testing.T, kind string) *Store {
 	return s
 }
 
-// A link is an open connection to a store.
-type link interface {
-	put(ctx context.Context, value string) error
-	get(ctx context.Context) (string, error)
-}
-
-type etcdLink struct{ *clientv3.Client }
-
-func (l etcdLink) put(ctx context.Context, value string) error {
-	_, err := l.Put(ctx, "key", value)
-	return err
-}
-
-func (l etcdLink) get(ctx context.Context) (string, error) {
-	r, err := l.Get(ctx, "key")
-	if err != nil || len(r.Kvs) == 0 {
-		return "", err
-	}
-	return string(r.Kvs[0].Value), nil
-}
-
-type postgresLink struct{ *pgx.Conn }
-
-func (l postgresLink) put(ctx context.Context, value string) error {
-	_, err := l.Exec(ctx, "CREATE TABLE t AS SELECT $1::text AS value", value)
-	return err
-}
-
-func (l postgresLink) get(ctx context.Context) (string, error) {
-	var value string
-	err := l.QueryRow(ctx, "SELECT value FROM t").Scan(&value)
-	if e := (*pgconn.PgError)(nil); errors.As(err, &e) && e.Code == "42P01" {
-		return "", nil // no such table: never put
-	}
-	return value, err
-}
-
-// open connects to the URL that the store gives.
-func open(t *testing.T, s *Store) link {
-	t.Helper()
-	if s.Kind == Etcd {
-		client, err := etcdClient(t.Context(), strings.TrimPrefix(s.URL, "etcd://"), s.Admin)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { client.Close() })
-		return etcdLink{client}
-	}
-	conn, err := pgx.Connect(t.Context(), s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close(context.Background()) })
-	return postgresLink{conn}
-}
+// ours is the process behind a store that local has started.
+func ours(s *Store) *server { return s.server.(*server) }
 
 func expect(t *testing.T, l link, want string) {
 	t.Helper()
@@ -126,7 +73,7 @@ func all(t *testing.T, s *Store) []int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return append(others, s.PID, s.server.guard.cmd.Process.Pid)
+	return append(others, s.PID, ours(s).guard.cmd.Process.Pid)
 }
 
 func alive(t *testing.T, pids []int) (found []int) {
@@ -160,8 +107,9 @@ func TestStartAndStop(t *testing.T) {
 		put(t, l, "v")
 		expect(t, l, "v")
 		pids := all(t, s)
-		if n := len(alive(t, pids)); n != len(pids) || n < 2 {
-			t.Fatalf("%d of the processes %v are alive", n, pids)
+		// PostgreSQL's processes come and go, the server and the guard stay.
+		if n := len(alive(t, pids[len(pids)-2:])); n != 2 {
+			t.Fatalf("%d of the processes %v are alive, want both", n, pids[len(pids)-2:])
 		}
 		if err := s.Stop(); err != nil {
 			t.Fatal(err)
@@ -169,8 +117,8 @@ func TestStartAndStop(t *testing.T) {
 		if left := alive(t, pids); left != nil {
 			t.Errorf("processes %v are left", left)
 		}
-		if isThere(t, s.server.dir) {
-			t.Errorf("folder %s is left", s.server.dir)
+		if isThere(t, ours(s).dir) {
+			t.Errorf("folder %s is left", ours(s).dir)
 		}
 		if err := s.Stop(); err != nil {
 			t.Errorf("the second Stop: %v", err)
@@ -180,7 +128,7 @@ func TestStartAndStop(t *testing.T) {
 
 func TestTwoSideBySide(t *testing.T) {
 	each(t, func(t *testing.T, a *Store) {
-		b := start(t, a.Kind)
+		b := begin(t, a.Kind)
 		put(t, open(t, a), "a")
 		expect(t, open(t, b), "")
 		put(t, open(t, b), "b")
@@ -270,6 +218,29 @@ func TestKillAndRestart(t *testing.T) {
 	})
 }
 
+// What compare-and-swap compares is on the disk too, and does not come back.
+func TestGenerationsSurviveRestart(t *testing.T) {
+	s := begin(t, GCS)
+	generation := func() int64 {
+		t.Helper()
+		r, err := open(t, s).(gcsLink).NewReader(t.Context())
+		must(t, err)
+		defer r.Close()
+		return r.Attrs.Generation
+	}
+	put(t, open(t, s), "v")
+	before := generation()
+	must(t, s.Kill())
+	must(t, s.Restart(t.Context()))
+	if after := generation(); after != before {
+		t.Errorf("the generation became %d, was %d", after, before)
+	}
+	put(t, open(t, s), "v")
+	if next := generation(); next == before {
+		t.Errorf("the generation %d came again", next)
+	}
+}
+
 func TestDeathIsReported(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
@@ -277,13 +248,13 @@ func TestDeathIsReported(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(s.server.logPath(), []byte("out of cheese\n"), 0); err != nil {
+			if err := os.WriteFile(ours(s).logPath(), []byte("out of cheese\n"), 0); err != nil {
 				t.Fatal(err)
 			}
 			if err := signal(syscall.SIGKILL, s.PID); err != nil {
 				t.Fatal(err)
 			}
-			<-s.server.exited
+			<-ours(s).exited
 			if err := s.Restart(t.Context()); err == nil {
 				t.Error("Restart hides the death")
 			}
@@ -291,8 +262,8 @@ func TestDeathIsReported(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "died by itself") || !strings.Contains(err.Error(), "out of cheese") {
 				t.Errorf("Stop says %v", err)
 			}
-			if isThere(t, s.server.dir) {
-				t.Errorf("folder %s is left", s.server.dir)
+			if isThere(t, ours(s).dir) {
+				t.Errorf("folder %s is left", ours(s).dir)
 			}
 		})
 	}
@@ -316,7 +287,7 @@ func TestTakenPort(t *testing.T) {
 				}
 				return freePort()
 			}
-			s := start(t, kind)
+			s := begin(t, kind)
 			if calls != 2 {
 				t.Errorf("%d ports were chosen, want 2", calls)
 			}
@@ -337,27 +308,47 @@ func TestPortTakenByTheSameKind(t *testing.T) {
 		calls := 0
 		choosePort = func() (int, error) {
 			if calls++; calls == 1 {
-				return first.server.port, nil
+				return ours(first).port, nil
 			}
 			return freePort()
 		}
-		second := start(t, first.Kind)
+		second := begin(t, first.Kind)
 		if second.Address == first.Address {
 			t.Fatal("two stores have one address")
 		}
 	})
 }
 
+// Somebody else may take the port of a killed server, one of the same kind too.
+func TestRestartWhenThePortIsTaken(t *testing.T) {
+	defer func() { choosePort = freePort }()
+	each(t, func(t *testing.T, s *Store) {
+		must(t, s.Kill())
+		choosePort = func() (int, error) { return ours(s).port, nil }
+		other := begin(t, s.Kind)
+		if err := s.Restart(t.Context()); !errors.Is(err, errPortTaken) {
+			t.Errorf("Restart says %v", err)
+		}
+		choosePort = freePort
+		must(t, other.Stop())
+		must(t, s.Restart(t.Context()))
+		expect(t, open(t, s), "")
+	})
+}
+
 func TestMissingProgram(t *testing.T) {
 	t.Setenv("ELECTOR_STORES_DIR", t.TempDir())
-	t.Setenv("ELECTOR_TEST_ETCD", "")
-	s, err := Start(t.Context(), Etcd)
-	if err == nil {
-		t.Fatal(s.Stop(), "started from an empty folder")
-	}
-	for _, want := range []string{"ELECTOR_TEST_ETCD is not set", "local process", "make stores"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("the error does not say %q: %v", want, err)
+	t.Setenv(methodVariable, "")
+	for _, kind := range kinds {
+		if kind == Postgres {
+			continue // one that is installed on the machine will do
+		}
+		t.Setenv(variables[kind], "")
+		_, err := first(t.Context(), kind, []method{{byEnvironment, environment}, {byProcess, local}})
+		for _, want := range []string{variables[kind] + " is not set", byProcess, "make stores"} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: the error does not say %q: %v", kind, want, err)
+			}
 		}
 	}
 }
@@ -369,6 +360,7 @@ func TestUnknownKind(t *testing.T) {
 }
 
 func TestEnvironment(t *testing.T) {
+	t.Setenv(methodVariable, "")
 	each(t, func(t *testing.T, s *Store) {
 		t.Setenv(variables[s.Kind], s.URL)
 		named, err := Start(t.Context(), s.Kind)
@@ -399,6 +391,33 @@ func TestEnvironment(t *testing.T) {
 			t.Errorf("a password is in: %v", err)
 		}
 	})
+}
+
+func TestAddressIn(t *testing.T) {
+	for _, c := range []struct{ kind, url, want string }{
+		{Etcd, "etcd://a:1,b:2/prefix", "a:1"},
+		{Etcd, "etcd://u:p@a,b", "a:2379"},
+		{Postgres, "postgres://u:p@a/db?sslmode=disable", "a:5432"},
+		{Postgres, "postgres://u:p@[::1]/db", "[::1]:5432"},
+		{ZooKeeper, "zookeeper://[::1]:1/prefix", "[::1]:1"},
+		{ZooKeeper, "zookeeper:///prefix", "error"},
+		{DynamoDB, "dynamodb://table?region=eu-west-1", ""},
+		{DynamoDB, "dynamodb://table?endpoint=http%3A%2F%2Fa%3A1", "a:1"},
+		{DynamoDB, "dynamodb://table?endpoint=http://a", "a:80"},
+		{DynamoDB, "dynamodb://?region=eu-west-1", "error"},
+		{GCS, "gs://bucket/prefix", ""},
+		{GCS, "gs://bucket?endpoint=https%3A%2F%2Fa%2Fstorage%2Fv1%2F", "a:443"},
+		{GCS, "gs://bucket?endpoint=a:1", "error"},
+		{GCS, "%", "error"},
+	} {
+		got, err := addressIn(c.kind, c.url)
+		if err != nil {
+			got = "error"
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, %v, want %q", c.url, got, err, c.want)
+		}
+	}
 }
 
 func TestCancelledStart(t *testing.T) {
@@ -457,7 +476,7 @@ func TestEtcdWithAuth(t *testing.T) {
 }
 
 func TestPostgresPasswords(t *testing.T) {
-	s := start(t, Postgres)
+	s := begin(t, Postgres)
 	connect := func(url string) (*pgx.Conn, error) {
 		conn, err := pgx.Connect(t.Context(), url)
 		if err == nil {
@@ -521,12 +540,16 @@ func startAndHang(what string) {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	fmt.Println(s.server.dir, s.PID, strings.Trim(fmt.Sprint(others), "[]"))
+	fmt.Println(ours(s).dir, s.PID, strings.Trim(fmt.Sprint(others), "[]"))
 	select {}
 }
 
 func TestNothingOutlivesUs(t *testing.T) {
-	for _, what := range []string{Etcd, Postgres, Etcd + " paused", Postgres + " paused"} {
+	var whats []string
+	for _, kind := range kinds {
+		whats = append(whats, kind, kind+" paused")
+	}
+	for _, what := range whats {
 		t.Run(what, func(t *testing.T) {
 			child := exec.Command(os.Args[0])
 			child.Env = append(os.Environ(), helper+"="+what)

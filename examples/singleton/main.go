@@ -20,10 +20,13 @@ import (
 	"time"
 
 	"github.com/elector-go/elector"
+	_ "github.com/elector-go/elector/backends/dynamodb"
 	_ "github.com/elector-go/elector/backends/etcd"
 	_ "github.com/elector-go/elector/backends/file"
+	_ "github.com/elector-go/elector/backends/gcs"
 	_ "github.com/elector-go/elector/backends/memory"
 	_ "github.com/elector-go/elector/backends/postgres"
+	_ "github.com/elector-go/elector/backends/zookeeper"
 	"github.com/elector-go/elector/examples/singleton/demo"
 	"github.com/elector-go/elector/examples/singleton/protected"
 )
@@ -64,6 +67,7 @@ func run(ctx context.Context, folder string) error {
 	if err != nil {
 		return err
 	}
+	s.probe.Opened()
 	err = e.Run(ctx, s.send)
 	if errors.Is(err, context.Cause(ctx)) {
 		err = nil // told to stop while it waited

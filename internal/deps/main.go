@@ -18,9 +18,12 @@ var plain = []string{"", "/backends", "/backends/memory", "/conformance"}
 
 // clients are the stores' client libraries, by the backend that may use them.
 var clients = map[string][]string{
-	"etcd":     {"go.etcd.io/etcd/"},
-	"file":     {"github.com/fsnotify/fsnotify"},
-	"postgres": {"github.com/jackc/pgx/"},
+	"dynamodb":  {"github.com/aws/"},
+	"etcd":      {"go.etcd.io/etcd/"},
+	"file":      {"github.com/fsnotify/fsnotify"},
+	"gcs":       {"cloud.google.com/go/storage"},
+	"postgres":  {"github.com/jackc/pgx/"},
+	"zookeeper": {"github.com/go-zookeeper/zk"},
 }
 
 func main() {

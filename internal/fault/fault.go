@@ -39,11 +39,14 @@ type Backend struct {
 	hits   int
 }
 
-// Wrap returns the backend with no fault set. The result is a Watcher if and
-// only if b is.
+// Wrap returns the backend with no fault set. The result is a Watcher, and a
+// PresenceWatcher, if and only if b is.
 func Wrap(b backends.Backend) (*Backend, backends.Backend) {
 	f := &Backend{Backend: b, next: map[string][]Fault{}, count: map[string]int{}}
-	if w, ok := b.(backends.Watcher); ok {
+	switch w := b.(type) {
+	case backends.PresenceWatcher:
+		return f, attending{watching{f, w}, w}
+	case backends.Watcher:
 		return f, watching{f, w}
 	}
 	return f, f
@@ -56,6 +59,15 @@ type watching struct {
 
 func (w watching) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
 	return w.watcher.Watch(ctx, name, changed)
+}
+
+type attending struct {
+	watching
+	presence backends.PresenceWatcher
+}
+
+func (a attending) WatchPresence(ctx context.Context, name string, held backends.Record) error {
+	return a.presence.WatchPresence(ctx, name, held)
 }
 
 // Always sets the fault of all requests that have none from Next; nil for

@@ -93,7 +93,8 @@ func (f *follower) wake() {`}}},
 	{name: "only the last attempt recognised", breaks: "7", catch: "amb/two-unresolved", edits: []edit{{
 		"keep.go", `r.Attempt.Nonce == l.nonce`, `r.Attempt.Nonce == l.nonce && r.Attempt.Sequence == l.number`}}},
 	{name: "a store that does not compare", breaks: "8", catch: "amb/delayed-write", edits: []edit{{
-		"backends/memory/memory.go", `if e.version != prev.Version {`, `if e.version == "" && prev.Version != "" {`}}},
+		"backends/memory/memory.go", `if e.version != prev.Version {`, `if e.version == "" && prev.Version != "" {`}, {
+		"backends/memory/memory.go", `case renews && e.present != present:`, `case renews && e.version == "":`}}},
 
 	// Release and tokens.
 	{name: "release before the local loss", breaks: "8", catch: "amb/release", edits: []edit{{
@@ -108,4 +109,25 @@ func (f *follower) wake() {`}}},
 	if s.record.Vacant() {
 		token = 1
 	}`}}},
+
+	// A removed mark of presence.
+	{name: "a removed mark ignored", breaks: "PresenceWatcher", catch: "deposed_at_once,_told_later,_and_stands_back", pkg: ".", parent: "TestPresence", edits: []edit{{
+		"presence.go", `if errors.Is(err, ErrDeposed) {`, `if false {`}}},
+	{name: "a renewal without the mark tried again", breaks: "PresenceWatcher", catch: "found_by_a_renewal", pkg: ".", parent: "TestPresence", edits: []edit{{
+		"keep.go", `if errors.Is(err, ErrDeposed) {`, `if false {`}}},
+	{name: "deposed and back at once", breaks: "PresenceWatcher", catch: "deposed_at_once,_told_later,_and_stands_back", pkg: ".", parent: "TestPresence", edits: []edit{{
+		"presence.go", `if e.sighting.record.Attempt.Nonce == l.nonce {`, `if false {`}}},
+	{name: "everybody who was replaced stands back", breaks: "PresenceWatcher", catch: "replaced_is_not_deposed", pkg: ".", parent: "TestPresence", edits: []edit{{
+		"presence.go", `if e.sighting.record.Attempt.Nonce == l.nonce {`, `if true {`}}},
+	{name: "store told of a deposed leader whose worker runs", breaks: "8", catch: "told_after_the_worker_has_returned", pkg: ".", parent: "TestPresence", edits: []edit{{
+		"keep.go", `	if errors.Is(over, ErrResigned) {
+		l.vacate()`, `	if errors.Is(over, ErrResigned) || errors.Is(over, ErrDeposed) {
+		l.down.Do(func() {})
+		l.vacate()`}}},
+	{name: "store not told of a deposed leader", breaks: "PresenceWatcher", catch: "told_after_the_worker_has_returned", pkg: ".", parent: "TestPresence", edits: []edit{{
+		"presence.go", `if !l.deposed() {`, `if true {`}}},
+	{name: "writes as quickly as they come", breaks: "MinWriteInterval", catch: "apart", pkg: ".", parent: "TestMinWriteInterval", edits: []edit{{
+		"request.go", `if e.o.writeInterval == 0 {`, `if true {`}}},
+	{name: "Run goes on after Resign and a loss", breaks: "Resign", catch: "deposed_while_it_resigns_in_Run", pkg: ".", parent: "TestPresence", edits: []edit{{
+		"run.go", `if l.asked.Load() && !ailing {`, `if false {`}}},
 }

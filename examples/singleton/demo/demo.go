@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/examples/singleton/protected"
 )
 
@@ -24,57 +25,74 @@ import (
 // and a summary, and returns an error unless everything happened as told. It
 // ends early with ctx. Call it on the goroutine of main.
 func Run(ctx context.Context) error {
-	if signals == nil {
-		return errors.New("the demo stops and continues processes with signals, which " + runtime.GOOS + " does not have")
-	}
-	// A child dies with the thread that started it, so that thread must stay.
-	runtime.LockOSThread()
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "singleton-demo-")
+	print := newPrinter(os.Stdout)
+	d := &demo{program: self, rules: rulesOf(backends.Description{}, true), print: print}
+	v, err := d.perform(ctx, d.play)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-
-	playing, cancel := context.WithCancel(ctx)
-	d := &demo{
-		ctx: playing, self: self, dir: dir, start: bootTime(), print: newPrinter(os.Stdout),
-		events: make(chan Event), children: map[string]*child{},
-	}
-	d.play()
-	cancel()
-	d.end()
-	if ctx.Err() != nil {
-		return d.err
-	}
-	journal, err := (&protected.File{Path: filepath.Join(dir, "invoices.txt")}).Read(elector.MaxToken)
-	if err != nil {
-		return err
-	}
-	v := judge(d.history, journal)
-	if d.err != nil {
-		v.problem("%v", d.err)
-	}
-	d.print.verdict(v)
+	v.judgeStory(d.history)
+	print.verdict(v)
 	if len(v.problems) > 0 {
 		return errors.New("not everything happened as told")
 	}
 	return nil
 }
 
+// perform plays something from beginning to end and judges what must be so
+// whatever was played. It returns an error only if there is nothing to judge.
+func (d *demo) perform(ctx context.Context, play func()) (*verdict, error) {
+	if signals == nil {
+		return nil, errors.New("the demo stops and continues processes with signals, which " + runtime.GOOS + " does not have")
+	}
+	// A child dies with the thread that started it, so that thread must stay.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	dir, err := os.MkdirTemp("", "singleton-demo-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+
+	playing, cancel := context.WithCancel(ctx)
+	d.ctx, d.dir, d.start = playing, dir, bootTime()
+	d.events, d.children = make(chan Event), map[string]*child{}
+	play()
+	cancel()
+	d.end()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	journal, err := (&protected.File{Path: filepath.Join(dir, "invoices.txt")}).Read(elector.MaxToken)
+	if err != nil {
+		return nil, err
+	}
+	d.history = inOrder(d.history)
+	v := judge(d.rules, d.history, journal)
+	if d.err != nil {
+		v.problem("%v", d.err)
+	}
+	return v, nil
+}
+
 // demo is the state of the play. One goroutine owns it.
 type demo struct {
-	ctx       context.Context
-	self, dir string
-	start     time.Duration
-	print     *printer
-	events    chan Event
-	readers   sync.WaitGroup
-	history   []Event
-	err       error // the first failure
+	program string // the singleton
+	url     string // of the store; empty for files in dir
+	rules   rules
+	print   *printer
+
+	ctx     context.Context
+	dir     string
+	start   time.Duration
+	events  chan Event
+	readers sync.WaitGroup
+	history []Event
+	err     error // the first failure
 
 	children map[string]*child
 	leader   string // who told last that it leads; empty once we have done something to it
@@ -112,7 +130,7 @@ func (d *demo) play() {
 	d.held = late
 	d.until("the leader is about to write", func() bool { return d.children[late].ready })
 	at := d.act(stopped, late)
-	d.until("another process leads", func() bool { return d.leads() && bootTime()-at > ttl })
+	d.until("another process leads", func() bool { return d.leads() && bootTime()-at > d.rules.ttl })
 	d.held = ""
 	d.permit(late)
 	d.act(continued, late)
@@ -163,8 +181,8 @@ func (d *demo) launch(name string) {
 	if d.err != nil {
 		return
 	}
-	cmd := exec.Command(d.self, d.dir)
-	cmd.Env = append(os.Environ(), idVariable+"="+name, "ELECTOR_URL=")
+	cmd := exec.Command(d.program, d.dir)
+	cmd.Env = append(os.Environ(), idVariable+"="+name, ttlVariable+"="+d.rules.ttl.String(), "ELECTOR_URL="+d.url)
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = childAttributes()
 	stdin, err1 := cmd.StdinPipe()
@@ -180,6 +198,9 @@ func (d *demo) launch(name string) {
 	d.readers.Go(func() {
 		e := Event{Process: name, Kind: exited}
 		err := readEvents(name, stdout, d.send)
+		if err != nil {
+			cmd.Process.Kill() // nobody listens to it any more
+		}
 		if err := errors.Join(err, cmd.Wait()); err != nil {
 			e.Detail = err.Error()
 		}
@@ -209,7 +230,7 @@ func (d *demo) act(kind, name string) time.Duration {
 
 // until takes what the children tell until something is so.
 func (d *demo) until(what string, so func() bool) {
-	const patience = 20 * time.Second
+	patience := 10 * d.rules.ttl
 	watchdog := time.NewTimer(patience)
 	defer watchdog.Stop()
 	for d.err == nil && !so() {

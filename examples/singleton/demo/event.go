@@ -6,25 +6,47 @@ import (
 	"time"
 
 	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
 )
 
-// ttl is short, to keep the demo short. The rest follows by the rules and
-// defaults of package elector.
-const (
-	ttl        = 2 * time.Second
-	hold       = ttl - ttl/10 // how long a holder trusts its lease: H
-	challenge  = ttl + ttl/10 // how long a challenger waits: C
-	renewEvery = hold / 3
-	request    = renewEvery / 2         // the longest that a request may take
-	jitter     = 250 * time.Millisecond // the longest random wait before a takeover: J
+// rules are a TTL and what follows from it by the rules and defaults of package
+// elector.
+type rules struct {
+	ttl        time.Duration
+	hold       time.Duration // how long a holder trusts its lease: H
+	challenge  time.Duration // how long a challenger waits: C
+	renewEvery time.Duration // and how often at least a waiter reads
+	request    time.Duration // the longest that a request may take
 
-	takeoverLimit = challenge + renewEvery + request + jitter
-	handoverLimit = time.Second
-)
+	takeover time.Duration // the longest that a takeover may take: tau
+	handover time.Duration // the longest that a handover may take
+}
+
+// shortest is the TTL of the demo where the store bears it: short, to keep the
+// demo short.
+const shortest = 2 * time.Second
+
+// rulesOf returns the rules on a store. Where it pushes changes, waiters learn
+// of a handover at once, otherwise with their next read.
+func rulesOf(d backends.Description, pushes bool) rules {
+	const jitter = 250 * time.Millisecond // the longest random wait before a takeover: J
+	r := rules{ttl: max(shortest, d.MinTTL)}
+	r.hold, r.challenge = r.ttl-r.ttl/10, r.ttl+r.ttl/10
+	r.renewEvery = max(r.hold/3, d.MinWriteInterval)
+	r.request = r.renewEvery / 2
+	r.takeover = r.challenge + r.renewEvery + r.request + jitter
+	r.handover = time.Second + d.MinWriteInterval // which a release waits for
+	if !pushes {
+		r.handover += r.renewEvery
+	}
+	return r
+}
 
 // What an Event tells. The first group comes from the children, the second is
 // what the demo does to them, or sees.
 const (
+	opened  = "opened"  // the store has answered and the campaign begins
+	asked   = "asked"   // a request to the store was answered or given up
 	waits   = "waits"   // a candidate has seen somebody else's record
 	leads   = "leads"   // the worker was started with a new lease
 	about   = "about"   // Check has succeeded and the write comes next
@@ -48,7 +70,7 @@ type Event struct {
 	Process string        // A, B, …
 	Kind    string        // see above
 	Boot    time.Duration // when, on a clock that all processes of the machine share
-	Token   elector.Token
+	Token   elector.Token `json:",omitzero"` // 0 is no token to its decoder
 	Valid   bool          // Check succeeded
 	Left    time.Duration // Remaining, just before Boot
 	Invoice int

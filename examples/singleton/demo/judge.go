@@ -11,6 +11,7 @@ import (
 
 // A verdict is what the judge makes of a history.
 type verdict struct {
+	rules     rules
 	elections int
 	overlaps  int
 	tried     int // stale writes
@@ -27,16 +28,18 @@ type step struct {
 	took, limit time.Duration
 }
 
-// judge compares what happened with what was promised. It knows only what the
-// processes told and what stands in the journal.
-func judge(events []Event, journal []string) *verdict {
-	events = slices.Clone(events)
-	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(a.Boot, b.Boot) })
-	v := &verdict{growing: true}
+// judge compares what happened, in order, with what was promised whatever the
+// story. It knows only what the processes told and what stands in the journal.
+func judge(r rules, events []Event, journal []string) *verdict {
+	v := &verdict{rules: r, growing: true}
 	v.judgeLeases(events)
 	v.judgeJournal(events, journal)
-	v.judgeStory(events)
 	return v
+}
+
+// inOrder returns the events as they happened, and not as they were told.
+func inOrder(events []Event) []Event {
+	return slices.SortedStableFunc(slices.Values(events), func(a, b Event) int { return cmp.Compare(a.Boot, b.Boot) })
 }
 
 func (v *verdict) problem(format string, args ...any) {
@@ -55,7 +58,7 @@ type span struct {
 // up, and counts from a full hold time before that: when the request that won
 // or renewed it was sent. So a span is never shorter than the time for which
 // Check succeeds; it starts a request earlier.
-func spans(events []Event) []span {
+func (r rules) spans(events []Event) []span {
 	var all []span
 	for _, e := range events {
 		if e.Token == 0 || e.Kind == waits { // that tells of somebody else's
@@ -64,7 +67,7 @@ func spans(events []Event) []span {
 		i := slices.IndexFunc(all, func(s span) bool { return s.process == e.Process && s.token == e.Token })
 		switch {
 		case e.Valid && i < 0:
-			all = append(all, span{e.Process, e.Token, min(e.Boot, e.Boot+e.Left-hold), e.Boot + e.Left})
+			all = append(all, span{e.Process, e.Token, min(e.Boot, e.Boot+e.Left-r.hold), e.Boot + e.Left})
 		case e.Valid:
 			all[i].until = max(all[i].until, e.Boot+e.Left)
 		case e.Kind == ended && i >= 0:
@@ -76,7 +79,7 @@ func spans(events []Event) []span {
 
 // judgeLeases checks that no two leases were valid at the same time.
 func (v *verdict) judgeLeases(events []Event) {
-	all := spans(events)
+	all := v.rules.spans(events)
 	for i, a := range all {
 		for _, b := range all[:i] {
 			if both := min(a.until, b.until) - max(a.from, b.from); both > 0 {
@@ -137,12 +140,12 @@ func (v *verdict) judgeJournal(events []Event, journal []string) {
 	}
 }
 
-// judgeStory checks that each thing that the demo set out to show happened.
+// judgeStory checks that each thing that Run set out to show happened.
 func (v *verdict) judgeStory(events []Event) {
-	v.succession(events, killed, "takeover after kill -9", takeoverLimit)
-	pause, _ := v.succession(events, stopped, "takeover after SIGSTOP", takeoverLimit)
+	v.succession(events, killed, "takeover after kill -9", v.rules.takeover)
+	pause, _ := v.succession(events, stopped, "takeover after SIGSTOP", v.rules.takeover)
 	wake, _ := first(events, func(e Event) bool { return e.Kind == continued && e.Process == pause.Process })
-	if wake.Boot-pause.Boot < ttl {
+	if wake.Boot-pause.Boot < v.rules.ttl {
 		v.problem("%s was stopped for less than its TTL", pause.Process)
 	}
 	late, ok := first(events, func(e Event) bool { return e.Kind == refused && e.Process == pause.Process && e.Boot > wake.Boot })
@@ -151,7 +154,7 @@ func (v *verdict) judgeStory(events []Event) {
 	} else if late.Valid {
 		v.problem("%s still believed in its lease when its late write was refused", late.Process)
 	}
-	v.succession(events, terminated, "handover after SIGTERM", handoverLimit)
+	v.succession(events, terminated, "handover after SIGTERM", v.rules.handover)
 }
 
 // succession finds who led after the demo did something to a leader, and checks

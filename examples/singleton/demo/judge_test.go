@@ -7,9 +7,20 @@ import (
 	"time"
 
 	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
 )
 
 const ms = time.Millisecond
+
+var usual = rulesOf(backends.Description{}, true)
+
+// judged is the judgement of a history in any order, as Run has it made.
+func judged(events []Event, journal []string) *verdict {
+	events = inOrder(events)
+	v := judge(usual, events, journal)
+	v.judgeStory(events)
+	return v
+}
 
 // asTold is a history in which everything happened as told. Times are in
 // milliseconds, tokens 100, 200, ….
@@ -43,7 +54,7 @@ func asTold() ([]Event, []string) {
 }
 
 func TestJudgeFindsNothingWrong(t *testing.T) {
-	v := judge(asTold())
+	v := judged(asTold())
 	if len(v.problems) > 0 {
 		t.Errorf("problems: %q", v.problems)
 	}
@@ -73,7 +84,7 @@ func TestJudgeFindsEachFault(t *testing.T) {
 		}, "the leases of A (token 100) and B (token 200) were both valid for 100ms"},
 		{"leases that last too long", func(events []Event, journal []string) ([]Event, []string) {
 			find(events, "B", about).Left = 2100 * ms
-			find(events, "C", leads).Left = 2 * hold
+			find(events, "C", leads).Left = 2 * usual.hold
 			return events, journal
 		}, "the leases of B (token 200) and C (token 300) were both valid for 100ms"},
 		{"overlap after a pause", func(events []Event, journal []string) ([]Event, []string) {
@@ -125,7 +136,7 @@ func TestJudgeFindsEachFault(t *testing.T) {
 		}, "nobody led after C was terminated"},
 	} {
 		t.Run(fault.name, func(t *testing.T) {
-			v := judge(fault.wrong(asTold()))
+			v := judged(fault.wrong(asTold()))
 			if !slices.ContainsFunc(v.problems, func(p string) bool { return strings.Contains(p, fault.want) }) {
 				t.Errorf("problems %q; want one with %q", v.problems, fault.want)
 			}

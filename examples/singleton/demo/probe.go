@@ -16,6 +16,7 @@ import (
 // write. A nil Probe, the one outside the demo, does nothing.
 type Probe struct {
 	id     string
+	ttl    time.Duration
 	permit chan struct{} // a value for each byte on standard input
 
 	mutex sync.Mutex
@@ -23,8 +24,11 @@ type Probe struct {
 	seen  bool
 }
 
-// idVariable names a child of the demo.
-const idVariable = "SINGLETON_DEMO_ID"
+// These variables make a process a child of the demo: its name and its TTL.
+const (
+	idVariable  = "SINGLETON_DEMO_ID"
+	ttlVariable = "SINGLETON_DEMO_TTL"
+)
 
 // NewProbe returns nil unless the demo started this process.
 func NewProbe() *Probe {
@@ -32,7 +36,11 @@ func NewProbe() *Probe {
 	if id == "" {
 		return nil
 	}
-	p := &Probe{id: id, permit: make(chan struct{}), out: json.NewEncoder(os.Stdout)}
+	ttl, err := time.ParseDuration(os.Getenv(ttlVariable))
+	if err != nil {
+		panic(err) // the demo has set it
+	}
+	p := &Probe{id: id, ttl: ttl, permit: make(chan struct{}), out: json.NewEncoder(os.Stdout)}
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	go func() {
 		in := bufio.NewReader(os.Stdin)
@@ -51,7 +59,10 @@ func (p *Probe) Options() *elector.Options {
 	if p == nil {
 		return nil
 	}
-	return &elector.Options{ID: p.id, TTL: ttl, Trace: &elector.Trace{
+	return &elector.Options{ID: p.id, TTL: p.ttl, Trace: &elector.Trace{
+		Request: func(r elector.RequestInfo) {
+			p.tell(Event{Kind: asked, Boot: bootTime(), Detail: r.Op})
+		},
 		Observed: func(l elector.Leader) {
 			if l.ID != p.id && !l.Vacant() {
 				p.sees(l)
@@ -77,6 +88,13 @@ func (p *Probe) sees(l elector.Leader) {
 	p.mutex.Unlock()
 	if first {
 		p.tell(Event{Kind: waits, Token: l.Token, Boot: bootTime(), Detail: l.ID})
+	}
+}
+
+// Opened tells that the store has answered, and that the campaign begins.
+func (p *Probe) Opened() {
+	if p != nil {
+		p.tell(Event{Kind: opened, Boot: bootTime()})
 	}
 }
 

@@ -16,32 +16,50 @@ import (
 	"github.com/elector-go/elector/conformance/stores"
 )
 
-// counted is a store whose clients count their requests.
-type counted struct {
-	how  string
-	idle float64 // requests in a renewal interval that waiting may cost
-	open func(context.Context) (*client, error)
-	stop func() error
+// A store is one that can be counted on.
+type store struct {
+	kind  string
+	start func(context.Context) (*counted, error)
 }
 
-// A client is a backend with a connection of its own.
+var known = []store{
+	{stores.Etcd, startEtcd},
+	{stores.ZooKeeper, startZooKeeper},
+	{stores.Postgres, startPostgres},
+	{stores.DynamoDB, startDynamoDB},
+	{stores.GCS, startGCS},
+}
+
+func kinds() (all []string) {
+	for _, k := range known {
+		all = append(all, k.kind)
+	}
+	return all
+}
+
+// counted is a store whose clients count their requests.
+type counted struct {
+	how    string
+	budget budget
+	note   string // why a budget is not the usual one
+	polled bool   // waiters learn of a release by reading
+	open   func(context.Context) (*client, error)
+	stop   func() error
+}
+
+// A client is a backend with a connection of its own. The backend is not
+// wrapped: what it can do besides, the elector has to see.
 type client struct {
-	backends.Backend
-	sent  *atomic.Int64
-	close func()
+	backend    backends.Backend
+	sent       *atomic.Int64
+	disconnect func()
 }
 
 func (c *client) requests() int64 { return c.sent.Load() }
 
-func (c *client) Close() error {
-	err := c.Backend.Close()
-	c.close()
-	return err
-}
-
-// Watch lets the elector see that the backend can; both can.
-func (c *client) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
-	return c.Backend.(backends.Watcher).Watch(ctx, name, changed)
+func (c *client) close() {
+	c.backend.Close() // a second time does nothing
+	c.disconnect()
 }
 
 // startEtcd counts calls, and messages on streams: a watch is one.
@@ -71,7 +89,7 @@ func startEtcd(ctx context.Context) (*counted, error) {
 		}
 		return &client{etcd.New(c, "/budget/"), sent, func() { c.Close() }}, nil
 	}
-	return &counted{s.String(), 0, open, s.Stop}, nil
+	return &counted{how: s.String(), budget: budget{first: 2, acquire: 2, idle: 0}, open: open, stop: s.Stop}, nil
 }
 
 type countedStream struct {
@@ -111,7 +129,7 @@ func startPostgres(ctx context.Context) (*counted, error) {
 		}
 		return &client{b, sent, pool.Close}, nil
 	}
-	return &counted{s.String(), 2, open, s.Stop}, nil
+	return &counted{how: s.String(), budget: budget{first: 2, acquire: 2, idle: 2}, open: open, stop: s.Stop}, nil
 }
 
 type tracer struct{ sent *atomic.Int64 }

@@ -13,34 +13,137 @@ import (
 	"github.com/elector-go/elector/conformance/stores/internal/binaries"
 )
 
-func TestWhatIsThereIsLeftAlone(t *testing.T) {
-	t.Setenv(binaries.FolderVariable, t.TempDir())
-	path, err := binaries.EtcdPath()
+// place puts what looks like a fetched store where it belongs.
+var place = map[string]func(t *testing.T){
+	"etcd": func(t *testing.T) { placeFile(t, binaries.EtcdPath) },
+	"gcs":  func(t *testing.T) { placeFile(t, binaries.FakeGCSPath) },
+	"zookeeper": func(t *testing.T) {
+		for _, class := range binaries.ZooKeeperClasses {
+			placeFile(t, binaries.ZooKeeperPath, class)
+		}
+	},
+	"dynamodb": func(t *testing.T) { placeFile(t, binaries.DynalitePath, binaries.DynaliteScript) },
+}
+
+func placeFile(t *testing.T, in func() (string, error), below ...string) {
+	t.Helper()
+	path, err := in()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte("an etcd"), 0o755); err != nil {
+	path = filepath.Join(append([]string{path}, below...)...)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	did, err := fetchEtcd(t.Context())
-	if err != nil || !strings.Contains(did, "there: ") {
-		t.Errorf("it says %q, %v", did, err)
+	if err := os.WriteFile(path, []byte("a store"), 0o755); err != nil {
+		t.Fatal(err)
 	}
 }
 
-func TestInterruptedFetchLeavesNothing(t *testing.T) {
-	stores, temporary := t.TempDir(), t.TempDir()
-	t.Setenv(binaries.FolderVariable, stores)
-	t.Setenv("TMPDIR", temporary)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := fetchEtcd(ctx); err == nil || !strings.Contains(err.Error(), "interrupted") {
-		t.Errorf("it says %v", err)
-	}
-	for _, dir := range []string{stores, temporary} {
-		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-			t.Errorf("left are %v, %v", left, err)
+// eachToFetch runs the test for the stores that no machine has installed.
+func eachToFetch(t *testing.T, test func(t *testing.T, kind string, fetch func(context.Context) (string, error))) {
+	for _, f := range fetchers {
+		if f.kind == "postgres" {
+			continue
 		}
+		t.Run(f.kind, func(t *testing.T) {
+			t.Setenv(binaries.FolderVariable, t.TempDir())
+			test(t, f.kind, f.fetch)
+		})
+	}
+}
+
+func TestWhatIsThereIsLeftAlone(t *testing.T) {
+	eachToFetch(t, func(t *testing.T, kind string, fetch func(context.Context) (string, error)) {
+		place[kind](t)
+		did, err := fetch(t.Context())
+		if err != nil || !strings.Contains(did, "there: ") {
+			t.Errorf("it says %q, %v", did, err)
+		}
+	})
+}
+
+func TestInterruptedFetchLeavesNothing(t *testing.T) {
+	eachToFetch(t, func(t *testing.T, kind string, fetch func(context.Context) (string, error)) {
+		temporary := t.TempDir()
+		t.Setenv("TMPDIR", temporary)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := fetch(ctx); err == nil || !strings.Contains(err.Error(), "interrupted") {
+			t.Errorf("it says %v", err)
+		}
+		for _, dir := range []string{os.Getenv(binaries.FolderVariable), temporary} {
+			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+				t.Errorf("left are %v, %v", left, err)
+			}
+		}
+	})
+}
+
+// A machine that lacks something is told what to do.
+func TestMachineWithoutTheTools(t *testing.T) {
+	t.Setenv(binaries.FolderVariable, t.TempDir())
+	t.Setenv("JAVA_HOME", "")
+	tools := t.TempDir()
+	t.Setenv("PATH", tools)
+	says := func(fetch func(context.Context) (string, error), want string) {
+		t.Helper()
+		if _, err := fetch(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("it says %v, want %q", err, want)
+		}
+	}
+	says(fetchZooKeeper, "no java in PATH")
+	says(fetchDynamoDB, "no node in PATH")
+	tool := func(name, script string) {
+		if err := os.WriteFile(filepath.Join(tools, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tool("java", "exit 0")
+	says(fetchZooKeeper, "ELECTOR_TEST_ZOOKEEPER")
+	tool("apt-get", `[ "$1" = -o ] || exec echo no such package >&2`+"\nexit 100")
+	says(fetchZooKeeper, "ELECTOR_TEST_ZOOKEEPER")
+	tool("node", "echo v18.20.4")
+	says(fetchDynamoDB, "v18.20.4; install a newer one")
+}
+
+// A ZooKeeper is taken only if it runs.
+func TestBrokenZooKeeper(t *testing.T) {
+	t.Setenv(binaries.FolderVariable, t.TempDir())
+	place["zookeeper"](t)
+	path, err := binaries.ZooKeeperPath()
+	if err != nil {
+		t.Fatal(err)
+	}
+	java, err := binaries.Java()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tryZooKeeper(t.Context(), java, path); err == nil || !strings.Contains(err.Error(), binaries.ZooKeeperMain) {
+		t.Errorf("archives without classes: %v", err)
+	}
+	if err := os.Remove(filepath.Join(path, "zookeeper.jar")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := binaries.ZooKeeper(); err == nil {
+		t.Error("an archive is missing, and that is not seen")
+	}
+}
+
+// The repository names no registry.
+func TestDynalitePinsNameNoHost(t *testing.T) {
+	for _, name := range []string{"package.json", "package-lock.json"} {
+		content, err := dynaliteLock.ReadFile("dynalite/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(content), "://") {
+			t.Errorf("%s has a URL", name)
+		}
+	}
+	content, err := dynaliteLock.ReadFile("dynalite/package.json")
+	if err != nil || !strings.Contains(string(content), `"dynalite": "`+binaries.DynaliteVersion+`"`) {
+		t.Errorf("package.json has another version than %s, %v", binaries.DynaliteVersion, err)
 	}
 }
 

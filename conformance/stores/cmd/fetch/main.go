@@ -4,7 +4,7 @@
 // looks complete. Servers that the machine has installed are used instead where
 // any version will do.
 //
-// Usage: go run ./cmd/fetch [etcd] [postgres]
+// Usage: go run ./cmd/fetch [etcd] [postgres] [zookeeper] [dynamodb] [gcs]
 package main
 
 import (
@@ -16,6 +16,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -29,6 +31,9 @@ var fetchers = []struct {
 }{
 	{"etcd", fetchEtcd},
 	{"postgres", fetchPostgres},
+	{"zookeeper", fetchZooKeeper},
+	{"dynamodb", fetchDynamoDB},
+	{"gcs", fetchGCS},
 }
 
 func main() {
@@ -40,8 +45,8 @@ func main() {
 	}
 }
 
-// run fetches what wanted names, everything if it is empty. One store that
-// fails does not keep the others from being fetched.
+// run fetches what wanted names, everything if it is empty, side by side. One
+// store that fails does not keep the others from being fetched.
 func run(ctx context.Context, wanted []string) error {
 	known := make([]string, len(fetchers))
 	for i, f := range fetchers {
@@ -60,25 +65,32 @@ func run(ctx context.Context, wanted []string) error {
 		return err
 	}
 	removeLeftovers(dir)
-	failed := 0
+	var running sync.WaitGroup
+	var failed atomic.Int32
 	for _, f := range fetchers {
 		if len(wanted) > 0 && !slices.Contains(wanted, f.kind) {
 			continue
 		}
-		begun := time.Now()
-		did, err := f.fetch(ctx)
-		if err != nil {
-			failed++
-			fmt.Fprintf(os.Stderr, "%s: FAILED: %v\n", f.kind, err)
-			continue
-		}
-		fmt.Printf("%s: %s (%.1f s)\n", f.kind, did, time.Since(begun).Seconds())
+		running.Go(func() {
+			begun := time.Now()
+			did, err := f.fetch(ctx)
+			if err != nil {
+				failed.Add(1)
+				fmt.Fprintf(os.Stderr, "%s: FAILED: %v\n", f.kind, err)
+				return
+			}
+			fmt.Printf("%s: %s (%.1f s)\n", f.kind, did, time.Since(begun).Seconds())
+		})
 	}
-	if failed > 0 {
-		return fmt.Errorf("%d of the stores could not be had", failed)
+	running.Wait()
+	if n := failed.Load(); n > 0 {
+		return fmt.Errorf("%d of the stores could not be had", n)
 	}
 	return nil
 }
+
+// progress tells what takes a while.
+func progress(format string, args ...any) { fmt.Printf(format+" …\n", args...) }
 
 // partial begins the names of what is being fetched. It lies next to its final
 // place, because a rename is atomic only within one file system.
@@ -92,6 +104,15 @@ func scratch() (string, error) {
 		return "", err
 	}
 	return os.MkdirTemp(dir, partial)
+}
+
+// replace moves what was fetched to its place. What an earlier fetch left there
+// incomplete, a file deleted by hand say, would be in the way.
+func replace(path, fetched string) error {
+	if err := os.RemoveAll(path); err != nil {
+		return err
+	}
+	return os.Rename(fetched, path)
 }
 
 // removeLeftovers removes what fetches that were killed have left. Young ones

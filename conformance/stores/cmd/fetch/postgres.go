@@ -56,6 +56,7 @@ func unpackPostgres(ctx context.Context) (string, error) {
 	}
 	defer os.RemoveAll(dir)
 	wanted := pack.name + "@" + binaries.PostgresVersion
+	progress("getting %s from npm", wanted)
 	if _, err := command(ctx, dir, nil, "npm", "pack", "--silent", wanted); err != nil {
 		return "", err
 	}
@@ -76,15 +77,7 @@ func unpackPostgres(ctx context.Context) (string, error) {
 	if _, err := command(ctx, dir, nil, filepath.Join(native, "bin", "postgres"), "--version"); err != nil {
 		return "", fmt.Errorf("the unpacked postgres does not run: %w", err)
 	}
-	// What an earlier fetch left incomplete, a file deleted by hand say, would
-	// be in the way.
-	if err := os.RemoveAll(path); err != nil {
-		return "", err
-	}
-	if err := os.Rename(native, path); err != nil {
-		return "", err
-	}
-	return "unpacked " + wanted + ": " + path, nil
+	return "unpacked " + wanted + ": " + path, replace(path, native)
 }
 
 func checkSum(path, want string) error {

@@ -20,6 +20,10 @@ import (
 const (
 	EtcdVersion     = "3.7.3"
 	PostgresVersion = "17.10.0-beta.17" // of the packed binaries; one on the machine is taken as it is
+
+	ZooKeeperVersion = "3.8.0" // Debian 12's
+	DynaliteVersion  = "4.0.0"
+	FakeGCSVersion   = "1.56.1"
 )
 
 // FolderVariable names the environment variable that overrides Folder.
@@ -69,14 +73,17 @@ func isRoot(dir string) (bool, error) {
 	return false, lines.Err()
 }
 
-// EtcdPath returns where the etcd server is, or would be once it is fetched.
-func EtcdPath() (string, error) {
+// within returns the path of what lies in Folder under the name.
+func within(name string) (string, error) {
 	dir, err := Folder()
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(dir, "etcd-"+EtcdVersion), nil
+	return filepath.Join(dir, name), nil
 }
+
+// EtcdPath returns where the etcd server is, or would be once it is fetched.
+func EtcdPath() (string, error) { return within("etcd-" + EtcdVersion) }
 
 // Etcd returns the fetched etcd server.
 func Etcd() (string, error) {
@@ -89,13 +96,7 @@ func Etcd() (string, error) {
 
 // PostgresPath returns where fetched PostgreSQL programs are, or would be once
 // they are fetched: a folder with bin, lib and share.
-func PostgresPath() (string, error) {
-	dir, err := Folder()
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(dir, "postgresql-"+PostgresVersion), nil
-}
+func PostgresPath() (string, error) { return within("postgresql-" + PostgresVersion) }
 
 // Postgres returns the folder of initdb and postgres: the newest one that
 // Debian's packages installed, the one in PATH, or the fetched one. fetched

@@ -1,0 +1,329 @@
+package dynamodb
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/elector-go/elector/backends"
+)
+
+// What an emulator would not miss is looked for in the requests themselves.
+func TestRequests(t *testing.T) {
+	f := newFake(t)
+	b := f.open(t)
+	first, err := b.Swap(t.Context(), "a", backends.Record{}, record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := first
+	next.Attempt.Sequence++
+	second, err := b.Swap(t.Context(), "a", first, next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := b.Load(t.Context(), "a"); err != nil || r.Exists() {
+		t.Fatalf("no item: got %+v, %v", r, err)
+	}
+	type m = map[string]any
+	is := func(what, body string, want m) {
+		t.Helper()
+		var got m
+		if err := json.Unmarshal([]byte(body), &got); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: asked %v, want %v", what, got, want)
+		}
+	}
+	key := m{"S": "a"}
+	is("reading", f.bodies("GetItem")[0], m{"TableName": "elector", "Key": m{"election": key}, "ConsistentRead": true})
+	puts := f.bodies("PutItem")
+	is("creating", puts[0], m{"TableName": "elector", "Item": m{"election": key, "record": m{"S": string(first.Version)}},
+		"ConditionExpression": "attribute_not_exists(#a)", "ExpressionAttributeNames": m{"#a": "election"}})
+	is("replacing", puts[1], m{"TableName": "elector", "Item": m{"election": key, "record": m{"S": string(second.Version)}},
+		"ConditionExpression": "#a = :prev", "ExpressionAttributeNames": m{"#a": "record"},
+		"ExpressionAttributeValues": m{":prev": m{"S": string(first.Version)}}})
+}
+
+func TestLoad(t *testing.T) {
+	f := newFake(t)
+	b := f.open(t)
+	quoted, _ := json.Marshal(string(backends.Encode("a", record)))
+	good := `"record":{"S":` + string(quoted) + `}`
+	for content, valid := range map[string]bool{
+		good:                                       true,
+		good + `,"note":{"S":"somebody's"}`:        true,
+		`"other":{"S":"x"}`:                        false,
+		`"record":{"S":""}`:                        false,
+		`"record":{"N":"5"}`:                       false,
+		`"record":{"NULL":true}`:                   false,
+		`"record":{"BOOL":true}`:                   false,
+		`"record":{"B":"e30="}`:                    false,
+		`"record":{"SS":["a"]}`:                    false,
+		`"record":{"M":{` + good + `}}`:            false,
+		`"record":{"L":[{"S":"a"}]}`:               false,
+		strings.Replace(good, `\"a\"`, `\"b\"`, 1): false,
+		`"record":{"S":"` + strings.Repeat("x", 390<<10) + `"}`: false,
+	} {
+		f.on("GetItem", says(`{"Item":{"election":{"S":"a"},`+content+`}}`))
+		r, err := b.Load(t.Context(), "a")
+		if valid && (err != nil || r.Holder != "h" || !r.Exists()) || !valid && !errors.Is(err, backends.ErrForeignRecord) {
+			t.Errorf("%.80s: got %+v, %v", content, r, err)
+		}
+	}
+}
+
+// The SDK closes a request's body when the answer begins, which now and then
+// cost the connection and the rest of the answer.
+func TestLongAnswers(t *testing.T) {
+	f := newFake(t)
+	b := f.open(t)
+	f.on("GetItem", says(`{"Item":{"election":{"S":"a"},"record":{"S":"`+strings.Repeat("x", 64<<10)+`"}}}`))
+	for range 300 {
+		if _, err := b.Load(t.Context(), "a"); !errors.Is(err, backends.ErrForeignRecord) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A conditional write that is sent again could find its own first try.
+func TestNothingIsSentTwice(t *testing.T) {
+	for what, answer := range map[string]http.HandlerFunc{
+		"500":       fails(500, "InternalServerError", ""),
+		"503":       fails(503, "ServiceUnavailable", ""),
+		"throttled": fails(400, "ThrottlingException", ""),
+		"exceeded":  fails(400, "ProvisionedThroughputExceededException", ""),
+		"clock":     fails(400, "InvalidSignatureException", "Signature expired: 1 is now earlier than 2"),
+		"reset":     reset,
+		"half": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "9")
+			w.Write([]byte("{"))
+		},
+		"redirected": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			f := newFake(t)
+			t.Setenv("AWS_MAX_ATTEMPTS", "2")
+			ours := f.open(t)
+			theirs, err := New(t.Context(), f.client(), "elector", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer theirs.Close()
+			f.on("GetItem", answer)
+			f.on("PutItem", answer)
+			for i, b := range []backends.Backend{ours, theirs} {
+				if what == "redirected" && i == 1 {
+					continue // their HTTP client's business
+				}
+				if _, err := b.Swap(t.Context(), "a", backends.Record{}, record); !errors.Is(err, backends.ErrUnavailable) {
+					t.Errorf("Swap: got %v, want ErrUnavailable", err)
+				}
+				if _, err := b.Load(t.Context(), "a"); !errors.Is(err, backends.ErrUnavailable) {
+					t.Errorf("Load: got %v, want ErrUnavailable", err)
+				}
+				if writes, reads := len(f.bodies("PutItem")), len(f.bodies("GetItem")); writes != i+1 || reads != i+1 {
+					t.Errorf("one write was sent %d times, one read %d times", writes-i, reads-i)
+				}
+			}
+		})
+	}
+}
+
+// client is one of the kind that people bring along: it retries.
+func (f *fake) client() *dynamodb.Client {
+	return dynamodb.New(dynamodb.Options{
+		Region:           "eu-central-1",
+		BaseEndpoint:     &f.URL,
+		Credentials:      credentials.NewStaticCredentialsProvider("id", "hunter2", ""),
+		HTTPClient:       f.Client(),
+		RetryMaxAttempts: 2,
+	})
+}
+
+func TestDeadline(t *testing.T) {
+	f := newFake(t)
+	b := f.open(t)
+	for _, operation := range []string{"GetItem", "PutItem", "DescribeTable"} {
+		f.on(operation, silent(t.Context()))
+	}
+	short := func() context.Context {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		t.Cleanup(cancel)
+		return ctx
+	}
+	_, loading := b.Load(short(), "a")
+	_, swapping := b.Swap(short(), "a", backends.Record{}, record)
+	_, opening := open(short(), f.address(""))
+	for _, err := range []error{loading, swapping, opening} {
+		if !errors.Is(err, backends.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want ErrUnavailable and the deadline", err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := b.Load(ctx, "a"); !errors.Is(err, context.Canceled) || errors.Is(err, backends.ErrUnavailable) {
+		t.Errorf("cancelled by the caller: %v blames the store", err)
+	}
+}
+
+func TestClose(t *testing.T) {
+	f := newFake(t)
+	b := f.open(t)
+	asked := make(chan struct{})
+	f.on("GetItem", func(w http.ResponseWriter, r *http.Request) { close(asked); silent(t.Context())(w, r) })
+	done := make(chan error)
+	go func() { _, err := b.Load(t.Context(), "a"); done <- err }()
+	<-asked
+	for range 2 {
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := <-done; !errors.Is(err, errClosed) {
+		t.Errorf("the call under way: got %v", err)
+	}
+	if _, err := b.Swap(t.Context(), "a", backends.Record{}, record); !errors.Is(err, errClosed) {
+		t.Errorf("a call after Close: got %v", err)
+	}
+	if n := len(f.bodies("PutItem")); n != 0 {
+		t.Errorf("%d writes were sent after Close", n)
+	}
+}
+
+func TestCloseEndsConnections(t *testing.T) {
+	f := unstarted(t)
+	closed := make(chan struct{}, 1)
+	f.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateClosed {
+			closed <- struct{}{}
+		}
+	}
+	f.Start()
+	b := f.open(t)
+	if _, err := b.Load(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-closed:
+	case <-time.After(time.Minute):
+		t.Error("the connection is still open")
+	}
+}
+
+// When a network goes dark, the second request must not wait on another of the
+// dead connections.
+func TestDarkNetwork(t *testing.T) {
+	const many = 5
+	f := unstarted(t)
+	var mutex sync.Mutex
+	var state = map[net.Conn]http.ConnState{}
+	f.Config.ConnState = func(c net.Conn, s http.ConnState) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		state[c] = s
+	}
+	f.Start()
+	b := f.open(t)
+
+	var together sync.WaitGroup
+	together.Add(many)
+	f.on("GetItem", func(w http.ResponseWriter, r *http.Request) { together.Done(); together.Wait(); says(`{}`)(w, r) })
+	var all sync.WaitGroup
+	for range many {
+		all.Go(func() {
+			if _, err := b.Load(t.Context(), "a"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	dark := map[string]bool{}
+	mutex.Lock()
+	for c := range state {
+		dark[c.RemoteAddr().String()] = true
+	}
+	mutex.Unlock()
+	if len(dark) < many {
+		t.Fatalf("%d connections, want %d at least", len(dark), many)
+	}
+	f.on("GetItem", func(w http.ResponseWriter, r *http.Request) {
+		if dark[r.RemoteAddr] {
+			silent(t.Context())(w, r)
+		} else {
+			says(`{}`)(w, r)
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := b.Load(ctx, "a"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("the first request goes through a dead connection: %v", err)
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if _, err := b.Load(ctx, "a"); err != nil {
+		t.Errorf("the second request: %v", err)
+	}
+}
+
+func TestConnectionsAreBounded(t *testing.T) {
+	f := unstarted(t)
+	var mutex sync.Mutex
+	open := map[net.Conn]bool{}
+	f.Config.ConnState = func(c net.Conn, s http.ConnState) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		if open[c] = true; s == http.StateClosed {
+			delete(open, c)
+		}
+		if len(open) > mostConnections {
+			t.Errorf("%d connections at once", len(open))
+		}
+	}
+	f.Start()
+	b := f.open(t)
+	var all sync.WaitGroup
+	for i := range 4 * mostConnections {
+		all.Go(func() {
+			if _, err := b.Load(t.Context(), fmt.Sprint("a", i)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestNewLeavesTheClientAlone(t *testing.T) {
+	f := newFake(t)
+	b, err := New(t.Context(), f.client(), "elector", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := b.Describe().Store, "dynamodb://elector?region=eu-central-1&endpoint="+f.URL; got != want {
+		t.Errorf("the store is %q, want %q", got, want)
+	}
+	b.Close()
+	other, err := New(t.Context(), f.client(), "elector", &Options{SingleRegion: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if _, err := other.Load(t.Context(), "a"); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,152 @@
+package dynamodb
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/elector-go/elector/backends"
+)
+
+// prepare makes sure that the table is there, ours in shape, and one that can
+// elect a single leader. It creates the table once if it may. These requests
+// are the only ones that follow the client's policy of retries.
+func (b *Backend) prepare(ctx context.Context, o Options) error {
+	const doing = "looking for the table"
+	answer, err := b.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &b.table})
+	missing := code(err) == "ResourceNotFoundException"
+	if o.Create && (missing || err == nil && answer.Table != nil && answer.Table.TableStatus == types.TableStatusCreating) {
+		if answer, err = b.create(ctx, missing); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		return b.explain(ctx, doing, err)
+	}
+	t := answer.Table
+	if t == nil {
+		return fmt.Errorf("%s: %w: the answer has no table; check the endpoint", doing, backends.ErrMisconfigured)
+	}
+	switch t.TableStatus {
+	case types.TableStatusActive, types.TableStatusUpdating:
+	case types.TableStatusCreating, types.TableStatusDeleting:
+		return fmt.Errorf("%s: %w: the table's status is %s; try again when that is over", doing, backends.ErrUnavailable, t.TableStatus)
+	default:
+		return b.unfit("its status is %s", t.TableStatus)
+	}
+	if err := b.checkKey(t); err != nil {
+		return err
+	}
+	if !o.SingleRegion {
+		if err := b.checkRegions(ctx, t); err != nil {
+			return err
+		}
+	}
+	return b.checkTimeToLive(ctx)
+}
+
+func (b *Backend) checkKey(t *types.TableDescription) error {
+	kinds := map[string]types.ScalarAttributeType{}
+	for _, d := range t.AttributeDefinitions {
+		kinds[aws.ToString(d.AttributeName)] = d.AttributeType
+	}
+	has := ""
+	for _, k := range t.KeySchema {
+		name := aws.ToString(k.AttributeName)
+		has += fmt.Sprintf(" %s (%s, %s)", name, k.KeyType, kinds[name])
+	}
+	if want := fmt.Sprintf(" %s (%s, %s)", keyAttribute, types.KeyTypeHash, types.ScalarAttributeTypeS); has != want {
+		return b.unfit("its key is%s, not%s, and a table's key cannot be changed: name another table, and make it with: %s", has, want, b.createCommand())
+	}
+	return nil
+}
+
+// checkRegions refuses tables that take conflicting conditional writes in two
+// regions.
+func (b *Backend) checkRegions(ctx context.Context, t *types.TableDescription) error {
+	global := len(t.Replicas) > 0 || t.GlobalTableVersion != nil
+	if global && t.MultiRegionConsistency == types.MultiRegionConsistencyStrong {
+		return nil
+	}
+	if s := t.StreamSpecification; !global && s != nil && s.StreamViewType == types.StreamViewTypeNewAndOldImages {
+		// A global table of the version of 2017 has such a stream, and its
+		// description does not show that it is one.
+		_, err := b.client.DescribeGlobalTable(ctx, &dynamodb.DescribeGlobalTableInput{GlobalTableName: &b.table})
+		switch code(err) {
+		case "GlobalTableNotFoundException", unknownOperation:
+		case "":
+			if err != nil {
+				return b.explain(ctx, "asking whether the table is a global one", err)
+			}
+			global = true
+		default:
+			return b.explain(ctx, "asking whether the table is a global one, because it has a stream", err)
+		}
+	}
+	if global {
+		return b.unfit("it is an eventually consistent global table, which accepts conflicting writes in two regions, and so two leaders; use a table of one region or with multi-region strong consistency, or promise with single_region=true that every process names this region")
+	}
+	return nil
+}
+
+func (b *Backend) checkTimeToLive(ctx context.Context) error {
+	answer, err := b.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &b.table})
+	if code(err) == unknownOperation { // an emulator that knows no time to live deletes nothing
+		return nil
+	}
+	if err != nil {
+		return b.explain(ctx, "asking for the table's time to live", err)
+	}
+	d := answer.TimeToLiveDescription
+	if d != nil && (d.TimeToLiveStatus == types.TimeToLiveStatusEnabled || d.TimeToLiveStatus == types.TimeToLiveStatusEnabling) {
+		name := aws.ToString(d.AttributeName)
+		return b.unfit("time to live is on, for attribute %q, and can delete records; switch it off: aws dynamodb update-time-to-live --region %s --table-name %s --time-to-live-specification Enabled=false,AttributeName=%s", name, b.region, b.table, name)
+	}
+	return nil
+}
+
+// create makes the table if it is missing, and blocks until it is active.
+// Somebody else may be making it at the same time.
+func (b *Backend) create(ctx context.Context, missing bool) (*dynamodb.DescribeTableOutput, error) {
+	if missing {
+		_, err := b.client.CreateTable(ctx, &dynamodb.CreateTableInput{
+			TableName:            &b.table,
+			BillingMode:          types.BillingModePayPerRequest,
+			AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String(keyAttribute), AttributeType: types.ScalarAttributeTypeS}},
+			KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String(keyAttribute), KeyType: types.KeyTypeHash}},
+		})
+		switch {
+		case err == nil, code(err) == "ResourceInUseException":
+		case code(err) == "AccessDeniedException":
+			return nil, fmt.Errorf("%w: there is no table %s, and these credentials may not create it; an administrator can run: %s: %w",
+				backends.ErrMisconfigured, b.table, b.createCommand(), firstLine{err})
+		default:
+			return nil, b.explain(ctx, "creating the table", err)
+		}
+	}
+	deadline, _ := ctx.Deadline()
+	quick := func(o *dynamodb.TableExistsWaiterOptions) {
+		o.MinDelay, o.MaxDelay = 200*time.Millisecond, 5*time.Second
+	}
+	answer, err := dynamodb.NewTableExistsWaiter(b.client, quick).
+		WaitForOutput(ctx, &dynamodb.DescribeTableInput{TableName: &b.table}, max(time.Until(deadline), time.Second))
+	return answer, b.explain(ctx, "waiting for the new table", err)
+}
+
+// createCommand is for an administrator.
+func (b *Backend) createCommand() string {
+	command := fmt.Sprintf("aws dynamodb create-table --region %s --table-name %s --billing-mode PAY_PER_REQUEST --attribute-definitions AttributeName=%s,AttributeType=S --key-schema AttributeName=%s,KeyType=HASH",
+		b.region, b.table, keyAttribute, keyAttribute)
+	if b.endpoint != "" {
+		command += " --endpoint-url " + b.endpoint
+	}
+	return command
+}
+
+func (b *Backend) unfit(format string, args ...any) error {
+	return fmt.Errorf("%w: table %s cannot be used: %s", backends.ErrMisconfigured, b.table, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,139 @@
+// Package gcs keeps election records in a bucket of Google Cloud Storage, one
+// object for each election.
+//
+// # URLs
+//
+//	gs://bucket/prefix
+//	gs://bucket?endpoint=http://127.0.0.1:4443
+//
+// An election's object is the path, a slash and the election's name, as in
+// prefix/NAME; without a path it is elector/NAME. Its content is JSON.
+// Parameters:
+//
+//   - endpoint: where an emulator listens, as http://host:port. No credentials
+//     are looked for then, and none are sent. Without it STORAGE_EMULATOR_HOST
+//     in the environment means the same, as for Google's own libraries.
+//
+// Any other parameter is refused, and so are credentials in the URL: they are
+// the Application Default Credentials. These are the key file that
+// GOOGLE_APPLICATION_CREDENTIALS names, what gcloud auth application-default
+// login has left, or the service account of the machine.
+//
+// [New] takes a client of yours instead of a URL, which also reaches what a URL
+// cannot: a private endpoint with credentials, an impersonated account.
+//
+// # Consistency
+//
+// Linearizable. A change is one insert of the whole object on the condition
+// that its generation is the one that was read, or that there is none. The
+// generation is the record's version: it is never used again, not even after
+// the object was deleted, but nothing promises that it grows. So it is compared
+// for equality only, and the token is in the record. A read is one download of
+// the content, with the generation in the header of the same answer. If there
+// is no object, a second request tells whether there is a bucket.
+//
+// The service is strongly consistent, but a cache may serve an object that
+// everybody may read for an hour. Records are written with Cache-Control:
+// no-store; one that somebody else has put into the place of a record, in a
+// public bucket, may be read when it is gone already. A change on what was read
+// there is refused.
+//
+// Every request is sent once. The client library by itself would repeat a
+// conditional insert whose answer was lost, and report that the condition does
+// not hold, because of its own first try. The elector repeats and reads back,
+// once, for every store. The library's retries are off for a client of yours
+// too, for the requests of this package; only an answer that breaks off in the
+// middle is continued there, from the same generation.
+//
+// # Expiry
+//
+// By the elector's rule alone. The times that the service keeps with an object
+// and lifecycle rules play no part. It cannot tell of changes in time, so
+// waiters poll.
+//
+// Requests use HTTP/1.1, up to 32 connections for each handle: one that hangs
+// takes no others with it. After a call that got no answer in time, the idle
+// connections are closed, because in a network gone dark they are dead too.
+//
+// # Permissions
+//
+// The role Storage Object User on the bucket, for nobody else to share:
+//
+//	gcloud storage buckets add-iam-policy-binding gs://BUCKET \
+//		--member=serviceAccount:ACCOUNT --role=roles/storage.objectUser
+//
+// To restrict it to the prefix, the bucket needs uniform bucket-level access,
+// and the condition has to name the bucket too, for listing:
+//
+//	--condition='title=elections,expression=resource.name == "projects/_/buckets/BUCKET" || resource.name.startsWith("projects/_/buckets/BUCKET/objects/elector/")'
+//
+// Of what the role has, storage.objects.get, storage.objects.create,
+// storage.objects.delete (an overwrite asks for it) and storage.objects.list are
+// used, the last one only because without it the service says "forbidden" of an
+// object that does not exist. A custom role of these four will do. To observe,
+// roles/storage.objectViewer is enough.
+//
+// With storage.buckets.get besides, as in roles/storage.legacyBucketReader, Open
+// refuses a bucket with a retention policy or a default event-based hold. In
+// such a bucket an object can be written once and not again: a candidate could
+// win and never renew. Without that permission the first renewal tells.
+//
+// # Limits
+//
+// The service takes about one write per second of one object, and answers more
+// with 429. So a TTL is at least 5 s, and each process keeps its writes of one
+// election at least 1.2 s apart. An acquisition right after another process's
+// release can still meet a 429, and is then tried again.
+//
+// Each renewal is a Class A operation and each read a Class B operation. With
+// the default TTL of 15 s an election makes 19,200 renewals a day, which is
+// 0.10 dollars at 0.005 dollars per 1,000; a waiter reads about as often, which
+// is 0.01 dollars a day at 0.0004 per 1,000. Traffic comes on top if they run
+// elsewhere. Use the storage class Standard: the others charge each overwritten
+// object for 30 days or more.
+//
+// Soft delete, which new buckets have on, keeps each of these 19,200 generations
+// a day for 7 days: about 134,000 objects and 40 MB for each election. Switch it
+// off, in a bucket that is for elections only:
+//
+//	gcloud storage buckets update gs://BUCKET --clear-soft-delete
+//
+// Object versioning keeps them for good:
+//
+//	gcloud storage buckets update gs://BUCKET --no-versioning
+//
+// A lifecycle rule that matches the prefix may delete records. A record that
+// vanishes counts as held for its TTL, but the next winner's token then rests
+// on the clocks alone. Requester-pays buckets and customer-supplied encryption
+// keys are not supported; a default Cloud KMS key of the bucket is.
+//
+// An operator reads the records with
+//
+//	gcloud storage cat 'gs://BUCKET/elector/*'
+//
+// An empty holder is a vacancy. Records of leaders that died keep their holder
+// until somebody takes over. To depose a leader, stop it. Do not delete objects
+// of elections in use. Restoring an older generation is a loss of acknowledged
+// writes: stop the candidates first.
+//
+// Tested with fake-gcs-server 1.56.1, an emulator. Here is where that is not
+// like the service, as this package meets it; it relies on none of it:
+//
+//	                    the service               the emulator
+//	writes              about 1 a second          as many as it can
+//	  too many          429                       never
+//	generations         unique                    the clock's microseconds
+//	credentials, roles  401, 403                  none are asked for
+//	no such bucket      known by its attributes   the same
+//	retention policies  403 on overwriting        forgotten
+//	default holds       403 on overwriting        shown, not enforced
+//	patch, conditional  as documented             wrong, and never used
+//	  delete
+//	metageneration      as documented             wrong, and never used
+//	soft delete         on by default             none
+//	caches              of public objects         none
+//
+// What the emulator cannot show is tested against answers as the service
+// documents them. The comment of TestGCS in conformance/stores says how to run
+// the suite on a bucket of the real service.
+package gcs

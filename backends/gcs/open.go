@@ -1,0 +1,196 @@
+package gcs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"cloud.google.com/go/storage"
+	"golang.org/x/oauth2/google"
+	"google.golang.org/api/option"
+	htransport "google.golang.org/api/transport/http"
+
+	"github.com/elector-go/elector/backends"
+)
+
+func init() { backends.Register("gs", open) }
+
+// patience bounds opening when the caller set no deadline.
+const patience = 10 * time.Second
+
+// maxConnections bounds how many requests of one handle are under way.
+const maxConnections = 32
+
+// config is what a URL says.
+type config struct {
+	bucket, prefix string
+	endpoint       string // scheme and host; empty for the service itself
+	anonymous      bool
+}
+
+func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
+	c, err := parse(u)
+	if err != nil {
+		return nil, err
+	}
+	return c.open(ctx)
+}
+
+func (c config) open(ctx context.Context) (backends.Backend, error) {
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, patience)
+		defer cancel()
+	}
+	transport := &http.Transport{}
+	b := newBackend(c.bucket, c.prefix, transport.CloseIdleConnections)
+	configure(transport, b.life)
+	if c.endpoint != "" {
+		b.store += "?endpoint=" + c.endpoint
+	}
+	_, err := await(ctx, b, func(ctx context.Context) (any, error) {
+		client, err := c.client(b.life, transport)
+		if err != nil {
+			return nil, err
+		}
+		b.use(client)
+		return nil, b.check(ctx)
+	})
+	if err != nil {
+		err = b.explain(ctx, "opening "+b.store, err)
+		b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// configure makes a transport whose requests have a connection each, which
+// HTTP/2 would not give them: one that hangs then takes no others with it.
+func configure(t *http.Transport, life context.Context) {
+	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}
+	t.Proxy = http.ProxyFromEnvironment
+	t.DialContext = func(_ context.Context, network, address string) (net.Conn, error) {
+		return dialer.DialContext(life, network, address) // net/http lets it go on after its request anyway
+	}
+	t.Protocols = new(http.Protocols)
+	t.Protocols.SetHTTP1(true)
+	t.TLSHandshakeTimeout = 5 * time.Second
+	t.IdleConnTimeout = 90 * time.Second
+	t.MaxConnsPerHost, t.MaxIdleConnsPerHost = maxConnections, maxConnections
+}
+
+// client makes the library's client. Access tokens are fetched for as long as
+// life lasts.
+func (c config) client(life context.Context, transport http.RoundTripper) (*storage.Client, error) {
+	// With credentials at hand, if only empty ones, the library does not look
+	// for any.
+	credentials, through := &google.Credentials{}, transport
+	if !c.anonymous {
+		var err error
+		if credentials, err = google.FindDefaultCredentials(life, storage.ScopeFullControl); err != nil {
+			return nil, fmt.Errorf("%w: %w", errNoCredentials, err)
+		}
+		if through, err = htransport.NewTransport(life, transport, option.WithCredentials(credentials)); err != nil {
+			return nil, fmt.Errorf("%w: %w", errNoCredentials, err)
+		}
+	}
+	options := []option.ClientOption{
+		storage.WithJSONReads(),
+		option.WithCredentials(credentials),
+		option.WithHTTPClient(&http.Client{Transport: once{through}}),
+	}
+	if c.endpoint != "" {
+		options = append(options, option.WithEndpoint(c.endpoint+"/storage/v1/"))
+	}
+	return storage.NewClient(life, options...)
+}
+
+// once refuses what the library does after an answer broke off: it asks for the
+// rest, whatever its policy says, and would do so again and again.
+type once struct{ http.RoundTripper }
+
+var errBrokeOff = errors.New("the connection was lost")
+
+func (o once) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodGet && r.URL.Query().Has("generation") { // we ask for the present one
+		return nil, errBrokeOff
+	}
+	return o.RoundTripper.RoundTrip(r)
+}
+
+// check makes sure that the bucket is there and can be used. Overwriting is not
+// tried: on a bucket that keeps what it has, nobody could remove the trial.
+func (b *Backend) check(ctx context.Context) error {
+	a, err := b.attributes(ctx)
+	switch {
+	case err != nil:
+		return err
+	case a != nil && a.RetentionPolicy != nil:
+		return fmt.Errorf("%w of %v", errRetention, a.RetentionPolicy.RetentionPeriod)
+	case a != nil && a.DefaultEventBasedHold:
+		return errHold
+	}
+	// No election has this object, and whoever may read the prefix may read it.
+	_, _, err = b.read(ctx, b.prefix)
+	return err
+}
+
+var (
+	bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]$`)
+	plainPath  = regexp.MustCompile(`^[^\x00-\x1f\x7f]*$`)
+)
+
+// parse reads a URL.
+func parse(u *url.URL) (config, error) {
+	if u.User != nil || u.Opaque != "" || u.Fragment != "" || strings.ContainsAny(u.Path+u.RawQuery, "@") {
+		// Not shown: what was read as something else may be a password.
+		return config{}, fmt.Errorf("%w: it is not of the form gs://bucket/prefix; credentials do not go into it but come from GOOGLE_APPLICATION_CREDENTIALS, gcloud auth application-default login or the machine's service account", backends.ErrURL)
+	}
+	refuse := func(format string, args ...any) (config, error) {
+		return config{}, fmt.Errorf("%w %s: %s", backends.ErrURL, backends.Redact(u), fmt.Sprintf(format, args...))
+	}
+	p := backends.NewParameters(u)
+	endpoint := p.String("endpoint", "")
+	if err := p.Done(); err != nil {
+		return config{}, err
+	}
+	if !bucketName.MatchString(u.Host) {
+		return refuse("%q cannot be the name of a bucket, which has lower-case letters, digits, '-', '_' and '.' only, and no port; write gs://bucket/prefix", u.Host)
+	}
+	c := config{bucket: u.Host, prefix: DefaultPrefix}
+	if path := strings.Trim(u.Path, "/"); path != "" {
+		c.prefix = path + "/"
+	}
+	for _, part := range strings.Split(strings.TrimSuffix(c.prefix, "/"), "/") {
+		if part == "" || part == "." || part == ".." || !plainPath.MatchString(part) {
+			return refuse("its path has an empty part, '.', '..' or control characters")
+		}
+	}
+	if len(c.prefix)+backends.MaxName > 1024 || !backends.ValidText(c.prefix) || strings.HasPrefix(c.prefix, ".well-known/") {
+		return refuse("its path cannot begin the names of objects: it is too long, not UTF-8 or begins with .well-known")
+	}
+
+	what := "parameter endpoint"
+	if endpoint == "" {
+		// The library would take it too, and say nothing.
+		endpoint, what = os.Getenv("STORAGE_EMULATOR_HOST"), "STORAGE_EMULATOR_HOST in the environment"
+		if endpoint != "" && !strings.Contains(endpoint, "://") {
+			endpoint = "http://" + endpoint
+		}
+	}
+	if endpoint != "" {
+		e, err := url.Parse(endpoint)
+		if err != nil || e.Scheme != "http" && e.Scheme != "https" || e.Host == "" || e.User != nil || e.RawQuery != "" || e.Fragment != "" || strings.Trim(e.Path, "/") != "" && strings.Trim(e.Path, "/") != "storage/v1" {
+			return refuse("%s is not of the form http://host:port", what)
+		}
+		c.endpoint, c.anonymous = e.Scheme+"://"+e.Host, true
+	}
+	return c, nil
+}

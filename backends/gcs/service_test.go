@@ -1,0 +1,240 @@
+package gcs
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/storage"
+	"golang.org/x/oauth2/google"
+	"google.golang.org/api/option"
+
+	"github.com/elector-go/elector/backends"
+)
+
+// A service plays as much of Cloud Storage as the adapter uses, in one bucket.
+type service struct {
+	*httptest.Server
+
+	mutex   sync.Mutex
+	objects map[string]object
+	last    int64
+	bucket  string // what the bucket's attributes are besides its name
+	counts  map[string]int
+	closed  chan struct{}               // gets one of each closed connection, if there is room
+	answer  map[string]http.HandlerFunc // instead of the usual, by "read", "write" or "bucket"
+}
+
+type object struct {
+	content    []byte
+	generation int64
+	metadata   map[string]any
+	header     http.Header
+}
+
+func newService(t *testing.T) *service {
+	s := &service{objects: map[string]object{}, counts: map[string]int{}, answer: map[string]http.HandlerFunc{}, last: 1e15, closed: make(chan struct{}, 100)}
+	s.Server = httptest.NewUnstartedServer(s)
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			select {
+			case s.closed <- struct{}{}:
+			default:
+			}
+		}
+	}
+	s.Start()
+	t.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+	return s
+}
+
+func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	what, serve := "bucket", s.attributes
+	switch {
+	case r.Method == http.MethodPost && r.URL.Path == "/upload/storage/v1/b/bucket/o":
+		what, serve = "write", s.write
+	case strings.HasPrefix(r.URL.Path, "/storage/v1/b/bucket/o/"), strings.HasPrefix(r.URL.Path, "/bucket/"):
+		what, serve = "read", s.read
+	case r.Method != http.MethodGet || r.URL.Path != "/storage/v1/b/bucket":
+		what, serve = r.Method+" "+r.URL.Path, func(w http.ResponseWriter, _ *http.Request) { refuse(w, 501, "notImplemented", "") }
+	}
+	s.mutex.Lock()
+	s.counts[what]++
+	if other := s.answer[what]; other != nil {
+		serve = other
+	}
+	s.mutex.Unlock()
+	serve(w, r)
+}
+
+// instead sets the answers to all requests of one kind, "read" say; nil means
+// the usual ones.
+func (s *service) instead(what string, answer http.HandlerFunc) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.answer[what] = answer
+}
+
+// requests returns how many there were since the last call.
+func (s *service) requests() map[string]int {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	n := s.counts
+	s.counts = map[string]int{}
+	return n
+}
+
+func (s *service) set(name string, o object) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.last++
+	o.generation = s.last
+	s.objects[name] = o
+}
+
+func (s *service) attributes(w http.ResponseWriter, _ *http.Request) {
+	fmt.Fprintf(w, `{"kind": "storage#bucket", "name": "bucket"%s}`, s.bucket)
+}
+
+func (s *service) read(w http.ResponseWriter, r *http.Request) {
+	_, name, _ := strings.Cut(r.URL.Path, "/bucket/")
+	name = strings.TrimPrefix(name, "o/")
+	s.mutex.Lock()
+	o, ok := s.objects[name]
+	s.mutex.Unlock()
+	if !ok {
+		http.Error(w, "No such object: bucket/"+name, http.StatusNotFound)
+		return
+	}
+	for key, values := range o.header {
+		w.Header()[key] = values
+	}
+	w.Header().Set("X-Goog-Generation", strconv.FormatInt(o.generation, 10))
+	w.Write(o.content)
+}
+
+func (s *service) write(w http.ResponseWriter, r *http.Request) {
+	_, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil {
+		refuse(w, 400, "invalid", err.Error())
+		return
+	}
+	var o object
+	parts := multipart.NewReader(r.Body, parameters["boundary"])
+	for i := range 2 {
+		part, err := parts.NextPart()
+		if err == nil && i == 0 {
+			err = json.NewDecoder(part).Decode(&o.metadata)
+		} else if err == nil {
+			o.content, err = io.ReadAll(part)
+		}
+		if err != nil {
+			refuse(w, 400, "invalid", err.Error())
+			return
+		}
+	}
+	sum := base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, crc32.Checksum(o.content, castagnoli)))
+	if o.metadata["crc32c"] != sum {
+		refuse(w, 400, "invalid", fmt.Sprintf("Provided CRC32C %v doesn't match calculated CRC32C %s.", o.metadata["crc32c"], sum))
+		return
+	}
+	q, name := r.URL.Query(), r.URL.Query().Get("name")
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if q.Get("uploadType") != "multipart" || !q.Has("ifGenerationMatch") {
+		refuse(w, 400, "invalid", "not what this test expects: "+r.URL.RawQuery)
+		return
+	}
+	if q.Get("ifGenerationMatch") != strconv.FormatInt(s.objects[name].generation, 10) {
+		refuse(w, 412, "conditionNotMet", "At least one of the pre-conditions you specified did not hold.")
+		return
+	}
+	s.last++
+	o.generation = s.last
+	s.objects[name] = o
+	fmt.Fprintf(w, `{"kind": "storage#object", "name": %q, "bucket": "bucket", "generation": "%d"}`, name, o.generation)
+}
+
+// refuse answers with an error as the service does.
+func refuse(w http.ResponseWriter, status int, reason, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	fmt.Fprintf(w, `{"error": {"code": %d, "message": %q, "errors": [{"message": %q, "domain": "global", "reason": %q}]}}`, status, message, message, reason)
+}
+
+func refusal(status int, reason, message string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		refuse(w, status, reason, message)
+	}
+}
+
+// reset breaks the connection off without an answer.
+func reset(_ http.ResponseWriter, r *http.Request) {
+	io.Copy(io.Discard, r.Body)
+	panic(http.ErrAbortHandler)
+}
+
+// silent never answers, until the client hangs up.
+func silent(_ http.ResponseWriter, r *http.Request) {
+	io.Copy(io.Discard, r.Body)
+	<-r.Context().Done()
+}
+
+func (s *service) open(ctx context.Context) (backends.Backend, error) {
+	return open(ctx, &url.URL{Scheme: "gs", Host: "bucket", RawQuery: "endpoint=" + s.URL})
+}
+
+// handles are what Open and New make, the latter with a client whose retries
+// are at their defaults. Nothing was asked through them yet.
+func (s *service) handles(t *testing.T) map[string]backends.Backend {
+	t.Helper()
+	opened, err := s.open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { opened.Close() })
+	all := map[string]backends.Backend{"Open": opened}
+	for name, reads := range map[string]option.ClientOption{"New": option.WithUserAgent("XML"), "New with JSON reads": storage.WithJSONReads()} {
+		all[name] = New(s.client(t, reads), "bucket", "")
+	}
+	s.requests()
+	return all
+}
+
+// client is somebody's client, with retries of its own.
+func (s *service) client(t *testing.T, more ...option.ClientOption) *storage.Client {
+	t.Helper()
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	options := []option.ClientOption{
+		option.WithEndpoint(s.URL + "/storage/v1/"),
+		option.WithHTTPClient(&http.Client{Transport: transport}),
+		option.WithCredentials(&google.Credentials{}), // or it looks for some on the machine
+	}
+	client, err := storage.NewClient(t.Context(), append(options, more...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+var record = backends.Record{Holder: "h", Token: 1, TTL: 15 * time.Second, RenewEvery: 4 * time.Second, Attempt: backends.Attempt{Nonce: "n", Sequence: 1}}

@@ -1,0 +1,39 @@
+package zookeeper_test
+
+import (
+	"context"
+	"log"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends/zookeeper"
+)
+
+func Example() {
+	// Importing the package is enough for its URLs.
+	ctx := context.Background()
+	e, err := elector.Open(ctx, "zookeeper://zk1:2181,zk2:2181,zk3:2181/services/elector", "invoice-sender", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer e.Close()
+}
+
+func ExampleNew() {
+	conn, _, err := zk.Connect([]string{"zk1:2181", "zk2:2181", "zk3:2181"}, 30*time.Second)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.AddAuth("digest", []byte("app:PASSWORD")); err != nil {
+		log.Fatal(err)
+	}
+	b := zookeeper.New(conn, "/services/elector", zk.DigestACL(zk.PermAll, "app", "PASSWORD")...)
+	e, err := elector.New(b, "invoice-sender", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer e.Close()
+}

@@ -1,0 +1,180 @@
+package zookeeper
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/storeurl"
+	"github.com/elector-go/elector/internal/tlsfiles"
+)
+
+func init() {
+	backends.Register("zookeeper", open)
+	backends.Register("zookeepers", open)
+}
+
+const (
+	// patience bounds opening when the caller set no deadline.
+	patience = 10 * time.Second
+
+	// defaultSession is above the 13.5 s for which a holder trusts a lease of
+	// the default TTL: a shorter one would depose holders whose lease runs.
+	defaultSession = 30 * time.Second
+)
+
+// settings are what a URL says.
+type settings struct {
+	hosts          []string
+	prefix         string
+	user, password string
+	timeout        time.Duration
+	tls            *tls.Config // nil for none
+}
+
+func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
+	o, err := parse(u)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, patience)
+		defer cancel()
+	}
+	// A sixth of the session leaves time to try some other servers before it
+	// expires.
+	w := newWires(o.hosts, o.tls, max(o.timeout/6, time.Second))
+	s, err := begin(o.hosts, o.timeout, w)
+	if err != nil {
+		return nil, fmt.Errorf("opening %s: %w: %w", backends.Redact(u), backends.ErrURL, err)
+	}
+	v := *u
+	v.Path = ""
+	b := newBackend(s, o.prefix, backends.Redact(&v))
+	if o.user != "" {
+		b.acl = zk.DigestACL(zk.PermAll, o.user, o.password)
+	}
+	if err := b.enter(ctx, o); err != nil {
+		err = b.explain(ctx, "opening "+b.store, err)
+		b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// enter waits for a session, signs in and makes sure of the prefix.
+func (b *Backend) enter(ctx context.Context, o settings) error {
+	s := b.session
+	select {
+	case <-s.ready:
+	case <-s.wires.exhausted: // one round is enough to tell
+		return unreached(s.wires.reason())
+	case <-ctx.Done():
+		return unreached(fmt.Errorf("%w; %w", s.wires.reason(), ctx.Err()))
+	}
+	if o.user != "" {
+		if _, err := call(ctx, s, func() (struct{}, error) {
+			return struct{}{}, s.conn.AddAuth("digest", []byte(o.user+":"+o.password))
+		}); err != nil {
+			return err
+		}
+	}
+	stat, err := b.lookAtPrefix(ctx)
+	if errors.Is(err, zk.ErrNoNode) {
+		if err = b.createParents(ctx, b.prefix); err == nil {
+			stat, err = b.lookAtPrefix(ctx)
+		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case stat.EphemeralOwner != 0 && stat.EphemeralOwner != math.MinInt64: // a container's
+		return fmt.Errorf("%w: %s is ephemeral, or has a time to live; delete it, or name another path in the URL", backends.ErrMisconfigured, b.prefix)
+	case stat.DataLength > 0:
+		return fmt.Errorf("%w: %s holds data, so it is something else, an election perhaps; the path in the URL names the parent of the elections' znodes, without an election's name; if it is meant, empty it: set %s \"\"", backends.ErrMisconfigured, b.prefix, b.prefix)
+	}
+	return nil
+}
+
+// lookAtPrefix reads the prefix, which whoever may not read is not let in.
+func (b *Backend) lookAtPrefix(ctx context.Context) (*zk.Stat, error) {
+	return call(ctx, b.session, func() (*zk.Stat, error) {
+		_, stat, err := b.session.conn.Get(b.prefix)
+		return stat, err
+	})
+}
+
+// unreached is the error of an Open that got no session.
+func unreached(reason error) error {
+	var untrusted *tls.CertificateVerificationError
+	var plain tls.RecordHeaderError
+	var alert tls.AlertError
+	switch {
+	case errors.Is(reason, backends.ErrMisconfigured):
+		return reason
+	case errors.As(reason, &untrusted), errors.As(reason, &plain), errors.As(reason, &alert):
+		return fmt.Errorf("%w: TLS with the server failed; check ca, cert, key and server_name, when the certificates end, and whether the port speaks TLS (secureClientPort): %w", backends.ErrMisconfigured, reason)
+	}
+	return fmt.Errorf("%w: no server was reached; %s: %w", backends.ErrUnavailable, look, reason)
+}
+
+// parse reads a URL. It touches no network, but reads the files of TLS.
+func parse(u *url.URL) (settings, error) {
+	if storeurl.Misread(u) {
+		return settings{}, fmt.Errorf("%w: it is not of the form zookeeper://user:password@host:2181/prefix (not shown, it may hold a password); percent-encode special characters, @ # ? / say, in user and password", backends.ErrURL)
+	}
+	refuse := func(format string, args ...any) (settings, error) {
+		return settings{}, fmt.Errorf("%w %s: %w", backends.ErrURL, backends.Redact(u), fmt.Errorf(format, args...))
+	}
+	p := backends.NewParameters(u)
+	o := settings{timeout: p.Duration("session_timeout", defaultSession)}
+	files := tlsfiles.From(p)
+	if err := p.Done(); err != nil {
+		return o, err
+	}
+	if o.timeout < time.Millisecond || o.timeout > math.MaxInt32*time.Millisecond {
+		return refuse("session_timeout is not between 1 ms and 24 days")
+	}
+
+	if u.User != nil {
+		o.user = u.User.Username()
+		o.password, _ = u.User.Password()
+		if o.user == "" || o.password == "" {
+			return refuse("user and password go together")
+		}
+		if strings.Contains(o.user, ":") {
+			return refuse("a user cannot have a colon")
+		}
+	}
+
+	if u.Scheme == "zookeepers" {
+		var err error
+		if o.tls, err = files.Config(); err != nil {
+			return refuse("%w", err)
+		}
+	} else if files != (tlsfiles.Files{}) {
+		return refuse("ca, cert, key and server_name are for TLS; write zookeepers://")
+	}
+	var err error
+	if o.hosts, err = storeurl.Hosts(u, "2181"); err != nil {
+		return refuse("%w", err)
+	}
+
+	if o.prefix = strings.TrimSuffix(u.Path, "/"); o.prefix != "" && (o.prefix == "/" || o.prefix != path.Clean(o.prefix)) {
+		return refuse("its path is not that of a znode, as in /services/elector")
+	}
+	if o.prefix == "/zookeeper" || strings.HasPrefix(o.prefix, "/zookeeper/") {
+		return refuse("the path /zookeeper is ZooKeeper's own")
+	}
+	return o, nil
+}

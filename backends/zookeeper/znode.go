@@ -1,0 +1,81 @@
+package zookeeper
+
+import (
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/elector-go/elector/backends"
+)
+
+// A record's znode has a child named by the record's guard, a random id. A
+// change compares the znode's dataVersion, which starts at 0 again when the
+// znode is deleted and created anew, and the id with it, which does not: every
+// change checks that this child is there. The znode's data begin with the id,
+// so that one read tells everything.
+const guardWord = "guard "
+
+func newGuard() string { return rand.Text() }
+
+// content is what a record's znode holds: a line with its guard, and JSON.
+func content(guard, name string, r backends.Record) []byte {
+	return append([]byte(guardWord+guard+"\n"), backends.Encode(name, r)...)
+}
+
+// guardOf also returns what follows.
+func guardOf(data []byte) (guard string, rest []byte, ok bool) {
+	rest, ok = bytes.CutPrefix(data, []byte(guardWord))
+	line, rest, found := bytes.Cut(rest, []byte("\n"))
+	if !ok || !found || len(line) == 0 || len(line) > 64 {
+		return "", nil, false
+	}
+	for _, c := range line {
+		if (c < 'A' || c > 'Z') && (c < '0' || c > '9') {
+			return "", nil, false // it is to be part of a path
+		}
+	}
+	return string(line), rest, true
+}
+
+func decode(name string, data []byte, stat *zk.Stat) (backends.Record, error) {
+	guard, rest, ok := guardOf(data)
+	if !ok {
+		return backends.Record{}, backends.Foreign("it does not begin with a line of the form %q", guardWord+"ID")
+	}
+	r, err := backends.Decode(name, rest)
+	if err != nil {
+		return backends.Record{}, err
+	}
+	if stat.NumChildren == 0 {
+		return backends.Record{}, errUnguarded
+	}
+	r.Version = version(guard, stat.Version)
+	return r, nil
+}
+
+// version does without the zxid, which says the same but is not told by the
+// change that creates a znode. dataVersion alone is compared by the server.
+func version(guard string, dataVersion int32) backends.Version {
+	return backends.Version(guard + "." + strconv.Itoa(int(dataVersion)))
+}
+
+func parseVersion(v backends.Version) (guard string, dataVersion int32, err error) {
+	guard, digits, _ := strings.Cut(string(v), ".")
+	n, err := strconv.ParseInt(digits, 10, 32)
+	// -1 would mean any version to the server.
+	if _, _, ok := guardOf([]byte(guardWord + guard + "\n")); !ok || err != nil || n < 0 {
+		return "", 0, fmt.Errorf("%w (and the version to replace is none of ZooKeeper's)", backends.ErrConflict)
+	}
+	return guard, int32(n), nil
+}
+
+// The paths of a record's znode and its children.
+func (b *Backend) path(name string) string { return b.prefix + "/" + name }
+
+func guardPath(path, guard string) string { return path + "/guard-" + guard }
+
+func leaderPath(path string) string { return path + "/leader" }

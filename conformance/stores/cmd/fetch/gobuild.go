@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// A server that is written in Go, and how to get it.
+type goServer struct {
+	name, module, version string
+	ask                   string // the argument that makes it answer and end
+	path                  func() (string, error)
+	there                 func() (string, error)
+}
+
+// oneBuild lets one build after the other have all processors.
+var oneBuild sync.Mutex
+
+// fetch builds the server from its Go module. It needs a module that requires
+// it: go install refuses the replace directives that servers have in their own
+// go.mod.
+func (s goServer) fetch(ctx context.Context) (string, error) {
+	path, err := s.path()
+	if err != nil {
+		return "", err
+	}
+	if _, err := s.there(); err == nil {
+		return "there: " + path, nil
+	}
+	// Outside the tree, so that no go.mod or go.work above it has a say.
+	module, err := os.MkdirTemp("", "fetch-"+s.name+"-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(module)
+	// A Go older than the server asks for makes the go command fetch the right
+	// one.
+	content := fmt.Sprintf("module fetch\n\ngo 1.25.0\n\nrequire %s v%s\n", s.module, s.version)
+	if err := os.WriteFile(filepath.Join(module, "go.mod"), []byte(content), 0o644); err != nil {
+		return "", err
+	}
+	out, err := scratch()
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(out)
+	oneBuild.Lock()
+	defer oneBuild.Unlock()
+	progress("building %s %s from its Go module, which takes a minute or two the first time", s.name, s.version)
+	built := filepath.Join(out, s.name)
+	env := []string{"CGO_ENABLED=0", "GOWORK=off"}
+	if _, err := command(ctx, module, env, "go", "build", "-mod=mod", "-trimpath", "-ldflags=-s -w", "-o", built, s.module); err != nil {
+		return "", fmt.Errorf("building %s %s from its Go module: %w", s.name, s.version, err)
+	}
+	if _, err := command(ctx, module, nil, built, s.ask); err != nil {
+		return "", fmt.Errorf("the built %s does not run: %w", s.name, err)
+	}
+	if err := os.Rename(built, path); err != nil {
+		return "", err
+	}
+	return "built from its Go module: " + path, nil
+}

@@ -1,0 +1,171 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+)
+
+// Figures are what two processes of the singleton have shown on one store.
+type Figures struct {
+	TTL      time.Duration
+	Connect  time.Duration // from the start of the first process until the store had answered
+	Acquire  time.Duration // from there until it led, with nobody else about
+	Handover time.Duration // from SIGTERM to the leader until the other one led
+	Takeover time.Duration // from kill -9 of the leader until the other one led
+
+	HandoverLimit time.Duration // what Handover may be at most
+	TakeoverLimit time.Duration // what Takeover may be at most, tau
+
+	Requests int           // of the one that waited, see Trace.Request
+	Idle     time.Duration // the time in which they were counted
+
+	Problems []string // what was not as promised; empty if everything was
+	TimeLine string   // what happened, for people, to look for the reason
+}
+
+// PerMinute returns how many requests a waiting process makes in a minute.
+func (f *Figures) PerMinute() float64 {
+	if f.Idle <= 0 {
+		return 0
+	}
+	return float64(f.Requests) / f.Idle.Minutes()
+}
+
+// Measure runs program, the singleton, in two processes on the store that url
+// names and nothing else tells them of: one that leads and one that waits. The
+// leader is told to end, and another one is killed. It takes about ten TTLs and
+// ends early with ctx. The TTL is 2 s, or the least that the store bears. The
+// backend's package must be imported.
+//
+// What was not as promised is in the Figures; an error means that there are
+// none.
+func Measure(ctx context.Context, program, url string) (*Figures, error) {
+	b, err := backends.Open(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	_, pushes := b.(backends.Watcher)
+	var timeLine bytes.Buffer
+	d := &demo{program: program, url: url, rules: rulesOf(b.Describe(), pushes), print: &printer{out: &timeLine}}
+	v, err := d.perform(ctx, d.playPair)
+	if err != nil {
+		return nil, err
+	}
+	asking, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	r, err := b.Load(asking, election)
+	if err != nil {
+		return nil, err
+	}
+	v.judgeRecord(d.history, r)
+	f := v.figures(d.history)
+	f.TimeLine = timeLine.String()
+	return f, nil
+}
+
+// election is the name that the singleton gives to its own.
+const election = "invoice-sender"
+
+// judgeRecord checks that it was this store that the processes elected their
+// leaders in, and that the last one has told it of its end.
+func (v *verdict) judgeRecord(events []Event, r backends.Record) {
+	var last elector.Token
+	for _, e := range events {
+		if e.Kind == leads {
+			last = max(last, e.Token)
+		}
+	}
+	switch {
+	case elector.Token(r.Token) != last:
+		v.problem("the store's record has token %d, and not %v, the last leader's: was it elected in another store?", r.Token, last)
+	case !r.Vacant():
+		v.problem("the store's record still names %s, which was told to end", r.Holder)
+	}
+}
+
+// Requests are counted over so many renewals, and not before so many have
+// passed: a waiter that polls first learns when to read.
+const settling, counting = 3, 10
+
+// playPair has two processes, of which one leads.
+func (d *demo) playPair() {
+	d.launch("A")
+	d.until("A leads and writes", d.leads)
+	d.launch("B")
+	d.until("B waits", d.waiting("B"))
+	for n := range settling + counting + 2 { // one more than needed: they are not told in the order in which they happen
+		d.until("A renews its lease", func() bool { return len(renewals(d.history, "B")) > n })
+	}
+
+	d.act(terminated, "A")
+	d.until("the election is handed over to B", func() bool { return d.leads() && d.children["A"].gone })
+	d.launch("C")
+	d.until("C waits", d.waiting("C"))
+
+	d.act(killed, "B")
+	d.until("C leads", d.leads)
+	d.act(terminated, "C")
+	d.until("all have ended", func() bool { return d.gone() == len(d.children) })
+}
+
+// renewals returns the renewals of the first leader that came after the
+// process began to wait.
+func renewals(events []Event, waiter string) (all []Event) {
+	waiting := false
+	for _, e := range events {
+		switch {
+		case e.Kind == waits && e.Process == waiter:
+			waiting = true
+		case e.Kind == renewed && e.Process != waiter && waiting:
+			all = append(all, e)
+		case e.Kind == terminated || e.Kind == killed:
+			return all
+		}
+	}
+	return all
+}
+
+// figures reads off the figures of playPair, and judges them.
+func (v *verdict) figures(events []Event) *Figures {
+	f := &Figures{TTL: v.rules.ttl, HandoverLimit: v.rules.handover, TakeoverLimit: v.rules.takeover}
+	begin, _ := first(events, func(e Event) bool { return e.Kind == started })
+	there, ok := first(events, func(e Event) bool { return e.Kind == opened })
+	office, leading := first(events, func(e Event) bool { return e.Kind == leads })
+	if ok && leading {
+		f.Connect, f.Acquire = there.Boot-begin.Boot, office.Boot-there.Boot
+	} else {
+		v.problem("the first process has not become leader")
+	}
+
+	if all := renewals(events, "B"); len(all) > settling+counting {
+		from, until := all[settling].Boot, all[settling+counting].Boot
+		f.Idle = until - from
+		for _, e := range events {
+			if e.Kind == asked && e.Process == "B" && e.Boot > from && e.Boot <= until {
+				f.Requests++
+			}
+		}
+	} else {
+		v.problem("the leader has renewed %d times in front of a waiter, %d are needed to count its requests", len(all), settling+counting+1)
+	}
+
+	f.Handover = v.timed(events, terminated, "handover after SIGTERM", v.rules.handover)
+	f.Takeover = v.timed(events, killed, "takeover after kill -9", v.rules.takeover)
+	f.Problems = v.problems
+	return f
+}
+
+// timed is succession, and how long it took.
+func (v *verdict) timed(events []Event, act, what string, limit time.Duration) time.Duration {
+	before := len(v.steps)
+	v.succession(events, act, what, limit)
+	if len(v.steps) == before {
+		return 0
+	}
+	return v.steps[before].took
+}
