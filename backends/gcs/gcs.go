@@ -202,9 +202,12 @@ func await[T any](ctx context.Context, b *Backend, f func(context.Context) (T, e
 		value T
 		err   error
 	}
+	var none T
+	if b.life.Err() != nil { // what cancels ctx below then comes a moment too late
+		return none, errClosed
+	}
 	if b.waiting.Add(1) > maxWaiting {
 		b.waiting.Add(-1)
-		var none T
 		return none, errStuck
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -229,7 +232,6 @@ func await[T any](ctx context.Context, b *Backend, f func(context.Context) (T, e
 	case r := <-done:
 		return r.value, r.err
 	case <-ctx.Done():
-		var none T
 		return none, ctx.Err()
 	}
 }
