@@ -2,11 +2,12 @@
 # clone with Go, and get what else they need themselves.
 
 SEEDS  ?= 500
+TIME   ?= 60s
 STORES := conformance/stores
 TABLE  := $(CURDIR)/bin/table.txt
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
-.PHONY: help demo demo-stores test sim mutants bench lint deps stores images test-containers check
+.PHONY: help demo demo-stores test sim mutants fuzz model chaos overlap bench lint deps stores images test-containers check
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
@@ -30,6 +31,9 @@ sim: ## the simulation over SEEDS seeds, with its figures
 
 mutants: ## break the code on purpose: each break must be caught by the case named for it
 	go run ./internal/mutants
+
+fuzz: ## every decoder, URL, name and token, TIME for each target; what is found stays in testdata/fuzz
+	go run ./internal/fuzz -time $(TIME)
 
 bench: stores ## Check against time.Now; the requests to every store against the budget
 	go test -run '^TestCheckCost$$' -count=1 -v . -cost

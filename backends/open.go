@@ -92,8 +92,13 @@ func parse(rawURL string) (*url.URL, error) {
 	return u, nil
 }
 
-// Redact returns the URL without its password, query and fragment.
+// Redact returns the URL without its password, query and fragment. Of a URL in
+// which a password with special characters that nobody encoded was read as
+// something else, a part of the path say, it returns no more than the scheme.
 func Redact(u *url.URL) string {
+	if u.Opaque != "" || strings.Contains(u.Path+u.RawQuery+u.Fragment, "@") {
+		return u.Scheme + "://(not shown, it may hold a password)"
+	}
 	v := *u
 	v.RawQuery, v.Fragment = "", ""
 	return v.Redacted()
@@ -110,7 +115,10 @@ type Parameters struct {
 // NewParameters reads the query of u.
 func NewParameters(u *url.URL) *Parameters {
 	values, err := url.ParseQuery(u.RawQuery)
-	if err != nil {
+	switch {
+	case strings.Contains(u.RawQuery+u.Fragment, "@"): // a password with a '?' that nobody encoded looks like this
+		err = fmt.Errorf("%w: there is an '@' after its '?' or '#' (not shown, it may be a part of a password); percent-encode special characters in user, password and parameters", ErrURL)
+	case err != nil:
 		err = fmt.Errorf("%w: its query cannot be parsed; percent-encode special characters", ErrURL)
 	}
 	return &Parameters{values: values, err: err}
@@ -161,7 +169,11 @@ func (p *Parameters) Done() error {
 			if len(p.taken) > 0 {
 				known = "it takes " + strings.Join(p.taken, ", ")
 			}
-			return fmt.Errorf("%w: unknown parameter %q; %s", ErrURL, key, known)
+			unknown := strconv.Quote(key)
+			if p.values.Has("password") || p.values.Has("sslpassword") {
+				unknown = "(not shown, it may be a part of a password with an '&' that must be written %26)"
+			}
+			return fmt.Errorf("%w: unknown parameter %s; %s", ErrURL, unknown, known)
 		}
 	}
 	return nil

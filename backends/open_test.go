@@ -57,25 +57,3 @@ func TestPermanent(t *testing.T) {
 		}
 	}
 }
-
-// FuzzDecode: whatever is decoded is a valid record, and says the same again.
-func FuzzDecode(f *testing.F) {
-	good := backends.Record{Holder: "h", Token: 7, TTL: time.Second, RenewEvery: time.Millisecond, Attempt: backends.Attempt{Nonce: "n", Sequence: 1}, Value: "v"}
-	f.Add(backends.Encode("x", good))
-	f.Add([]byte(`{"schema":1}`))
-	f.Fuzz(func(t *testing.T, content []byte) {
-		r, err := backends.Decode("x", content)
-		if err != nil {
-			if !errors.Is(err, backends.ErrForeignRecord) {
-				t.Fatalf("error %v is not ErrForeignRecord", err)
-			}
-			return
-		}
-		if err := r.Validate(); err != nil {
-			t.Fatalf("decoded a record that is not valid: %v", err)
-		}
-		if again, err := backends.Decode("x", backends.Encode("x", r)); err != nil || again != r {
-			t.Fatalf("%+v is encoded and decoded as %+v, %v", r, again, err)
-		}
-	})
-}

@@ -67,7 +67,7 @@ func parseVersion(v backends.Version) (guard string, dataVersion int32, err erro
 	guard, digits, _ := strings.Cut(string(v), ".")
 	n, err := strconv.ParseInt(digits, 10, 32)
 	// -1 would mean any version to the server.
-	if _, _, ok := guardOf([]byte(guardWord + guard + "\n")); !ok || err != nil || n < 0 {
+	if _, rest, ok := guardOf([]byte(guardWord + guard + "\n")); !ok || len(rest) > 0 || err != nil || n < 0 {
 		return "", 0, fmt.Errorf("%w (and the version to replace is none of ZooKeeper's)", backends.ErrConflict)
 	}
 	return guard, int32(n), nil
