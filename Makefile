@@ -32,6 +32,9 @@ sim: ## the simulation over SEEDS seeds, with its figures
 mutants: ## break the code on purpose: each break must be caught by the case named for it
 	go run ./internal/mutants
 
+model: ## the protocol as a model for spin, searched exhaustively, and its mutants; LARGE=1 for larger bounds
+	go run ./internal/model $(if $(LARGE),-large)
+
 fuzz: ## every decoder, URL, name and token, TIME for each target; what is found stays in testdata/fuzz
 	go run ./internal/fuzz -time $(TIME)
 

@@ -163,13 +163,16 @@ func (e *Elector) attempt(ctx context.Context, writes int) (*Lease, error) {
 	if err != nil {
 		return nil, err
 	}
+	nonce := e.o.newNonce()
 	e.mutex.Lock()
 	now := e.clock.Now()
-	from := e.sighting.claimable(&e.o)
 	token, sane, err := e.sighting.nextToken(now.Wall, &e.o)
-	same := r.Version == e.sighting.record.Version
+	free := e.sighting.claimable(&e.o) <= now.Mono && e.sighting.record.Version == r.Version
+	if free {
+		e.sighting.try(nonce) // in the same step: nothing that speaks against it is missed
+	}
 	e.mutex.Unlock()
-	if from > now.Mono || !same {
+	if !free {
 		return nil, &HeldError{e.leader(r)}
 	}
 	if !sane {
@@ -178,7 +181,7 @@ func (e *Elector) attempt(ctx context.Context, writes int) (*Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.acquire(ctx, r, token, writes)
+	return e.acquire(ctx, r, nonce, token, writes)
 }
 
 // unlimited is a number of writes that no acquisition reaches.
@@ -188,13 +191,13 @@ const unlimited = 1 << 30
 // a write whose outcome is unknown it reads back, and writes again only while
 // prev still stands: all writes of one acquisition compare with the same state,
 // so at most one of them is ever applied, and it is known by its number.
-func (e *Elector) acquire(ctx context.Context, prev backends.Record, token uint64, writes int) (*Lease, error) {
+func (e *Elector) acquire(ctx context.Context, prev backends.Record, nonce string, token uint64, writes int) (*Lease, error) {
 	next := backends.Record{Holder: e.o.ID, Token: token, TTL: e.o.TTL, RenewEvery: e.o.RenewEvery, Value: e.o.Value}
-	next.Attempt.Nonce = e.o.newNonce()
+	next.Attempt.Nonce = nonce
 	sent := map[uint64]clock.Reading{}
 	trouble := e.newTrouble("campaign")
 	won := func(r backends.Record) (*Lease, error) {
-		if e.overtaken(next) {
+		if e.overtaken() {
 			return nil, e.lost(next, &HeldError{e.leader(r)})
 		}
 		start := sent[r.Attempt.Sequence]
@@ -243,11 +246,11 @@ func (e *Elector) acquire(ctx context.Context, prev backends.Record, token uint6
 // acquisition that speaks against it, although the store has applied it: a
 // record that did not exist when the write was sent, and not when it was
 // applied, can have come and gone in between, and whoever held it may still
-// lead. The record of ours is then taken over like any other that we abandoned.
-func (e *Elector) overtaken(next backends.Record) bool {
+// lead. The record of ours is then taken over like anybody's.
+func (e *Elector) overtaken() bool {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
-	return next.Token < e.sighting.highest || e.sighting.held > e.clock.Now().Mono
+	return e.sighting.rival || e.sighting.held > e.clock.Now().Mono
 }
 
 // mayRetry reports whether nothing that was seen since the first write of an
@@ -261,7 +264,7 @@ func (e *Elector) mayRetry(prev, next backends.Record) bool {
 	if s.record.Attempt.Nonce == next.Attempt.Nonce {
 		return true // applied, as something pushed has shown: read it back
 	}
-	return s.record.Version == prev.Version && next.Token > s.highest && s.claimable(&e.o) <= e.clock.Now().Mono
+	return s.record.Version == prev.Version && !s.rival && s.claimable(&e.o) <= e.clock.Now().Mono
 }
 
 // lost gives up an acquisition.

@@ -178,11 +178,14 @@ func (l *Lease) adopt(r backends.Record) error {
 		l.end(err)
 		return err
 	}
-	// No other write of ours can be applied any more: all of them compared with
-	// a state that this one has replaced.
-	l.record = r
-	clear(l.sent)
-	l.sent[r.Attempt.Sequence] = start
+	if r.Version != l.record.Version {
+		// No other write of ours can be applied any more: all of them compared
+		// with the state that this one has replaced. While that one still
+		// stands, any of them can.
+		l.record = r
+		clear(l.sent)
+		l.sent[r.Attempt.Sequence] = start
+	}
 	return l.extend(start)
 }
 

@@ -21,7 +21,9 @@ type sighting struct {
 	highest uint64          // token
 	count   uint64          // of states seen: tells what a read overlapped with
 
-	abandoned []string // nonces of our own acquisitions that are over
+	trying    string   // nonce of our own last acquisition
+	rival     bool     // since its first write another acquisition was seen
+	abandoned []string // nonces of our own acquisitions that are over, with no other seen since
 }
 
 // goesBack reports whether r is an earlier state than one seen: the record is
@@ -49,8 +51,22 @@ func (s *sighting) see(r backends.Record, now time.Duration, o *Options) {
 	s.any, s.record, s.since = true, r, now
 	s.count++
 	if r.Exists() {
+		s.meet(r.Attempt.Nonce)
 		s.last = r
 		s.highest = max(s.highest, r.Token)
+	}
+}
+
+// try takes note that an acquisition begins.
+func (s *sighting) try(nonce string) { s.trying, s.rival = nonce, false }
+
+// meet takes note of whose acquisition a record shows. After one of somebody
+// else an abandoned one of ours tells nothing any more if it comes back: as a
+// creation that was on its way all the time, and could be applied because the
+// other record was gone. Whoever held that may still lead.
+func (s *sighting) meet(nonce string) {
+	if nonce != s.trying && !slices.Contains(s.abandoned, nonce) {
+		s.rival, s.abandoned = true, nil
 	}
 }
 
@@ -72,9 +88,10 @@ func (s *sighting) claimable(o *Options) time.Duration {
 }
 
 // abandon takes note that an acquisition of ours is over: its worker has
-// returned or never started. If the store shows it, nobody leads.
+// returned or never started. If the store shows it, nobody leads, unless
+// another one was seen meanwhile: see meet.
 func (s *sighting) abandon(nonce string) {
-	if slices.Contains(s.abandoned, nonce) {
+	if nonce == s.trying && s.rival || slices.Contains(s.abandoned, nonce) {
 		return
 	}
 	const most = 16 // more cannot be on their way to the store at a time

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/elector-go/elector/internal/overlay"
 )
 
 // A lab makes mutants and runs cases on them.
@@ -42,12 +43,12 @@ func newLab(dir string, seed uint64) (*lab, error) {
 func (l *lab) run(number int, m mutant) (r result) {
 	started := time.Now()
 	defer func() { r.time = time.Since(started) }()
-	overlay, err := l.overlay(number, m)
+	list, err := overlay.Write(l.root, l.dir, fmt.Sprintf("mutant%d", number), m.changes())
 	if err != nil {
 		return result{err: err}
 	}
 	broken := filepath.Join(l.dir, fmt.Sprintf("mutant%d.test", number))
-	if err := l.build(broken, m.pkg, "-overlay", overlay); err != nil {
+	if err := l.build(broken, m.pkg, "-overlay", list); err != nil {
 		return result{err: fmt.Errorf("the mutant does not build, which proves nothing: %w", err)}
 	}
 	defer os.Remove(broken)
@@ -66,36 +67,6 @@ func (l *lab) run(number int, m mutant) (r result) {
 		return result{err: fmt.Errorf("the unbroken code fails too:\n%s", last(also)), output: output}
 	}
 	return result{output: output}
-}
-
-// overlay writes the mutant's files and the list that lays them over the tree.
-func (l *lab) overlay(number int, m mutant) (string, error) {
-	replace := map[string]string{}
-	for i, e := range m.edits {
-		path := filepath.Join(l.root, e.file)
-		from := path
-		if earlier, again := replace[path]; again {
-			from = earlier
-		}
-		text, err := os.ReadFile(from)
-		if err != nil {
-			return "", err
-		}
-		if n := strings.Count(string(text), e.old); n != 1 {
-			return "", fmt.Errorf("the text to change is %d times in %s, not once; bring the table up to date: %q", n, e.file, e.old)
-		}
-		to := filepath.Join(l.dir, fmt.Sprintf("mutant%d-%d.go", number, i))
-		if err := os.WriteFile(to, []byte(strings.Replace(string(text), e.old, e.new, 1)), 0o600); err != nil {
-			return "", err
-		}
-		replace[path] = to
-	}
-	list, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(l.dir, fmt.Sprintf("mutant%d.json", number))
-	return path, os.WriteFile(path, list, 0o600)
 }
 
 // unbroken builds the tests of a package as they are, once.

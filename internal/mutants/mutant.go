@@ -1,6 +1,10 @@
 package main
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/elector-go/elector/internal/overlay"
+)
 
 // A mutant is the code broken in one way that a case must catch.
 type mutant struct {
@@ -15,11 +19,14 @@ type mutant struct {
 // simulation is the package that most cases are in.
 const simulation = "./internal/simulation"
 
-// An edit replaces a text that must be in a file exactly once.
-type edit struct {
-	file string // from the module's root
-	old  string
-	new  string
+// An edit is an overlay.Edit that is shorter to write.
+type edit struct{ File, Old, New string }
+
+func (m mutant) changes() (edits []overlay.Edit) {
+	for _, e := range m.edits {
+		edits = append(edits, overlay.Edit(e))
+	}
+	return edits
 }
 
 // test is the full name of the case.

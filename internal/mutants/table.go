@@ -53,7 +53,13 @@ var mutants = []mutant{
 	{name: "acquisition goes on after a winner came and went", breaks: "3", catch: "mx/vanished", edits: []edit{{
 		"campaign.go", `if !e.mayRetry(prev, next) {`, `if false {`}}},
 	{name: "acquisition believed after a winner came and went", breaks: "3", catch: "mx/vanished", edits: []edit{{
-		"campaign.go", `return next.Token < e.sighting.highest || e.sighting.held > e.clock.Now().Mono`, `return false`}}},
+		"campaign.go", `return e.sighting.rival || e.sighting.held > e.clock.Now().Mono`, `return false`}}},
+	{name: "late creation believed although a winner was seen", breaks: "3", catch: "while_it_is_on_its_way", pkg: ".", parent: "TestLateCreation", edits: []edit{{
+		"campaign.go", `return e.sighting.rival || e.sighting.held > e.clock.Now().Mono`, `return e.sighting.held > e.clock.Now().Mono`}}},
+	{name: "late creation retaken although a winner was seen before it was given up", breaks: "3", catch: "before_it_was_given_up", pkg: ".", parent: "TestLateCreation", edits: []edit{{
+		"sighting.go", `if nonce == s.trying && s.rival || slices`, `if slices`}}},
+	{name: "late creation retaken although a winner was seen after it was given up", breaks: "3", catch: "after_it_was_given_up", pkg: ".", parent: "TestLateCreation", edits: []edit{{
+		"sighting.go", `s.rival, s.abandoned = true, nil`, `s.rival = true`}}},
 	{name: "a vanished record forgotten by the next push", breaks: "3", catch: "mx/vanished", pkg: ".", parent: "TestPushed", edits: []edit{{
 		"follow.go", `f.e.vanished()`, `f.e.wakeNobody()`}, {
 		"follow.go", `func (f *follower) wake() {`, `func (e *Elector) wakeNobody() {}
@@ -90,6 +96,8 @@ func (f *follower) wake() {`}}},
 		"keep.go", `known := l.sent[r.Attempt.Sequence]`, `known := l.sent[l.number]`}}},
 	{name: "acquisition read back with a later t0", breaks: "7", catch: "amb/two-unresolved", edits: []edit{{
 		"lease.go", `sent[r.Attempt.Sequence]`, `sent[l.number]`}}},
+	{name: "renewal on its way forgotten when it is not there yet", breaks: "7", catch: "is_adopted", pkg: ".", parent: "TestLateRenewal", edits: []edit{{
+		"keep.go", `if r.Version != l.record.Version {`, `if true {`}}},
 	{name: "only the last attempt recognised", breaks: "7", catch: "amb/two-unresolved", edits: []edit{{
 		"keep.go", `r.Attempt.Nonce == l.nonce`, `r.Attempt.Nonce == l.nonce && r.Attempt.Sequence == l.number`}}},
 	{name: "a store that does not compare", breaks: "8", catch: "amb/delayed-write", edits: []edit{{

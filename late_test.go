@@ -1,0 +1,133 @@
+package elector_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/backends/memory"
+)
+
+// A courier keeps the next write back until it is told to deliver it.
+type courier struct {
+	backends.Backend
+	keep    atomic.Bool
+	answers chan error // what the writer is told before, or nil to let it wait
+	deliver chan struct{}
+}
+
+func (c *courier) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
+	if !c.keep.Swap(false) {
+		return c.Backend.Swap(ctx, name, prev, next)
+	}
+	type answer struct {
+		r   backends.Record
+		err error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		<-c.deliver
+		r, err := c.Backend.Swap(context.Background(), name, prev, next)
+		done <- answer{r, err}
+	}()
+	select {
+	case err := <-c.answers:
+		return backends.Record{}, err
+	case a := <-done:
+		return a.r, a.err
+	}
+}
+
+// TestLateCreation: of the versions of a record only "there is none" comes
+// back. A creation that was on its way all the time is applied after another
+// leader's record has come and gone; its sender, who has seen that leader, must
+// not lead before C. Its own token is the highest, so that it cannot be warned
+// by that.
+func TestLateCreation(t *testing.T) {
+	for name, story := range map[string]func(c *courier, lead, look func()){
+		"while it is on its way": func(c *courier, lead, look func()) {
+			lead()
+			look()
+		},
+		"before it was given up": func(c *courier, lead, look func()) {
+			lead()
+			c.answers <- backends.ErrUnavailable // so the store is read
+		},
+		"after it was given up": func(c *courier, lead, look func()) {
+			c.answers <- backends.ErrUnavailable
+			synctest.Wait()
+			lead()
+			look()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := memory.NewStore()
+				c := &courier{Backend: s.Handle(), answers: make(chan error), deliver: make(chan struct{})}
+				c.keep.Store(true)
+				a := join(t, c, elector.Options{ID: "a", MinToken: elector.MaxToken - 1000})
+				b := join(t, s.Handle(), elector.Options{ID: "b"})
+				first := begin(func() error { _, err := a.TryCampaign(t.Context()); return err })
+				synctest.Wait()
+				var lease *elector.Lease
+				lead := func() { lease = win(t, b) }
+				look := func() {
+					if l, err := a.Leader(t.Context()); err != nil || l.ID != "b" {
+						t.Fatalf("a reads %v, %v", l, err)
+					}
+				}
+				story(c, lead, look)
+				synctest.Wait()
+				s.Delete("bubble")
+				close(c.deliver)
+				synctest.Wait()
+				if l, err := a.Leader(t.Context()); err != nil || l.ID != "a" {
+					t.Fatalf("the creation was not applied: %v, %v", l, err)
+				}
+				_, err := a.TryCampaign(t.Context())
+				for _, err := range []error{<-first, err} {
+					if err == nil {
+						t.Errorf("a leads, and the lease of b is valid for %v", lease.Remaining())
+					}
+				}
+				win(t, a)
+				if lease.Check() == nil {
+					t.Errorf("a leads, and the lease of b is valid for %v", lease.Remaining())
+				}
+			})
+		})
+	}
+}
+
+// TestLateRenewal: a renewal without an answer that is not there when the store
+// is read, and is applied after that, is a renewal like any other, and counts
+// from when it was sent.
+func TestLateRenewal(t *testing.T) {
+	t.Run("is adopted", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := &courier{Backend: memory.NewStore().Handle(), answers: make(chan error), deliver: make(chan struct{})}
+			a := join(t, c, elector.Options{TTL: 10 * time.Minute, RenewEvery: 3 * time.Minute})
+			lease := win(t, a)
+			c.keep.Store(true)
+			pass(3 * time.Minute)
+			c.answers <- backends.ErrUnavailable // so the store is read, which still shows the state before
+			synctest.Wait()
+			close(c.deliver)
+			synctest.Wait()
+			if got, want := lease.Remaining(), 6*time.Minute; got != want {
+				t.Errorf("before the next renewal the lease is valid for %v, want %v", got, want)
+			}
+			pass(5 * time.Minute)
+			if err := lease.Check(); err != nil {
+				t.Errorf("a late renewal cost the lease: %v", err)
+			}
+			if got := lease.Remaining(); got <= 6*time.Minute {
+				t.Errorf("renewals do not go on: the lease is valid for %v", got)
+			}
+		})
+	})
+}
