@@ -5,6 +5,7 @@ SEEDS  ?= 500
 TIME   ?= 60s
 STORES := conformance/stores
 TABLE  := $(CURDIR)/bin/table.txt
+FAULTS := $(CURDIR)/bin/faults.txt
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
 .PHONY: help demo demo-stores test sim mutants fuzz model chaos overlap bench lint deps stores images test-containers check
@@ -19,18 +20,31 @@ demo: ## three processes elect a leader on this machine; it is killed, frozen, t
 demo-stores: stores ## two processes on each real store, moved by ELECTOR_URL alone; KINDS="etcd gcs" for some
 	cd $(STORES) && go run ./cmd/demo $(KINDS)
 
-test: stores ## unit tests, simulation, and the suite on all seven backends, on real stores
+test: stores ## unit tests, simulation, the suite on all seven backends on real stores, and faults of network, processes and stores
 	go test -race ./...
-	@mkdir -p bin && rm -f $(TABLE)
-	cd $(STORES) && ELECTOR_TABLE=$(TABLE) go test -count=1 -timeout=20m ./...
+	@mkdir -p bin && rm -f $(TABLE) $(FAULTS)
+	cd $(STORES) && ELECTOR_TABLE=$(TABLE) go test -count=1 -timeout=20m $$(go list ./... | grep -v /chaos)
 	@cat $(TABLE)
 	@! grep -E 'DID NOT RUN|failed' $(TABLE)
+	cd $(STORES) && ELECTOR_FAULT_TABLE=$(FAULTS) go test -count=1 -timeout=20m -p 1 ./chaos/...
+	@cat $(FAULTS)
+	@! grep -E 'DID NOT RUN|failed' $(FAULTS)
+	cd bench && go test ./...
 
 sim: ## the simulation over SEEDS seeds, with its figures
 	go test ./internal/simulation -count=1 -v -seeds=$(SEEDS)
 
 mutants: ## break the code on purpose: each break must be caught by the case named for it
 	go run ./internal/mutants
+
+# PLACES selects some, with commas; MUTANT takes a broken candidate, which must
+# be found.
+DURATION ?= 10m
+chaos: stores ## break network, processes and stores for DURATION; SEED=7 for the same faults, MUTANT=token-stays to see one found
+	cd $(STORES) && go run ./cmd/chaos -out $(CURDIR)/bin/chaos -duration $(DURATION) $(if $(SEED),-seed $(SEED)) $(if $(PLACES),-places "$(PLACES)") $(if $(MUTANT),-mutant $(MUTANT))
+
+overlap: stores ## how long two processes lead at once after a cut, with other libraries and ours; PEERS="etcd pglock" for some
+	cd bench && go run ./cmd/overlap $(PEERS)
 
 model: ## the protocol as a model for spin, searched exhaustively, and its mutants; LARGE=1 for larger bounds
 	go run ./internal/model $(if $(LARGE),-large)
@@ -46,7 +60,8 @@ lint: ## gofmt, go vet for three systems, staticcheck
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
 	@for system in linux darwin windows; do echo "vet for $$system"; GOOS=$$system CGO_ENABLED=0 go vet ./... || exit 1; done
 	@cd $(STORES) && for system in linux darwin; do echo "vet $(STORES) for $$system"; GOOS=$$system CGO_ENABLED=0 go vet ./... || exit 1; done
-	@for dir in . $(STORES); do echo "staticcheck $$dir"; (cd $$dir && go run $(STATICCHECK) ./...) || exit 1; done
+	@cd bench && echo "vet bench" && go vet ./...
+	@for dir in . $(STORES) bench; do echo "staticcheck $$dir"; (cd $$dir && go run $(STATICCHECK) ./...) || exit 1; done
 
 deps: ## the core imports only the standard library, no backend another store's client
 	@go run ./internal/deps

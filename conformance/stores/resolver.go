@@ -44,7 +44,7 @@ const (
 var methods = []method{
 	{byEnvironment, environment},
 	{byDocker, docker},
-	{byProcess, local},
+	{byProcess, StartLocal},
 }
 
 // Start returns a store of the kind, one of the constants, that answers. It
@@ -107,4 +107,6 @@ var programs = map[string]func(context.Context) (*Store, error){
 	GCS:       startGCS,
 }
 
-func local(ctx context.Context, kind string) (*Store, error) { return programs[kind](ctx) }
+// StartLocal starts a store as a local process, whatever the environment says:
+// one that shall be broken must be ours.
+func StartLocal(ctx context.Context, kind string) (*Store, error) { return programs[kind](ctx) }

@@ -116,7 +116,7 @@ func freePort() (int, error) {
 	for range 100 {
 		port := 20000 + rand.IntN(12000)
 		var l net.Listener
-		if l, err = net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port)); err == nil {
+		if l, err = net.Listen("tcp", loopback(port)); err == nil {
 			return port, l.Close()
 		}
 	}
@@ -223,7 +223,9 @@ func (s *server) run(ctx context.Context, program string, args ...string) error 
 
 func (s *server) process() int { return s.pid }
 
-func (s *server) address() string { return "127.0.0.1:" + strconv.Itoa(s.port) }
+func (s *server) address() string { return loopback(s.port) }
+
+func loopback(port int) string { return "127.0.0.1:" + strconv.Itoa(port) }
 
 func (s *server) hasExited() bool {
 	if s.exited == nil {

@@ -17,6 +17,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"strings"
 )
 
 // A Store is a running store. Its methods are for one goroutine at a time.
@@ -71,6 +72,11 @@ func (l Login) String() string { return l.User }
 
 // GoString keeps the password out of %#v too.
 func (l Login) GoString() string { return fmt.Sprintf("stores.Login{User:%q}", l.User) }
+
+// Through returns URL with another address in it, a proxy's say.
+func (s *Store) Through(address string) string {
+	return strings.NewReplacer(s.Address, address, url.QueryEscape(s.Address), url.QueryEscape(address)).Replace(s.URL)
+}
 
 func (s *Store) String() string {
 	return fmt.Sprintf("%s at %s: %s", s.Kind, s.Address, s.How)

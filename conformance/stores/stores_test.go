@@ -35,7 +35,7 @@ func each(t *testing.T, test func(t *testing.T, s *Store)) {
 func begin(t *testing.T, kind string) *Store {
 	t.Helper()
 	begun := time.Now()
-	s, err := local(t.Context(), kind)
+	s, err := StartLocal(t.Context(), kind)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func TestGenerationsSurviveRestart(t *testing.T) {
 func TestDeathIsReported(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
-			s, err := local(t.Context(), kind)
+			s, err := StartLocal(t.Context(), kind)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -294,7 +294,7 @@ func TestTakenPort(t *testing.T) {
 			put(t, open(t, s), "v")
 
 			choosePort = func() (int, error) { return taken, nil }
-			if s, err := local(t.Context(), kind); !errors.Is(err, errPortTaken) {
+			if s, err := StartLocal(t.Context(), kind); !errors.Is(err, errPortTaken) {
 				t.Errorf("with every port taken: %v, %v", s, err)
 			}
 		})
@@ -344,7 +344,7 @@ func TestMissingProgram(t *testing.T) {
 			continue // one that is installed on the machine will do
 		}
 		t.Setenv(variables[kind], "")
-		_, err := first(t.Context(), kind, []method{{byEnvironment, environment}, {byProcess, local}})
+		_, err := first(t.Context(), kind, []method{{byEnvironment, environment}, {byProcess, StartLocal}})
 		for _, want := range []string{variables[kind] + " is not set", byProcess, "make stores"} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: the error does not say %q: %v", kind, want, err)
@@ -425,7 +425,7 @@ func TestCancelledStart(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			if s, err := local(ctx, kind); !errors.Is(err, context.Canceled) {
+			if s, err := StartLocal(ctx, kind); !errors.Is(err, context.Canceled) {
 				t.Errorf("it says %v, %v", s, err)
 			}
 		})
@@ -531,7 +531,7 @@ const helper = "ELECTOR_STORES_HELPER"
 // and waits to be killed.
 func startAndHang(what string) {
 	kind, paused := strings.CutSuffix(what, " paused")
-	s, err := local(context.Background(), kind)
+	s, err := StartLocal(context.Background(), kind)
 	if err == nil && paused {
 		err = s.Pause()
 	}

@@ -18,17 +18,36 @@ import (
 
 // startZooKeeper starts a single ZooKeeper server.
 func startZooKeeper(ctx context.Context) (*Store, error) {
-	java, err := binaries.Java()
+	r, err := zooKeeperRecipe()
 	if err != nil {
 		return nil, err
 	}
+	s, err := newServer(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{
+		Kind:    ZooKeeper,
+		How:     "local process " + s.name + " (Debian's packages)",
+		URL:     "zookeeper://" + s.address(),
+		Address: s.address(),
+		PID:     s.pid,
+		server:  s,
+	}, nil
+}
+
+// zooKeeperRecipe says how a single server is run.
+func zooKeeperRecipe() (recipe, error) {
+	java, err := binaries.Java()
+	if err != nil {
+		return recipe{}, err
+	}
 	classes, err := binaries.ZooKeeper()
 	if err != nil {
-		return nil, fmt.Errorf("%w; run make stores", err)
+		return recipe{}, fmt.Errorf("%w; run make stores", err)
 	}
-	name := "ZooKeeper " + binaries.ZooKeeperVersion
-	s, err := newServer(ctx, recipe{
-		name:    name,
+	return recipe{
+		name:    "ZooKeeper " + binaries.ZooKeeperVersion,
 		program: java,
 		arguments: func(s *server) []string {
 			return slices.Concat(zooKeeperJava, []string{
@@ -40,17 +59,6 @@ func startZooKeeper(ctx context.Context) (*Store, error) {
 		before: writeZooKeeperConfig,
 		ready:  func(ctx context.Context, s *server) error { return zooKeeperReady(ctx, s.address(), zooKeeperData(s)) },
 		quit:   syscall.SIGKILL, // it heeds SIGTERM in no other way
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &Store{
-		Kind:    ZooKeeper,
-		How:     "local process " + name + " (Debian's packages)",
-		URL:     "zookeeper://" + s.address(),
-		Address: s.address(),
-		PID:     s.pid,
-		server:  s,
 	}, nil
 }
 

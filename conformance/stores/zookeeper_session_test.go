@@ -62,7 +62,7 @@ func vacated(r backends.Record) backends.Record {
 
 // ownZooKeeper is a server of the test's own, whatever the environment says.
 func ownZooKeeper(t *testing.T) *Store {
-	s, err := local(t.Context(), ZooKeeper)
+	s, err := StartLocal(t.Context(), ZooKeeper)
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Stop()) })
 	return s

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/elector-go/elector/bench/peers"
+	"github.com/elector-go/elector/conformance/stores/chaos/history"
+)
+
+// candidateVariable makes this program a candidate: an environment variable
+// with a task.
+const candidateVariable = "ELECTOR_OVERLAP_CANDIDATE"
+
+// A task tells a candidate what to do.
+type task struct {
+	Library, Store string
+	Config         peers.Config
+}
+
+// A message is a line that a candidate prints.
+type message struct {
+	Kind    string
+	Run     run    `json:",omitzero"`
+	Renewal []byte `json:",omitempty"`
+	Error   string `json:",omitempty"`
+}
+
+// Kinds of messages.
+const (
+	campaigns = "campaigns" // it is connected and campaigns
+	leads     = "leads"     // Campaign has returned
+	began     = "began"     // a run has begun
+	ended     = "ended"     // a run is over, and this is all of it
+	lasts     = "lasts"     // a run has not ended when the candidate was told to
+	failed    = "failed"
+)
+
+// sampleEvery is how often a candidate asks its library.
+const sampleEvery = 5 * time.Millisecond
+
+// candidate is the main function of a candidate. It ends when its input does.
+func candidate(line string) error {
+	out := &printer{encoder: json.NewEncoder(os.Stdout)}
+	var t task
+	if err := json.Unmarshal([]byte(line), &t); err != nil {
+		return err
+	}
+	library, ok := find(t.Library, t.Store)
+	if !ok {
+		return fmt.Errorf("there is no library %q on %s", t.Library, t.Store)
+	}
+	opening, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	c, err := library.Open(opening, t.Config)
+	if err != nil {
+		return err
+	}
+	s := &sampler{leads: c.Leads, now: history.BootTime, out: out.print}
+	go func() {
+		for tick := time.NewTicker(sampleEvery); ; <-tick.C {
+			s.sample()
+		}
+	}()
+	out.print(message{Kind: campaigns})
+	go func() {
+		if err := c.Campaign(context.Background()); err != nil {
+			out.print(message{Kind: failed, Error: err.Error()})
+			return
+		}
+		out.print(message{Kind: leads, Renewal: c.Renewal()})
+	}()
+	io.Copy(io.Discard, os.Stdin)
+	s.stop()
+	return nil // without Close, which may wait for a store that is out of reach
+}
+
+// A printer prints messages.
+type printer struct {
+	mutex   sync.Mutex
+	encoder *json.Encoder
+}
+
+func (p *printer) print(m message) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.encoder.Encode(m) // if nobody reads, our input has ended too
+}
+
+// A sampler asks again and again whether a candidate leads, and tells of the
+// runs.
+type sampler struct {
+	leads func() bool
+	now   func() time.Duration
+	out   func(message)
+
+	mutex   sync.Mutex // not held while the library is asked, which may block
+	current *run       // nil while the answer is no
+	stopped bool
+}
+
+func (s *sampler) sample() {
+	asked := s.now()
+	yes := s.leads()
+	answered := s.now()
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	switch {
+	case s.stopped:
+	case yes && s.current == nil:
+		s.current = &run{asked, answered, asked, answered}
+		s.out(message{Kind: began, Run: *s.current})
+	case yes:
+		s.current.LastAsked, s.current.LastAnswered = asked, answered
+	case s.current != nil:
+		s.out(message{Kind: ended, Run: *s.current})
+		s.current = nil
+	}
+}
+
+// stop tells of a run that has not ended. A sample under way does not count.
+func (s *sampler) stop() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.stopped = true
+	if s.current != nil {
+		s.out(message{Kind: lasts, Run: *s.current})
+	}
+}

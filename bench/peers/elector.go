@@ -1,0 +1,57 @@
+package peers
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/elector-go/elector"
+
+	_ "github.com/elector-go/elector/backends/dynamodb"
+	_ "github.com/elector-go/elector/backends/etcd"
+	_ "github.com/elector-go/elector/backends/postgres"
+	_ "github.com/elector-go/elector/backends/zookeeper"
+)
+
+const electorModule = "github.com/elector-go/elector"
+
+// electorOn is this repository's library with its defaults, but for the TTL.
+func electorOn(store string) Library {
+	return Library{
+		Name:     "elector",
+		Module:   electorModule,
+		Store:    store,
+		Belief:   "Lease.Check returns nil",
+		Settings: "defaults",
+		// RequestTimeout: half of RenewEvery, which is a third of H.
+		Slowest: func(ttl time.Duration) time.Duration { return ttl * 9 / 10 / 3 / 2 },
+		Open: func(ctx context.Context, c Config) (Candidate, error) {
+			e, err := elector.Open(ctx, c.URL, c.Name, &elector.Options{ID: c.ID, TTL: c.TTL})
+			if err != nil {
+				return nil, err
+			}
+			return &ours{Elector: e, name: c.Name}, nil
+		},
+	}
+}
+
+type ours struct {
+	*elector.Elector
+	name  string
+	lease atomic.Pointer[elector.Lease]
+}
+
+func (o *ours) Campaign(ctx context.Context) error {
+	l, err := o.Elector.Campaign(ctx)
+	o.lease.Store(l)
+	return err
+}
+
+func (o *ours) Leads() bool {
+	l := o.lease.Load()
+	return l != nil && l.Check() == nil
+}
+
+// Renewal is the election's name: a holder's only requests that name it are
+// its renewals.
+func (o *ours) Renewal() []byte { return []byte(o.name) }

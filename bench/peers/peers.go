@@ -1,0 +1,84 @@
+// Package peers drives libraries that elect a leader or hold a lock, this one
+// among them, through one small interface, so that they can be measured side by
+// side on the same store.
+package peers
+
+import (
+	"context"
+	"runtime/debug"
+	"time"
+)
+
+// A Config is what a candidate is told.
+type Config struct {
+	Name    string        // of the election: small letters, digits and underscores, new for each measurement
+	ID      string        // of the candidate
+	URL     string        // of the store, as for elector.Open; a proxy's address may be in it
+	Address string        // the same store's host:port
+	TTL     time.Duration // in whole seconds: some libraries count in them
+}
+
+// A Candidate is one process's part in one election. Campaign comes first, and
+// once. Leads may be called at any time.
+type Candidate interface {
+	// Campaign blocks until the candidate leads or ctx ends. Libraries whose
+	// waiting cannot be interrupted go on in the background.
+	Campaign(ctx context.Context) error
+
+	// Leads says what the library, in the way that its documentation tells
+	// users to ask, believes now. It may block as long as the library does.
+	Leads() bool
+
+	// Renewal is a run of bytes that every request that renews has on the
+	// wire, and no other request of a candidate that leads. It is known once
+	// Campaign has returned.
+	Renewal() []byte
+
+	// Resign gives up leading as the library does it.
+	Resign(ctx context.Context) error
+
+	// Close ends the candidate and its connections.
+	Close() error
+}
+
+// A Library is a library with settings, on a kind of store.
+type Library struct {
+	Name     string // what it is called here
+	Module   string // its Go module
+	Store    string // the kind, as in conformance/stores
+	Belief   string // what Leads goes by
+	Settings string // what is set besides the TTL, and why
+
+	// Slowest is how late the answer to a renewal may come so that it still
+	// counts, by the library's own rules and with these settings.
+	Slowest func(ttl time.Duration) time.Duration
+
+	// Open connects a candidate, and makes what it needs in the store.
+	Open func(ctx context.Context, c Config) (Candidate, error)
+}
+
+// Ours says whether the library is this repository's.
+func (l Library) Ours() bool { return l.Module == electorModule }
+
+// Version is the version that this program was built with.
+func (l Library) Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "of an unknown version"
+	}
+	for _, m := range info.Deps {
+		if m.Path == l.Module && m.Replace == nil {
+			return m.Version
+		}
+	}
+	return "as in this tree"
+}
+
+// All returns every library that can be driven: ours first on each store.
+func All() []Library {
+	var all []Library
+	for _, on := range [][]Library{etcds, zookeepers, postgreses, dynamodbs} {
+		all = append(all, on...)
+	}
+	return all
+}

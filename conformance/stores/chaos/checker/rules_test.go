@@ -1,0 +1,630 @@
+package checker
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/conformance/stores/chaos/history"
+)
+
+// TestRules shows that each rule finds what breaks it, and nothing else does,
+// and that what comes near to that breaks none.
+func TestRules(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		rule string // none for a good history
+		tell func(*story)
+	}{
+		{"a quiet election", "", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 2000)
+			s.write(500, "A", 5, 1, history.Wrote)
+			s.tell(700, "B", history.Observed, 5, holder("A"))
+			s.resign(2100, "A", 5)
+			s.tell(2500, "B", history.Observed, 5)
+			s.lead("B", 6, 2600, 4000)
+			s.write(3000, "B", 6, 1, history.Wrote)
+		}},
+
+		// Guarantee 1.
+		{"a successor before the holder's end", "mx/two-valid", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.lead("B", 6, 1500, 2500)
+			s.resign(1700, "A", 5)
+		}},
+		{"a successor of one that was killed, before its deadline", "mx/two-valid", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.tell(1100, "A", history.Killed, 5)
+			s.lead("B", 6, 2300, 3500)
+		}},
+		{"a Check after the successor's", "mx/two-valid", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 200)
+			s.lead("B", 6, 4000, 6000)
+			s.tell(150, "A", history.Renewed, 5, left(1700), until(4500)) // stopped for long before it told
+			s.look(4600, "A", history.Checked, 5, 100)
+		}},
+		{"a successor right after the end was told", "", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.resign(1500, "A", 5)
+			s.tell(1504, "B", history.Acquired, 6, left(1795))
+		}},
+		{"a look that took very long tells nothing of its end", "", func(s *story) {
+			s.open("A", "B")
+			s.look(110, "A", history.Acquired, 5, 1785)
+			s.tell(300, "A", history.Checked, 5, left(1600), until(6000)) // stopped in it
+			s.tell(301, "A", history.Stopped, 0)
+			s.tell(5990, "A", history.Continued, 0)
+			s.lead("B", 6, 2500, 6000)
+			s.lose(6001, "A", 5)
+		}},
+		{"a restored vacancy that a newcomer takes", "", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.tell(1100, "", history.Restored, 2)
+			s.tell(1150, "N", history.Started, 0)
+			s.lead("N", 6, 1200, 3000)
+			s.tell(1310, "A", history.Canceled, 5)
+			s.tell(1312, "A", history.Ended, 5, detail("lost: the record was changed"))
+		}},
+
+		// Guarantee 2.
+		{"a Check after the deadline", "exp/exact", func(s *story) {
+			s.open("A")
+			s.lead("A", 5, 100, 1000)
+			s.look(2600, "A", history.Checked, 5, 10)
+			s.lose(2650, "A", 5)
+		}},
+		{"a Check after the deadline, seen again after one renewal that may not have been told", "exp/exact", func(s *story) {
+			s.open("A")
+			s.lead("A", 5, 100, 1000)
+			s.look(2600, "A", history.Checked, 5, 10)
+			s.look(4700, "A", history.Checked, 5, 10)
+		}},
+		{"a renewal that is told late", "", func(s *story) {
+			s.open("A")
+			s.lead("A", 5, 100, 1000)
+			s.look(2600, "A", history.Checked, 5, 1600)
+			s.look(2900, "A", history.Renewed, 5, 1300)
+		}},
+		{"a renewal that was killed before it was told", "", func(s *story) {
+			s.open("A")
+			s.lead("A", 5, 100, 1000)
+			s.look(2600, "A", history.Checked, 5, 1600)
+			s.tell(2610, "A", history.Killed, 0)
+		}},
+		{"a Check at the last moment, told much later", "", func(s *story) {
+			s.open("A")
+			s.lead("A", 5, 100, 1000)
+			s.tell(2480, "A", history.Checked, 5, func(e *history.Event) { e.Valid = true }, until(3000))
+			s.tell(3001, "A", history.Stalled, 0, stalled(500))
+			s.lose(3002, "A", 5)
+		}},
+		{"more time than H", "exp/from-send", func(s *story) {
+			s.open("A")
+			s.look(100, "A", history.Acquired, 5, 1900)
+		}},
+		{"valid again after its end", "ren/resurrect", func(s *story) {
+			s.open("A")
+			s.lead("A", 5, 100, 1000)
+			s.lose(1300, "A", 5)
+			s.look(1500, "A", history.Checked, 5, 100)
+		}},
+		{"valid again after Check failed", "ren/resurrect", func(s *story) {
+			s.open("A")
+			s.lead("A", 5, 100, 1000)
+			s.look(1300, "A", history.Checked, 5, 0)
+			s.look(1400, "A", history.Checked, 5, 300)
+			s.lose(1500, "A", 5)
+		}},
+		{"a Check that was begun before the end and told after it", "", func(s *story) {
+			s.open("A")
+			s.lead("A", 5, 100, 1000)
+			s.tell(1290, "A", history.Checked, 5, left(1000), until(1600))
+			s.lose(1300, "A", 5)
+		}},
+
+		// Guarantee 3.
+		{"a takeover before C of a lease that was lost", "mx/takeover-bound", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.lose(1300, "A", 5)
+			s.lead("B", 6, 2800, 4000)
+		}},
+		{"a takeover at C", "", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.lose(2500, "A", 5)
+			s.lead("B", 6, 2910, 4000)
+		}},
+		{"a takeover of a leader that was deposed", "", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.tell(1298, "A", history.Canceled, 5)
+			s.tell(1300, "A", history.Ended, 5, detail("lost: "+elector.ErrDeposed.Error()))
+			s.lead("B", 6, 1400, 3000)
+		}},
+		{"a candidate that retakes what it lost", "", func(s *story) {
+			s.open("A")
+			s.lead("A", 5, 100, 1000)
+			s.lose(1300, "A", 5)
+			s.lead("A", 6, 1400, 3000)
+		}},
+		{"a vanished record is taken before C by one who had seen it", "mx/vanished", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.tell(150, "B", history.Waits, 5, holder("A"))
+			s.tell(1100, "", history.Removed, 0)
+			s.tell(1310, "A", history.Canceled, 5)
+			s.tell(1312, "A", history.Ended, 5, detail("lost: it is gone"))
+			s.lead("B", 6, 2900, 4500)
+		}},
+		{"a vanished record is taken after C", "", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.tell(150, "B", history.Waits, 5, holder("A"))
+			s.tell(1100, "", history.Removed, 0)
+			s.tell(1310, "A", history.Canceled, 5)
+			s.tell(1312, "A", history.Ended, 5, detail("lost: it is gone"))
+			s.lead("B", 6, 3310, 4500)
+		}},
+		{"a vanished record is put back at once", "", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.tell(150, "B", history.Waits, 5, holder("A"))
+			s.resign(1050, "A", 5)
+			s.tell(1100, "", history.Removed, 0)
+			s.tell(1110, "", history.Restored, 5)
+			s.lead("B", 6, 1310, 2500)
+		}},
+		{"a vanished record is taken while its holder leads", "mx/two-valid", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.tell(150, "B", history.Waits, 5, holder("A"))
+			s.tell(1100, "", history.Removed, 0)
+			s.lead("B", 6, 1150, 3000)
+			s.tell(1310, "A", history.Canceled, 5)
+			s.tell(1312, "A", history.Ended, 5, detail("lost: it is gone"))
+		}},
+		{"a record that was rolled back is taken before C", "mx/rollback", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.tell(150, "B", history.Waits, 5, holder("A"))
+			s.tell(1100, "", history.Restored, 3)
+			s.tell(1310, "A", history.Canceled, 5)
+			s.tell(1312, "A", history.Ended, 5, detail("lost: the record was changed"))
+			s.lead("B", 6, 2900, 4500)
+		}},
+		{"a record that its store lost in a crash, told later", "", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.tell(150, "B", history.Waits, 5, holder("A"))
+			s.tell(1100, "", history.Fault, 0, detail("store: kill -9"))
+			s.lose(2510, "A", 5)
+			s.tell(2000, "", history.Removed, 0)
+			s.tell(2010, "", history.Healed, 0, detail("store: kill -9"))
+			s.lead("B", 6, 3700, 4500)
+		}},
+
+		{"a state of the holder's own that one saw for long comes back", "", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 2400)
+			s.tell(150, "B", history.Waits, 5, holder("A"))
+			s.tell(2000, "", history.Restored, 5, holder("A"))
+			s.lead("B", 6, 2350, 4000) // it had seen that state from 150 on, and no other
+			s.lose(2420, "A", 5)
+		}},
+		{"a record vanishes twice, and its holder had not seen what was in between", "", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.tell(150, "B", history.Waits, 5, holder("A"))
+			s.tell(1100, "", history.Removed, 0)
+			s.look(1200, "A", history.Writing, 5, 1200)
+			s.tell(1310, "A", history.Canceled, 5)
+			s.tell(1312, "A", history.Ended, 5, detail("lost: it is gone"))
+			s.tell(2000, "", history.Removed, 0)
+			s.lead("A", 6, 3510, 4500)
+		}},
+		{"a vanished record is taken by a newcomer", "", func(s *story) {
+			s.open("A")
+			s.lead("A", 5, 100, 1000)
+			s.tell(1100, "", history.Removed, 0)
+			s.tell(1310, "A", history.Canceled, 5)
+			s.tell(1312, "A", history.Ended, 5, detail("lost: it is gone"))
+			s.tell(1400, "B", history.Started, 0)
+			s.lead("B", 6, 1500, 4500)
+		}},
+
+		// The upper bound of a takeover.
+		{"nobody follows one that was killed", "mx/takeover-bound", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.tell(1100, "A", history.Killed, 0)
+			s.lead("B", 6, 4500, 6000)
+		}},
+		{"nobody follows, and that is the end", "mx/takeover-bound", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.tell(1100, "A", history.Killed, 0)
+			s.tell(5000, "B", history.Observed, 5, holder("A"))
+		}},
+		{"one follows at tau", "", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.tell(1100, "A", history.Killed, 0)
+			s.lead("B", 6, 4440, 6000)
+		}},
+		{"one follows late because its process stood still", "", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.tell(1100, "A", history.Killed, 0)
+			s.tell(3000, "B", history.Stalled, 0, stalled(400))
+			s.lead("B", 6, 4800, 6000)
+		}},
+		{"one follows late because it was stopped", "", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.tell(1100, "A", history.Killed, 0)
+			s.tell(3000, "B", history.Stopped, 0)
+			s.tell(4000, "B", history.Continued, 0)
+			s.lead("B", 6, 6500, 8000)
+		}},
+		{"one follows late because its network was cut", "", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.tell(1100, "A", history.Killed, 0)
+			s.tell(1200, "B", history.Fault, 0, detail("network: cut"))
+			s.tell(4000, "B", history.Healed, 0, detail("network: cut"))
+			s.lead("B", 6, 6500, 8000)
+		}},
+		{"the cut of the holder's network excuses nobody", "mx/takeover-bound", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.tell(800, "A", history.Fault, 0, detail("network: cut"))
+			s.lose(2510, "A", 5)
+			s.lead("B", 6, 6300, 8000)
+		}},
+		{"what trickles from the holder may renew its record", "", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.tell(800, "A", history.Fault, 0, detail("network: trickle"))
+			s.lose(2510, "A", 5)
+			s.lead("B", 6, 6300, 8000)
+		}},
+		{"one follows late because the store was down", "", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.tell(1000, "", history.Fault, 0, detail("store: SIGSTOP"))
+			s.lose(2510, "A", 5)
+			s.tell(4000, "", history.Healed, 0, detail("store: SIGSTOP"))
+			s.lead("B", 6, 7400, 9000)
+		}},
+		{"nobody follows after the store came back", "mx/takeover-bound", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.tell(1000, "", history.Fault, 0, detail("store: SIGSTOP"))
+			s.lose(2510, "A", 5)
+			s.tell(4000, "", history.Healed, 0, detail("store: SIGSTOP"))
+			s.lead("B", 6, 8000, 9000)
+		}},
+		{"nobody follows one that is stopped", "mx/takeover-bound", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.tell(1100, "A", history.Stopped, 0)
+			s.lead("B", 6, 4900, 6000)
+			s.tell(6000, "A", history.Continued, 0)
+			s.lose(6010, "A", 5)
+		}},
+		{"somebody led who could not tell", "", func(s *story) {
+			s.open("A", "B", "D")
+			s.lead("A", 5, 100, 1000)
+			s.tell(1100, "A", history.Killed, 0)
+			s.tell(3600, "B", history.Observed, 6, holder("D"))
+			s.lead("B", 7, 6500, 8000)
+		}},
+		{"one waits whose network is cut all the time", "", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.tell(1100, "A", history.Killed, 0)
+			s.tell(1200, "B", history.Fault, 0, detail("network: cut"))
+			s.tell(8000, "B", history.Observed, 5, holder("A"))
+		}},
+		{"nobody waits but who led", "", func(s *story) {
+			s.open("A")
+			s.lead("A", 5, 100, 1000)
+			s.lose(2510, "A", 5)
+			s.tell(8000, "A", history.Observed, 5, holder("A"))
+		}},
+		{"nobody waits", "", func(s *story) {
+			s.open("A")
+			s.lead("A", 5, 100, 1000)
+			s.tell(1100, "A", history.Killed, 0)
+			s.tell(9000, "B", history.Started, 0)
+			s.tell(9010, "B", history.Opened, 0)
+			s.lead("B", 6, 9100, 11000)
+		}},
+		{"nobody follows one that resigned", "mx/takeover-bound", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.resign(1100, "A", 5)
+			s.lead("B", 6, 5000, 6000)
+		}},
+
+		// Guarantee 5.
+		{"a lower token", "tok/strict", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 7, 100, 1000)
+			s.resign(1100, "A", 7)
+			s.lead("B", 6, 1300, 2500)
+		}},
+		{"a token twice", "tok/strict", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 7, 100, 1000)
+			s.resign(1100, "A", 7)
+			s.lead("B", 7, 1300, 2500)
+		}},
+		{"acquisitions whose order is in doubt", "", func(s *story) {
+			s.open("A", "B")
+			s.tell(1000, "A", history.Acquired, 7, left(1500))
+			s.resign(1010, "A", 7)
+			s.tell(690, "B", history.Acquired, 6, func(e *history.Event) { e.Valid = false }, until(1002))
+		}},
+		{"a read that goes back", "obs/monotonic", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.resign(1100, "A", 5)
+			s.lead("B", 6, 1300, 2500)
+			s.tell(1500, "A", history.Observed, 6, holder("B"))
+			s.tell(1600, "A", history.Observed, 5)
+		}},
+		{"a read that goes back after a restore", "", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.resign(1100, "A", 5)
+			s.lead("B", 6, 1300, 1500)
+			s.tell(1500, "A", history.Observed, 6, holder("B"))
+			s.tell(1550, "", history.Restored, 5)
+			s.tell(1600, "A", history.Observed, 5)
+		}},
+		{"reads at the same time", "", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.resign(1100, "A", 5)
+			s.lead("B", 6, 1300, 2500)
+			s.tell(1100, "A", history.Observed, 6, holder("B"), until(1400))
+			s.tell(1110, "A", history.Observed, 5, until(1500))
+		}},
+
+		// The fence.
+		{"a stale write is taken", "tok/fence", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.write(500, "A", 5, 1, history.Wrote)
+			s.tell(1000, "A", history.Writing, 5, number(2), left(1500))
+			s.resign(1100, "A", 5)
+			s.lead("B", 6, 1300, 2500)
+			s.write(1500, "B", 6, 1, history.Wrote)
+			s.answer(1600, "A", 5, 2, history.Wrote)
+		}},
+		{"a stale write is refused", "", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.tell(1000, "A", history.Writing, 5, number(2), left(1500))
+			s.resign(1100, "A", 5)
+			s.lead("B", 6, 1300, 2500)
+			s.write(1500, "B", 6, 1, history.Wrote)
+			s.answer(1600, "A", 5, 2, history.Refused)
+		}},
+		{"a late write that nothing newer came before", "", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.tell(1000, "A", history.Writing, 5, number(2), left(1500))
+			s.resign(1100, "A", 5)
+			s.lead("B", 6, 1300, 2500)
+			s.answer(1600, "A", 5, 2, history.Wrote)
+		}},
+		{"a fresh write is refused", "tok/fence", func(s *story) {
+			s.open("A")
+			s.lead("A", 5, 100, 1000)
+			s.write(500, "A", 5, 1, history.Wrote)
+			s.write(700, "A", 5, 2, history.Refused)
+		}},
+		{"a write that the resource knows nothing of", "tok/fence", func(s *story) {
+			s.open("A")
+			s.lead("A", 5, 100, 1000)
+			s.tell(500, "A", history.Writing, 5, number(1), left(1500))
+			s.tell(502, "A", history.Wrote, 5, number(1))
+		}},
+		{"a write without an answer", "", func(s *story) {
+			s.open("A")
+			s.lead("A", 5, 100, 1000)
+			s.tell(500, "A", history.Writing, 5, number(1), left(1500))
+			s.tell(502, "A", history.Failed, 5, number(1), detail("timeout"))
+			s.tell(503, "A", history.Accepted, 5, number(1))
+		}},
+
+		// Guarantee 6.
+		{"a context that ends late", "part/holder", func(s *story) {
+			s.open("A")
+			s.lead("A", 5, 100, 1000)
+			s.tell(2510, "A", history.Ended, 5, detail("lost: it was not renewed"))
+			s.tell(2800, "A", history.Canceled, 5)
+		}},
+		{"a context that never ends", "part/holder", func(s *story) {
+			s.open("A")
+			s.lead("A", 5, 100, 1000)
+			s.tell(2600, "A", history.Observed, 5, holder("A"))
+			s.tell(2900, "A", history.Observed, 5, holder("A"))
+		}},
+		{"a context that ends just in time", "", func(s *story) {
+			s.open("A")
+			s.lead("A", 5, 100, 1000)
+			s.tell(2510, "A", history.Ended, 5, detail("lost: it was not renewed"))
+			s.tell(2740, "A", history.Canceled, 5)
+		}},
+		{"a context that ends late because the process stood still", "", func(s *story) {
+			s.open("A")
+			s.lead("A", 5, 100, 1000)
+			s.tell(2400, "A", history.Stopped, 0)
+			s.tell(4000, "A", history.Continued, 0)
+			s.tell(4200, "A", history.Canceled, 5)
+			s.tell(4210, "A", history.Ended, 5, detail("lost: it was not renewed"))
+		}},
+		{"a context of a process that did not live to see it", "", func(s *story) {
+			s.open("A")
+			s.lead("A", 5, 100, 1000)
+			s.tell(2600, "A", history.Killed, 0)
+			s.tell(5000, "A", history.Exited, 0, detail("killed"))
+		}},
+
+		// Guarantee 8.
+		{"the store is told too early", "res/order", func(s *story) {
+			s.open("A")
+			s.lead("A", 5, 100, 1000)
+			s.tell(1100, "A", history.Canceled, 5)
+			s.tell(1110, "A", history.Released, 5)
+			s.tell(1120, "A", history.Ended, 5, detail("resigned: "))
+		}},
+		{"the store is told and nothing ends", "res/order", func(s *story) {
+			s.open("A")
+			s.lead("A", 5, 100, 1000)
+			s.tell(1110, "A", history.Released, 5)
+		}},
+		{"the context ends long after the store was told", "res/order", func(s *story) {
+			s.open("A")
+			s.lead("A", 5, 100, 1000)
+			s.tell(1100, "A", history.Ended, 5, detail("resigned: "))
+			s.tell(1110, "A", history.Released, 5)
+			s.tell(1400, "A", history.Canceled, 5)
+		}},
+
+		// Processes.
+		{"a candidate gives up", GaveUp, func(s *story) {
+			s.open("A")
+			s.tell(500, "A", history.Fatal, 0, detail("no such table"))
+			s.tell(510, "A", history.Exited, 0, detail("exit status 1"))
+		}},
+		{"a process crashes", GaveUp, func(s *story) {
+			s.open("A")
+			s.tell(510, "A", history.Exited, 0, detail("exit status 2"))
+		}},
+		{"a process is killed, another ends in order", "", func(s *story) {
+			s.open("A", "B")
+			s.tell(500, "A", history.Killed, 0)
+			s.tell(510, "A", history.Exited, 0, detail("signal: killed"))
+			s.tell(520, "B", history.Terminated, 0)
+			s.tell(530, "B", history.Exited, 0)
+		}},
+
+		// Orders.
+		{"two readers see two leaders in both orders", Linearizable, func(s *story) {
+			s.open("A", "B", "D", "E")
+			s.lead("A", 5, 100, 1000)
+			s.resign(1100, "A", 5)
+			s.lead("B", 6, 1300, 2500)
+			s.tell(1500, "D", history.Observed, 6, holder("B"))
+			s.tell(1600, "E", history.Observed, 5, holder("A"))
+		}},
+		{"a renewal of what another has", Linearizable, func(s *story) {
+			s.open("A", "B", "D")
+			s.lead("A", 5, 100, 500)
+			s.tell(1000, "D", history.Observed, 6, holder("B"))
+			s.look(1410, "A", history.Renewed, 5, 1785)
+		}},
+		{"a vacancy that nobody made", Linearizable, func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1500)
+			s.tell(700, "B", history.Observed, 5)
+		}},
+		{"a record that is garbage is read", Linearizable, func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 500)
+			s.tell(700, "", history.Spoiled, 0)
+			s.tell(800, "B", history.Observed, 5, holder("A"))
+		}},
+		{"a lower token that nobody told of", Linearizable, func(s *story) {
+			s.open("A", "B", "D", "E")
+			s.lead("A", 5, 100, 500)
+			s.tell(600, "D", history.Observed, 5, holder("A"))
+			s.tell(800, "E", history.Observed, 4, holder("B"))
+		}},
+		{"a vacancy after a release whose answer was lost", "", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.tell(1100, "A", history.Canceled, 5)
+			s.tell(1102, "A", history.Ended, 5, detail("resigned: "))
+			s.tell(1150, "B", history.Observed, 5, holder("A"))
+			s.tell(1200, "A", history.Killed, 0)
+			s.tell(1300, "B", history.Observed, 5)
+		}},
+		{"a read while the record changes", "", func(s *story) {
+			s.open("A", "B", "D")
+			s.lead("A", 5, 100, 1000)
+			s.resign(1100, "A", 5)
+			s.lead("B", 6, 1300, 2500)
+			s.tell(1050, "D", history.Observed, 5, holder("A"), until(1400))
+		}},
+		{"a leader that was killed before it told is observed", "", func(s *story) {
+			s.open("A", "B")
+			s.tell(700, "B", history.Observed, 5, holder("A"))
+			s.tell(710, "A", history.Killed, 0)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var s story
+			c.tell(&s)
+			h := s.history()
+			found := Check(h)
+			if got := rulesOf(found); (c.rule == "" && len(got) > 0) || (c.rule != "" && !slices.Equal(got, []string{c.rule})) {
+				t.Fatalf("found %q, want %q\n%v", got, c.rule, texts(found))
+			}
+			for _, v := range found {
+				t.Log(v)
+				checkKept(t, h, v)
+			}
+		})
+	}
+}
+
+// rulesOf returns the rules that are broken, each once.
+func rulesOf(found []Violation) (rules []string) {
+	for _, v := range found {
+		if !slices.Contains(rules, v.Rule) {
+			rules = append(rules, v.Rule)
+		}
+	}
+	slices.Sort(rules)
+	return rules
+}
+
+func texts(found []Violation) string {
+	var all []string
+	for _, v := range found {
+		all = append(all, v.String())
+	}
+	return strings.Join(all, "\n")
+}
+
+// checkKept fails if a violation that was kept is not found again.
+func checkKept(t *testing.T, h *history.History, v Violation) {
+	t.Helper()
+	path, err := Keep(t.TempDir(), h, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{path, strings.TrimSuffix(path, ".history") + "-whole.history"} {
+		loaded, err := history.Load(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := func(w Violation) bool { return w.Rule == v.Rule && w.Text == v.Text }
+		if found := Check(loaded); !slices.ContainsFunc(found, again) {
+			t.Errorf("%s does not show %q any more:\n%s", file, v.Text, texts(found))
+		}
+	}
+}

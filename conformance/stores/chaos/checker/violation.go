@@ -1,0 +1,41 @@
+package checker
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/elector-go/elector/conformance/stores/chaos/history"
+)
+
+// A Violation is a rule that a history breaks beyond doubt. If Rule is
+// Undecided, it is a check that could not be brought to its end.
+type Violation struct {
+	Election string          // its name
+	Rule     string          // the case, "mx/two-valid" for example
+	Text     string          // what is wrong, with the guarantee's number
+	At       time.Duration   // when it was broken, on BootTime
+	Events   []history.Event // few events of the election that show the same, in their order
+}
+
+// String prints the violation and the events that show it, with times from the
+// first of them.
+func (v Violation) String() string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s: %s: %s\n", v.Election, v.Rule, v.Text)
+	for _, e := range v.Events {
+		first := v.Events[0].At
+		e.At -= first
+		e.Before -= first
+		fmt.Fprintf(&out, "  %v%s\n", e, mark(e))
+	}
+	return out.String()
+}
+
+// mark adds what an event's own text leaves out.
+func mark(e history.Event) string {
+	if isLook(e.Kind) && !e.Valid {
+		return " not valid"
+	}
+	return ""
+}

@@ -1,0 +1,90 @@
+package history
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+)
+
+// A Journal is where events are told to: a file that outlives the process, one
+// JSON object in a line, each written by one call so that a process that is
+// killed leaves nothing but whole lines.
+type Journal struct {
+	mutex sync.Mutex
+	out   io.Writer
+}
+
+// NewJournal tells to out.
+func NewJournal(out io.Writer) *Journal { return &Journal{out: out} }
+
+// Tell writes an event. An event that cannot be told ends the process: what it
+// does afterwards would be missing from the history.
+func (j *Journal) Tell(e Event) {
+	line, err := json.Marshal(e)
+	if err != nil {
+		panic(err)
+	}
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	if _, err := j.out.Write(append(line, '\n')); err != nil {
+		fmt.Fprintln(os.Stderr, "the journal cannot be written:", err)
+		os.Exit(3)
+	}
+}
+
+// Follow passes on what a Journal writes, until its end. A last line that is
+// not whole is left out.
+func Follow(r io.Reader, tell func(Event)) error {
+	for in := bufio.NewReader(r); ; {
+		line, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		var e Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return fmt.Errorf("a line of the journal is no event: %w: %s", err, line)
+		}
+		tell(e)
+	}
+}
+
+// Save writes a history into a file, from which Load reads it.
+func (h *History) Save(path string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(f)
+	err = json.NewEncoder(out).Encode(h.Elections)
+	j := json.NewEncoder(out)
+	for _, e := range h.Events {
+		err = errors.Join(err, j.Encode(e))
+	}
+	return errors.Join(err, out.Flush(), f.Close())
+}
+
+// Load reads a file that Save has written.
+func Load(path string) (*History, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	in := bufio.NewReader(f)
+	first, err := in.ReadBytes('\n')
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	h := &History{}
+	if err := json.Unmarshal(first, &h.Elections); err != nil {
+		return nil, fmt.Errorf("%s is no history: %w", path, err)
+	}
+	return h, Follow(in, func(e Event) { h.Events = append(h.Events, e) })
+}

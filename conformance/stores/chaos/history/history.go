@@ -1,0 +1,143 @@
+// Package history is the language in which candidates, the resource that they
+// write to, and whoever breaks things tell what happened, and when. A history
+// is checked by package checker and drawn by package report.
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/elector-go/elector"
+)
+
+// A History is what happened in some elections.
+type History struct {
+	Elections []Election
+	Events    []Event // in the order of At, see Sort
+}
+
+// An Election is one name in one store.
+type Election struct {
+	Store string // the kind of store, "etcd 3 nodes" for a cluster
+	Name  string // unique in a history
+	Rules Rules
+}
+
+// Rules are a TTL and what follows from it by the defaults of package elector,
+// for clocks that may err by a tenth.
+type Rules struct {
+	TTL      time.Duration
+	Hold     time.Duration // how long a holder trusts its lease: H
+	Wait     time.Duration // how long a challenger waits: C
+	Renew    time.Duration // the time between renewals, and between a waiter's reads
+	Request  time.Duration // the longest that a request takes
+	Takeover time.Duration // from the end of a holder that crashed to the next leader, at most: tau
+}
+
+// RulesOf returns the rules for candidates that set nothing but the TTL, on a
+// store that bears a write each interval.
+func RulesOf(ttl, interval time.Duration) Rules {
+	const jitter = 250 * time.Millisecond // the longest random wait before a takeover: J
+	r := Rules{TTL: ttl, Hold: ttl - ttl/10, Wait: ttl + ttl/10}
+	r.Renew = max(r.Hold/3, interval)
+	r.Request = r.Renew / 2
+	r.Takeover = r.Wait + r.Renew + r.Request + jitter
+	return r
+}
+
+// A Kind is what an Event tells.
+type Kind string
+
+// A candidate tells these of itself.
+const (
+	Opened   Kind = "opened"   // the store has answered and the campaign begins
+	Waits    Kind = "waits"    // it sees the record of Holder for the first time since it led or saw another's
+	Acquired Kind = "acquired" // it leads: Token, Valid, Left
+	Renewed  Kind = "renewed"  // the lease was renewed: Token, Valid, Left
+	Checked  Kind = "checked"  // Check was called: Token, Valid, Left
+	Ended    Kind = "ended"    // the lease is over, the store has not been told: Token; Detail is "lost: …" or "resigned: …"
+	Canceled Kind = "canceled" // the lease's context is done, as its worker sees it: Token
+	Released Kind = "released" // the store was told: Token; Detail is the error if it could not be
+	Trouble  Kind = "trouble"  // a request to the store failed: Detail
+	Observed Kind = "observed" // a fresh read of the record was answered: Token and Holder; no Holder is a vacancy
+	Writing  Kind = "writing"  // Check has succeeded and the write comes next: Token, Number, Valid, Left
+	Wrote    Kind = "wrote"    // the resource took the write: Token, Number
+	Refused  Kind = "refused"  // the resource refused the write as stale: Token, Number
+	Failed   Kind = "failed"   // the write failed for another reason, it may have been done: Token, Number, Detail
+	Stalled  Kind = "stalled"  // this process, or the machine, stood still for Left until At
+	Fatal    Kind = "fatal"    // the candidate gives up: Detail
+)
+
+// The resource tells these; its order is that of their At.
+const (
+	Accepted Kind = "accepted" // a write of Candidate was taken: Token, Number
+	Rejected Kind = "rejected" // a write of Candidate was refused: Token, Number
+)
+
+// Whoever breaks things tells these of a candidate, or of the store if
+// Candidate is empty. Before is when it began to do so, At when it was done.
+const (
+	Started    Kind = "started"    // a process
+	Killed     Kind = "killed"     // SIGKILL
+	Stopped    Kind = "stopped"    // SIGSTOP
+	Continued  Kind = "continued"  // SIGCONT
+	Terminated Kind = "terminated" // SIGTERM
+	Exited     Kind = "exited"     // the process was waited for; Detail is empty if it ended in order
+	Fault      Kind = "fault"      // something else was broken: Detail is the kind of fault, one of a campaign's list
+	Healed     Kind = "healed"     // and mended: Detail is the same
+	Removed    Kind = "removed"    // the record was deleted behind everybody's back
+	Restored   Kind = "restored"   // an older state of the record was written back: Token, Holder
+	Spoiled    Kind = "spoiled"    // the record was replaced by garbage
+)
+
+// An Event is what happened in or to one candidate, or to the store.
+type Event struct {
+	Election  string        // its name
+	Candidate string        `json:",omitempty"` // A, B, …; a new process is a new candidate
+	Kind      Kind          // what happened
+	Before    time.Duration // on BootTime, read before what is told was begun, or read from the lease
+	At        time.Duration // on BootTime, read after it
+	Token     elector.Token `json:",omitzero"`
+	Holder    string        `json:",omitempty"` // a candidate
+	Valid     bool          `json:",omitzero"`  // Check succeeded between Before and At
+	Left      time.Duration `json:",omitzero"`  // what Remaining returned between Before and At
+	Number    uint64        `json:",omitzero"`  // of a write, unique for its candidate
+	Detail    string        `json:",omitempty"`
+}
+
+func (e Event) String() string {
+	s := fmt.Sprintf("%12.6f  %-4s %-10s", e.At.Seconds(), e.Candidate, e.Kind)
+	if e.Token != 0 {
+		s += fmt.Sprintf(" token %v", e.Token)
+	}
+	if e.Holder != "" {
+		s += " of " + e.Holder
+	}
+	if e.Number != 0 {
+		s += fmt.Sprintf(" write %d", e.Number)
+	}
+	if e.Left != 0 {
+		s += fmt.Sprintf(" left %v", e.Left)
+	}
+	if e.Detail != "" {
+		s += " (" + e.Detail + ")"
+	}
+	return s
+}
+
+// Sort puts the events into the order in which they were told.
+func (h *History) Sort() {
+	slices.SortStableFunc(h.Events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
+}
+
+// Of returns the events of one election, in their order.
+func (h *History) Of(election string) (events []Event) {
+	for _, e := range h.Events {
+		if e.Election == election {
+			events = append(events, e)
+		}
+	}
+	return events
+}

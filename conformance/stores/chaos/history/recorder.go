@@ -1,0 +1,117 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/elector-go/elector"
+)
+
+// A Recorder tells what one candidate does. Its methods may be called at the
+// same time.
+type Recorder struct {
+	Election  string
+	Candidate string // also the ID in Options
+	Tell      func(Event)
+
+	lease atomic.Pointer[elector.Lease] // that Look has told of last
+
+	mutex sync.Mutex
+	seen  string
+}
+
+// Trace returns callbacks that tell what the elector does. Acquired is not among
+// them: the worker tells it, by Look, of the lease that it was given.
+func (r *Recorder) Trace() *elector.Trace {
+	return &elector.Trace{
+		Request: func(i elector.RequestInfo) {
+			if i.Err != nil && !errors.Is(i.Err, context.Canceled) {
+				r.Event(Event{Kind: Trouble, Detail: i.Op + ": " + i.Err.Error()})
+			}
+		},
+		Observed: func(l elector.Leader) {
+			r.mutex.Lock()
+			changed := r.seen != l.ID
+			r.seen = l.ID
+			r.mutex.Unlock()
+			if changed && !l.Vacant() && l.ID != r.Candidate {
+				r.Event(Event{Kind: Waits, Token: l.Token, Holder: l.ID})
+			}
+		},
+		Renewed: func(token elector.Token, _ time.Duration) {
+			// What remains is asked again: between the two readings of the
+			// clock, as Event says.
+			if l := r.lease.Load(); l != nil && l.Token() == token {
+				r.Look(Renewed, l, 0)
+			}
+		},
+		Ended: func(token elector.Token, cause error) {
+			why := "resigned: "
+			if errors.Is(cause, elector.ErrLost) {
+				why = "lost: "
+			}
+			r.Event(Event{Kind: Ended, Token: token, Detail: why + cause.Error()})
+		},
+		Released: func(token elector.Token, err error) {
+			e := Event{Kind: Released, Token: token}
+			if err != nil {
+				e.Detail = err.Error()
+			}
+			r.Event(e)
+		},
+	}
+}
+
+// Event tells something that is known now.
+func (r *Recorder) Event(e Event) {
+	e.Election, e.Candidate = r.Election, r.Candidate
+	if e.Before == 0 {
+		e.Before = BootTime()
+	}
+	e.At = BootTime()
+	r.Tell(e)
+}
+
+// Look asks the lease and tells what it says, as an event of the kind.
+func (r *Recorder) Look(kind Kind, lease *elector.Lease, number uint64) bool {
+	r.lease.Store(lease)
+	e := Event{Kind: kind, Token: lease.Token(), Number: number, Before: BootTime()}
+	if e.Valid = lease.Check() == nil; !e.Valid && kind == Writing {
+		e.Kind = Checked // no write follows
+	}
+	e.Left = lease.Remaining()
+	r.Event(e)
+	return e.Valid
+}
+
+// Leader reads the record and tells what it says.
+func (r *Recorder) Leader(ctx context.Context, e *elector.Elector) {
+	before := BootTime()
+	if l, err := e.Leader(ctx); err == nil {
+		r.Event(Event{Kind: Observed, Before: before, Token: l.Token, Holder: l.ID})
+	}
+}
+
+// WatchStalls tells when this process stood still, because it was stopped or
+// had no processor, until ctx ends. What a candidate does late because of that
+// is not its fault.
+func (r *Recorder) WatchStalls(ctx context.Context) {
+	const interval, most = 10 * time.Millisecond, 30 * time.Millisecond
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for last := BootTime(); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := BootTime()
+		if now-last > most {
+			r.Event(Event{Kind: Stalled, Left: now - last - interval})
+		}
+		last = now
+	}
+}

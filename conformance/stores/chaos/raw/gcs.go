@@ -1,0 +1,74 @@
+package raw
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"cloud.google.com/go/storage"
+	"golang.org/x/oauth2/google"
+	"google.golang.org/api/option"
+
+	"github.com/elector-go/elector/backends/gcs"
+)
+
+// A gcsRecords has an object for each record.
+type gcsRecords struct {
+	bucket *storage.BucketHandle
+	prefix string
+}
+
+func openGCS(_ context.Context, u *url.URL) (Records, func() error, error) {
+	endpoint, _, _ := strings.Cut(u.Query().Get("endpoint"), "/storage/v1")
+	if endpoint == "" {
+		return nil, nil, errors.New("it is the cloud's own, which is not for breaking")
+	}
+	transport := &http.Transport{}
+	// The client is not ended by this context.
+	client, err := storage.NewClient(context.Background(),
+		storage.WithJSONReads(),
+		option.WithEndpoint(endpoint+"/storage/v1/"),
+		option.WithCredentials(&google.Credentials{}),
+		option.WithHTTPClient(&http.Client{Transport: transport}))
+	if err != nil {
+		return nil, nil, err
+	}
+	r := gcsRecords{client.Bucket(u.Host).Retryer(storage.WithPolicy(storage.RetryAlways)), gcs.DefaultPrefix}
+	if path := strings.Trim(u.Path, "/"); path != "" {
+		r.prefix = path + "/"
+	}
+	return r, func() error {
+		defer transport.CloseIdleConnections()
+		return client.Close()
+	}, nil
+}
+
+func (r gcsRecords) Get(ctx context.Context, election string) ([]byte, error) {
+	reader, err := r.bucket.Object(r.prefix + election).NewReader(ctx)
+	if errors.Is(err, storage.ErrObjectNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer reader.Close()
+	return io.ReadAll(reader)
+}
+
+func (r gcsRecords) Put(ctx context.Context, election string, content []byte) error {
+	w := r.bucket.Object(r.prefix + election).NewWriter(ctx)
+	w.CacheControl = "no-store"
+	_, err := w.Write(content)
+	return errors.Join(err, w.Close())
+}
+
+func (r gcsRecords) Delete(ctx context.Context, election string) error {
+	err := r.bucket.Object(r.prefix + election).Delete(ctx)
+	if errors.Is(err, storage.ErrObjectNotExist) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,86 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A judgement is the whole history in a few words.
+type judgement struct {
+	Good   bool // nothing was found
+	Title  string
+	Text   string // the figures in a sentence
+	Leader string // the longest time without a leader against its bound
+}
+
+func verdict(sum *figures) judgement {
+	v := judgement{Good: sum.Violations == 0 && sum.Overlaps == 0 && sum.Stale == 0}
+	switch {
+	case sum.Elections == 0:
+		v.Good = false
+		v.Title = "Nothing was shown: nobody was ever elected."
+	case v.Good:
+		v.Title = "Never two leaders, never a stale write."
+	default:
+		v.Title = "The promises were broken."
+	}
+	overlaps := plural(sum.Overlaps, "overlap", "overlaps") + " of valid leases"
+	if sum.Overlap > 0 {
+		overlaps += " (the longest of " + length(sum.Overlap) + ")"
+	}
+	v.Text = strings.Join([]string{
+		plural(sum.Faults, "fault", "faults"),
+		plural(sum.Elections, "election", "elections"),
+		overlaps,
+		plural(sum.Stale, "stale write", "stale writes") + " accepted, " + thousands(sum.Refused) + " refused",
+		plural(sum.Violations, "violation", "violations"),
+	}, ", ") + "."
+	worst := sum.Takeovers
+	if worst.Number() == 0 || sum.Handovers.Number() > 0 && worse(sum.Handovers.worst, worst.worst) {
+		worst = sum.Handovers
+	}
+	if worst.Number() > 0 {
+		v.Leader = fmt.Sprintf("The longest time without a leader while somebody could have led: %s, its bound is %s.", length(worst.Longest()), length(worst.Bound()))
+	}
+	if sum.Late > 0 {
+		v.Leader += " " + plural(sum.Late, "gap is", "gaps are") + " over the bound."
+	}
+	v.Leader = strings.TrimSpace(v.Leader)
+	return v
+}
+
+// A finding is something to look at first: a problem that the checker told of,
+// or an overlap or stale write that drawing found by itself.
+type finding struct {
+	Store, Election, Rule, Text string
+	When                        string        // since the beginning of the history; empty if not known
+	Row                         string        // where it is drawn, on the page
+	at                          time.Duration // since the beginning of the history
+}
+
+func findings(all []*story) []finding {
+	var list []finding
+	for _, s := range all {
+		add := func(at time.Duration, rule, text string) {
+			f := finding{Store: s.election.Store, Election: s.election.Name, Rule: rule, Text: text, at: at - s.begin}
+			if s.begin <= at && at <= s.end {
+				f.When = clock(f.at)
+			}
+			list = append(list, f)
+		}
+		for _, p := range s.problems {
+			add(p.At, p.Rule, p.Text)
+		}
+		for _, o := range s.overlaps {
+			add(o.from, "overlap", fmt.Sprintf("%s with token %v and %s with token %v had valid leases for %s.", o.one.candidate, o.one.token, o.other.candidate, o.other.token, length(o.until-o.from)))
+		}
+		for _, e := range s.stale {
+			add(e.At, "stale write", fmt.Sprintf("write %d of %s was accepted, though its token %v is not the highest.", e.Number, e.Candidate, e.Token))
+		}
+	}
+	slices.SortStableFunc(list, func(a, b finding) int { return cmp.Compare(a.at, b.at) })
+	return list
+}

@@ -1,0 +1,224 @@
+package stores
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A peerNetwork is what connects the members of a cluster: every connection from
+// one to another goes through a gate. A member that is isolated is behind a
+// network that has been cut. Nothing is refused or broken by that: connections
+// are silent, new ones too, and go on with what was held back when the member
+// joins again, as TCP does when a network was down for a while.
+type peerNetwork struct {
+	all sync.WaitGroup // of listeners and connections
+
+	mutex     sync.Mutex
+	isolated  map[int]bool
+	changed   chan struct{} // closed and replaced by each change
+	closed    bool
+	listeners []net.Listener
+	open      map[net.Conn]bool
+}
+
+// anybody is who has connected, while that is not known.
+const anybody = -1
+
+var errNetworkClosed = errors.New("the cluster was stopped")
+
+func newPeerNetwork() *peerNetwork {
+	return &peerNetwork{isolated: map[int]bool{}, changed: make(chan struct{}), open: map[net.Conn]bool{}}
+}
+
+// isolate cuts a member off, or joins it again.
+func (n *peerNetwork) isolate(member int, off bool) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	n.isolated[member] = off
+	close(n.changed)
+	n.changed = make(chan struct{})
+}
+
+func (n *peerNetwork) isIsolated(member int) bool {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	return n.isolated[member]
+}
+
+// pass blocks while the network is cut between two members. If it is not known
+// who connects, it is whoever is isolated: such connections carry nothing that
+// matters, so it does no harm to hold back too many.
+func (n *peerNetwork) pass(from, to int) error {
+	for {
+		n.mutex.Lock()
+		cut := n.isolated[from] || n.isolated[to]
+		if from == anybody {
+			for _, off := range n.isolated {
+				cut = cut || off
+			}
+		}
+		closed, changed := n.closed, n.changed
+		n.mutex.Unlock()
+		switch {
+		case closed:
+			return errNetworkClosed
+		case !cut:
+			return nil
+		}
+		<-changed
+	}
+}
+
+// close breaks every connection, and returns when nothing is left of them.
+func (n *peerNetwork) close() {
+	n.mutex.Lock()
+	n.closed = true
+	for _, l := range n.listeners {
+		l.Close()
+	}
+	for c := range n.open {
+		c.Close()
+	}
+	close(n.changed)
+	n.changed = make(chan struct{})
+	n.mutex.Unlock()
+	n.all.Wait()
+}
+
+func (n *peerNetwork) keep(c net.Conn) error {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	if n.closed {
+		c.Close()
+		return errNetworkClosed
+	}
+	n.open[c] = true
+	return nil
+}
+
+func (n *peerNetwork) drop(c net.Conn) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	delete(n.open, c)
+	c.Close()
+}
+
+// A peerGate is where one member of a cluster is reached by another one, or by all
+// others.
+type peerGate struct {
+	network  *peerNetwork
+	listener net.Listener
+	from, to int
+	server   *atomic.Int32 // the port where the member listens: it may be restarted on another one
+
+	// greet sends on what comes first, and may change it and say who has
+	// connected. It is nil if all is sent on as it comes.
+	greet func(c *crossing) error
+}
+
+// newGate makes a gate on a free port of 127.0.0.1, where it stays until the
+// network is closed.
+func (n *peerNetwork) newGate(from, to int, server *atomic.Int32, greet func(*crossing) error) (*peerGate, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	n.mutex.Lock()
+	n.listeners = append(n.listeners, l)
+	n.mutex.Unlock()
+	g := &peerGate{n, l, from, to, server, greet}
+	n.all.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			n.all.Go(func() { g.serve(client) })
+		}
+	})
+	return g, nil
+}
+
+func (g *peerGate) port() int { return g.listener.Addr().(*net.TCPAddr).Port }
+
+func (g *peerGate) address() string { return loopback(g.port()) }
+
+// A crossing is one connection through a gate.
+type crossing struct {
+	gate   *peerGate
+	from   atomic.Int32 // a member, or anybody
+	client *bufio.Reader
+	server net.Conn
+}
+
+func (c *crossing) pass() error { return c.gate.network.pass(int(c.from.Load()), c.gate.to) }
+
+func (g *peerGate) serve(client net.Conn) {
+	if g.network.keep(client) != nil {
+		return
+	}
+	defer g.network.drop(client)
+	c := &crossing{gate: g, client: bufio.NewReader(client)}
+	c.from.Store(int32(g.from))
+	if c.pass() != nil {
+		return
+	}
+	var err error
+	if c.server, err = g.dial(); err != nil {
+		return // it is down, and whoever connects sees that
+	}
+	if g.network.keep(c.server) != nil {
+		return
+	}
+	defer g.network.drop(c.server)
+	answers := make(chan struct{})
+	go func() {
+		defer close(answers)
+		c.carry(client, c.server)
+		client.Close()
+	}()
+	if g.greet == nil || g.greet(c) == nil {
+		c.carry(c.server, c.client)
+	}
+	c.server.Close()
+	<-answers
+}
+
+// dial connects to the member. A connection that is refused is tried again for a
+// while, as whoever connects would do: a new leader of ZooKeeper's may not yet
+// listen, and a follower whose connection was taken and then ends elects again,
+// which takes seconds.
+func (g *peerGate) dial() (conn net.Conn, err error) {
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for range 100 {
+		if conn, err = net.Dial("tcp", loopback(int(g.server.Load()))); err == nil {
+			return conn, nil
+		}
+		<-again.C
+		if err := g.network.pass(g.from, g.to); err != nil {
+			return nil, err
+		}
+	}
+	return nil, err
+}
+
+// carry takes what comes from one side to the other, unless and until the
+// network is cut. That one side has ended is told the other in the same way.
+func (c *crossing) carry(to io.Writer, from io.Reader) {
+	some := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(some)
+		if c.pass() != nil {
+			return
+		}
+		if _, wrong := to.Write(some[:n]); err != nil || wrong != nil {
+			return
+		}
+	}
+}
