@@ -85,7 +85,6 @@ func (l *Lease) renewUntilOver() {
 				pending.done <- nil
 				pending = nil
 			}
-			e.traceRenewed(l)
 		}
 		if permanent(err) {
 			// The store refuses this value, or everything: the one that it took
@@ -178,15 +177,19 @@ func (l *Lease) adopt(r backends.Record) error {
 		l.end(err)
 		return err
 	}
-	if r.Version != l.record.Version {
-		// No other write of ours can be applied any more: all of them compared
-		// with the state that this one has replaced. While that one still
-		// stands, any of them can.
-		l.record = r
-		clear(l.sent)
-		l.sent[r.Attempt.Sequence] = start
+	if r.Version == l.record.Version {
+		return l.valid() // nothing was applied so far, and any write still can be
 	}
-	return l.extend(start)
+	// No other write of ours can be applied any more: all of them compared with
+	// the state that this one has replaced.
+	l.record = r
+	clear(l.sent)
+	l.sent[r.Attempt.Sequence] = start
+	if err := l.extend(start); err != nil {
+		return err
+	}
+	l.e.traceRenewed(l)
+	return nil
 }
 
 // describe says what stands where our record was.

@@ -110,7 +110,10 @@ func TestLateRenewal(t *testing.T) {
 	t.Run("is adopted", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := &courier{Backend: memory.NewStore().Handle(), answers: make(chan error), deliver: make(chan struct{})}
-			a := join(t, c, elector.Options{TTL: 10 * time.Minute, RenewEvery: 3 * time.Minute})
+			var told []time.Duration
+			a := join(t, c, elector.Options{TTL: 10 * time.Minute, RenewEvery: 3 * time.Minute, Trace: &elector.Trace{
+				Renewed: func(_ elector.Token, remaining time.Duration) { told = append(told, remaining) },
+			}})
 			lease := win(t, a)
 			c.keep.Store(true)
 			pass(3 * time.Minute)
@@ -127,6 +130,9 @@ func TestLateRenewal(t *testing.T) {
 			}
 			if got := lease.Remaining(); got <= 6*time.Minute {
 				t.Errorf("renewals do not go on: the lease is valid for %v", got)
+			}
+			if len(told) < 2 || told[0] >= 9*time.Minute {
+				t.Errorf("Trace.Renewed told of %v, want the late renewal first, with less than 9 minutes", told)
 			}
 		})
 	})

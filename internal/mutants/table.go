@@ -97,7 +97,7 @@ func (f *follower) wake() {`}}},
 	{name: "acquisition read back with a later t0", breaks: "7", catch: "amb/two-unresolved", edits: []edit{{
 		"lease.go", `sent[r.Attempt.Sequence]`, `sent[l.number]`}}},
 	{name: "renewal on its way forgotten when it is not there yet", breaks: "7", catch: "is_adopted", pkg: ".", parent: "TestLateRenewal", edits: []edit{{
-		"keep.go", `if r.Version != l.record.Version {`, `if true {`}}},
+		"keep.go", `if r.Version == l.record.Version {`, `if false {`}}},
 	{name: "only the last attempt recognised", breaks: "7", catch: "amb/two-unresolved", edits: []edit{{
 		"keep.go", `r.Attempt.Nonce == l.nonce`, `r.Attempt.Nonce == l.nonce && r.Attempt.Sequence == l.number`}}},
 	{name: "a store that does not compare", breaks: "8", catch: "amb/delayed-write", edits: []edit{{

@@ -2,11 +2,13 @@ package history
 
 import (
 	"bufio"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 )
 
@@ -55,19 +57,34 @@ func Follow(r io.Reader, tell func(Event)) error {
 	}
 }
 
-// Save writes a history into a file, from which Load reads it.
+// Save writes a history into a file, from which Load reads it. It is compressed
+// if the path ends in .gz.
 func (h *History) Save(path string) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
 	}
+	return errors.Join(h.write(f, strings.HasSuffix(path, compressed)), f.Close())
+}
+
+const compressed = ".gz"
+
+func (h *History) write(f io.Writer, compress bool) error {
+	packed := gzip.NewWriter(f)
+	if compress {
+		f = packed
+	}
 	out := bufio.NewWriter(f)
-	err = json.NewEncoder(out).Encode(h.Elections)
 	j := json.NewEncoder(out)
+	err := j.Encode(h.Elections)
 	for _, e := range h.Events {
 		err = errors.Join(err, j.Encode(e))
 	}
-	return errors.Join(err, out.Flush(), f.Close())
+	err = errors.Join(err, out.Flush())
+	if compress {
+		err = errors.Join(err, packed.Close())
+	}
+	return err
 }
 
 // Load reads a file that Save has written.
@@ -77,7 +94,13 @@ func Load(path string) (*History, error) {
 		return nil, err
 	}
 	defer f.Close()
-	in := bufio.NewReader(f)
+	var content io.Reader = f
+	if strings.HasSuffix(path, compressed) {
+		if content, err = gzip.NewReader(f); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	in := bufio.NewReader(content)
 	first, err := in.ReadBytes('\n')
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

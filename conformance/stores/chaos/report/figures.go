@@ -20,6 +20,7 @@ type figures struct {
 	Refused, Accepted          int
 	Violations, Overlaps, Late int
 	Stale                      int
+	Tampered                   int           // overlaps after the record was changed by hand
 	Overlap                    time.Duration // the longest
 }
 
@@ -91,6 +92,7 @@ func (f *figures) merge(o *figures) {
 	f.Overlaps += o.Overlaps
 	f.Late += o.Late
 	f.Stale += o.Stale
+	f.Tampered += o.Tampered
 	f.Overlap = max(f.Overlap, o.Overlap)
 }
 
@@ -164,6 +166,10 @@ func (s *story) count(of map[string]*figures) {
 	}
 	for _, o := range s.overlaps {
 		f := row(s.blame(o.from))
+		if o.tampered {
+			f.Tampered++
+			continue
+		}
 		f.Overlaps++
 		f.Overlap = max(f.Overlap, o.until-o.from)
 	}

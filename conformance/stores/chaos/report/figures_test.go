@@ -379,3 +379,28 @@ func TestErrorsOfTheWriter(t *testing.T) {
 		t.Errorf("Page: %v, want %v", err, errFull)
 	}
 }
+
+// An overlap counts, unless the record was changed by hand during the first of
+// the leases: then it is told and counted apart.
+func TestOverlapsAfterTampering(t *testing.T) {
+	for _, changed := range []history.Kind{"", history.Removed, history.Restored, history.Spoiled} {
+		s := newScript("etcd", "e")
+		s.tell(0, "A", history.Acquired, token(1), valid(1800))
+		if changed != "" {
+			s.tell(100, "", changed)
+		}
+		s.tell(200, "B", history.Acquired, token(2), valid(1800))
+		s.tell(4000, "B", history.Checked, token(2))
+		_, _, sum := count(stories(s.h, nil))
+		want := [2]int{1, 0}
+		if changed != "" {
+			want = [2]int{0, 1}
+		}
+		if got := [2]int{sum.Overlaps, sum.Tampered}; got != want {
+			t.Errorf("%q: %d overlaps and %d apart, want %v", changed, got[0], got[1], want)
+		}
+		if good := verdict(sum).Good; good != (changed != "") {
+			t.Errorf("%q: the verdict is %v", changed, good)
+		}
+	}
+}

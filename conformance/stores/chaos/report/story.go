@@ -242,16 +242,28 @@ func (s *story) dies(candidate string) time.Duration {
 type overlap struct {
 	interval
 	one, other span
+
+	// tampered says that the record was deleted or written back during the
+	// first of the leases. Whoever has not seen the state that is gone cannot
+	// know of it; whether somebody had is for the checker to say.
+	tampered bool
 }
 
 func (s *story) findOverlaps() {
 	for i, a := range s.spans {
 		for _, b := range s.spans[i+1:] {
 			if from, until := max(a.from, b.from), min(a.until, b.until); from < until {
-				s.overlaps = append(s.overlaps, overlap{interval{from, until}, a, b})
+				s.overlaps = append(s.overlaps, overlap{interval{from, until}, a, b, s.tampered(min(a.from, b.from), from)})
 			}
 		}
 	}
+}
+
+// tampered says whether the record was changed behind everybody's back.
+func (s *story) tampered(from, until time.Duration) bool {
+	return slices.ContainsFunc(s.events, func(e history.Event) bool {
+		return (e.Kind == history.Removed || e.Kind == history.Restored || e.Kind == history.Spoiled) && e.At >= from && e.Before <= until
+	})
 }
 
 func (s *story) findStale() {

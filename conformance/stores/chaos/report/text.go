@@ -42,7 +42,10 @@ import (
 //   - refused, accepted: writes, as told by the resource (Rejected, Accepted).
 //     Stale: accepted with a token below that of an earlier accepted one.
 //   - violations: the problems. Overlaps: pairs of leases that were surely valid at
-//     the same time; the length is that of the longest.
+//     the same time; the length is that of the longest. Those after the record was
+//     deleted or written back during the first lease are counted apart: somebody
+//     who had not seen what is gone may lead at once, which no election can rule
+//     out. If somebody had seen it, that is a violation.
 //
 // It returns an error of out.
 func Figures(out io.Writer, h *history.History, problems []Problem) error {

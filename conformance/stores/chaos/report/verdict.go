@@ -31,6 +31,9 @@ func verdict(sum *figures) judgement {
 	if sum.Overlap > 0 {
 		overlaps += " (the longest of " + length(sum.Overlap) + ")"
 	}
+	if sum.Tampered > 0 {
+		overlaps += fmt.Sprintf(" (and %d after the record was changed by hand, by somebody who could not know)", sum.Tampered)
+	}
 	v.Text = strings.Join([]string{
 		plural(sum.Faults, "fault", "faults"),
 		plural(sum.Elections, "election", "elections"),
@@ -75,7 +78,11 @@ func findings(all []*story) []finding {
 			add(p.At, p.Rule, p.Text)
 		}
 		for _, o := range s.overlaps {
-			add(o.from, "overlap", fmt.Sprintf("%s with token %v and %s with token %v had valid leases for %s.", o.one.candidate, o.one.token, o.other.candidate, o.other.token, length(o.until-o.from)))
+			rule := "overlap"
+			if o.tampered {
+				rule = "overlap after the record was changed by hand"
+			}
+			add(o.from, rule, fmt.Sprintf("%s with token %v and %s with token %v had valid leases for %s.", o.one.candidate, o.one.token, o.other.candidate, o.other.token, length(o.until-o.from)))
 		}
 		for _, e := range s.stale {
 			add(e.At, "stale write", fmt.Sprintf("write %d of %s was accepted, though its token %v is not the highest.", e.Number, e.Candidate, e.Token))

@@ -136,6 +136,9 @@ func (s settings) report(out string, r *chaos.Result, took time.Duration) error 
 	if err := report.Figures(os.Stdout, &r.History, problems); err != nil {
 		return err
 	}
+	if err := r.History.Save(filepath.Join(out, "chaos.history.gz")); err != nil {
+		return err
+	}
 	path := filepath.Join(out, "chaos.html")
 	f, err := os.Create(path)
 	if err != nil {

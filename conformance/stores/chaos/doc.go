@@ -1,0 +1,18 @@
+// Package chaos holds elections on real stores while it breaks them.
+//
+// A [Campaign] starts a store at each place, three candidates as processes of
+// their own, each behind a proxy of its own, and a resource that takes writes
+// and refuses stale tokens. Then one fault after another strikes: of the network
+// between a candidate and the store, of a process, of the store, of the record
+// itself. After each it waits until a leader writes again. Everybody tells what
+// it believes, on one clock of the machine; package checker judges that, and
+// package report draws it.
+//
+// The lot of the faults follows from a seed, their timing does not: a campaign
+// cannot be repeated exactly. That is why the history of a violation is kept as
+// a file, from which the checker finds it again.
+//
+// What a process believes is known from the events that it has told. A lease
+// that was won and whose process was killed before it could tell is seen in the
+// record only.
+package chaos
