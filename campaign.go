@@ -197,7 +197,7 @@ func (e *Elector) acquire(ctx context.Context, prev backends.Record, nonce strin
 	sent := map[uint64]clock.Reading{}
 	trouble := e.newTrouble("campaign")
 	won := func(r backends.Record) (*Lease, error) {
-		if e.overtaken() {
+		if e.overtaken(next) {
 			return nil, e.lost(next, &HeldError{e.leader(r)})
 		}
 		start := sent[r.Attempt.Sequence]
@@ -247,10 +247,11 @@ func (e *Elector) acquire(ctx context.Context, prev backends.Record, nonce strin
 // record that did not exist when the write was sent, and not when it was
 // applied, can have come and gone in between, and whoever held it may still
 // lead. The record of ours is then taken over like anybody's.
-func (e *Elector) overtaken() bool {
+func (e *Elector) overtaken(next backends.Record) bool {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
-	return e.sighting.rival || e.sighting.held > e.clock.Now().Mono
+	s := &e.sighting
+	return s.rival || next.Token < s.highest || s.held > e.clock.Now().Mono
 }
 
 // mayRetry reports whether nothing that was seen since the first write of an
@@ -264,7 +265,7 @@ func (e *Elector) mayRetry(prev, next backends.Record) bool {
 	if s.record.Attempt.Nonce == next.Attempt.Nonce {
 		return true // applied, as something pushed has shown: read it back
 	}
-	return s.record.Version == prev.Version && !s.rival && s.claimable(&e.o) <= e.clock.Now().Mono
+	return s.record.Version == prev.Version && !s.rival && next.Token > s.highest && s.claimable(&e.o) <= e.clock.Now().Mono
 }
 
 // lost gives up an acquisition.

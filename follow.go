@@ -82,6 +82,9 @@ func (f *follower) pushed(r backends.Record) {
 	if !believed && !r.Exists() {
 		f.e.vanished()
 	}
+	if !believed && r.Exists() {
+		f.e.doubted(r)
+	}
 	f.mutex.Lock()
 	f.live = true
 	f.doubt = f.doubt || !believed

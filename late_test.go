@@ -16,11 +16,15 @@ import (
 type courier struct {
 	backends.Backend
 	keep    atomic.Bool
-	answers chan error // what the writer is told before, or nil to let it wait
+	lose    atomic.Bool // the next write never arrives
+	answers chan error  // what the writer is told before, or nil to let it wait
 	deliver chan struct{}
 }
 
 func (c *courier) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
+	if c.lose.Swap(false) {
+		return backends.Record{}, backends.ErrUnavailable
+	}
 	if !c.keep.Swap(false) {
 		return c.Backend.Swap(ctx, name, prev, next)
 	}
@@ -70,7 +74,8 @@ func TestLateCreation(t *testing.T) {
 				c := &courier{Backend: s.Handle(), answers: make(chan error), deliver: make(chan struct{})}
 				c.keep.Store(true)
 				a := join(t, c, elector.Options{ID: "a", MinToken: elector.MaxToken - 1000})
-				b := join(t, s.Handle(), elector.Options{ID: "b"})
+				// b finds out by a renewal only, and renews late.
+				b := join(t, blind{s.Handle()}, elector.Options{ID: "b", TTL: 15 * time.Second, RenewEvery: 13 * time.Second})
 				first := begin(func() error { _, err := a.TryCampaign(t.Context()); return err })
 				synctest.Wait()
 				var lease *elector.Lease
@@ -90,9 +95,12 @@ func TestLateCreation(t *testing.T) {
 				}
 				_, err := a.TryCampaign(t.Context())
 				for _, err := range []error{<-first, err} {
-					if err == nil {
+					if err == nil && lease.Check() == nil {
 						t.Errorf("a leads, and the lease of b is valid for %v", lease.Remaining())
 					}
+				}
+				if lease.Check() != nil {
+					t.Error("b has lost already, so that a may lead")
 				}
 				win(t, a)
 				if lease.Check() == nil {
@@ -101,6 +109,96 @@ func TestLateCreation(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAbandonedOnce: that a lease is over counts until somebody else was seen,
+// and not again after that, although later campaigns end too.
+func TestAbandonedOnce(t *testing.T) {
+	t.Run("retaken late", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := memory.NewStore()
+			c := &courier{Backend: s.Handle(), answers: make(chan error), deliver: make(chan struct{})}
+			a := join(t, c, elector.Options{ID: "a", MinToken: elector.MaxToken - 1000})
+			b := join(t, blind{s.Handle()}, elector.Options{ID: "b"})
+			c.keep.Store(true)
+			next := campaign(t, a)
+			synctest.Wait()
+			c.answers <- backends.ErrUnavailable // this write stays on its way; the next one is applied
+			first := wait(t, next, "a leads")
+			s.Delete("bubble")
+			<-first.Context().Done()
+			pass(20 * time.Second)
+			c.lose.Store(true)
+			if _, err := a.TryCampaign(t.Context()); err == nil {
+				t.Fatal("a leads although its write was lost")
+			}
+			lease := win(t, b)
+			if l, err := a.Leader(t.Context()); err != nil || l.ID != "b" {
+				t.Fatalf("a reads %v, %v", l, err)
+			}
+			pass(20 * time.Second) // its token is lower than that of a, which counts for C
+			s.Delete("bubble")
+			close(c.deliver)
+			synctest.Wait()
+			if l, err := a.Leader(t.Context()); err != nil || l.ID != "a" {
+				t.Fatalf("the creation was not applied: %v, %v", l, err)
+			}
+			if _, err := a.TryCampaign(t.Context()); err == nil && lease.Check() == nil {
+				t.Errorf("a leads, and the lease of b is valid for %v", lease.Remaining())
+			}
+			if lease.Check() != nil {
+				t.Error("b has lost already, so that a may lead")
+			}
+		})
+	})
+}
+
+// TestPushedRival: a leader whose token is lower than one seen before is not
+// believed when it is pushed, for it could be an old state that comes late. It
+// counts all the same if an acquisition is on its way.
+func TestPushedRival(t *testing.T) {
+	t.Run("with a lower token", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := memory.NewStore()
+			handle := s.Handle()
+			c := &courier{Backend: handle, answers: make(chan error), deliver: make(chan struct{})}
+			a := join(t, watched{c, handle}, elector.Options{ID: "a", TTL: time.Minute, MinToken: elector.MaxToken - 1000})
+			b := join(t, blind{s.Handle()}, elector.Options{ID: "b", TTL: time.Minute})
+			first := win(t, a)
+			s.Delete("bubble")
+			<-first.Context().Done()
+			next := campaign(t, a)
+			c.keep.Store(true)
+			for c.keep.Load() { // until its creation is on its way
+				pass(time.Second / 10)
+			}
+			lease := win(t, b)
+			synctest.Wait()
+			s.Delete("bubble")
+			synctest.Wait()
+			close(c.deliver)
+			synctest.Wait()
+			select {
+			case <-next:
+				t.Errorf("a leads, and the lease of b is valid for %v", lease.Remaining())
+			default:
+			}
+			if lease.Check() != nil {
+				t.Error("b has lost already, so that a may lead")
+			}
+			wait(t, next, "a leads in the end")
+		})
+	})
+}
+
+// A watched courier tells of changes as the store does.
+type watched struct {
+	*courier
+	watcher backends.Watcher
+}
+
+func (w watched) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
+	return w.watcher.Watch(ctx, name, changed)
 }
 
 // TestLateRenewal: a renewal without an answer that is not there when the store

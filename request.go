@@ -176,6 +176,17 @@ func (e *Elector) note(r backends.Record, before uint64) bool {
 	return true
 }
 
+// doubted takes note of a state that was pushed and is not believed. Where there
+// was no record it may be somebody's who won with a lower token, and be gone
+// before it is read.
+func (e *Elector) doubted(r backends.Record) {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	if s := &e.sighting; !s.record.Exists() && r.Attempt.Nonce != s.last.Attempt.Nonce {
+		s.meet(r.Attempt.Nonce)
+	}
+}
+
 // vanished takes note that the record was gone for a while, although it may
 // be back.
 func (e *Elector) vanished() {

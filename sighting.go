@@ -89,9 +89,10 @@ func (s *sighting) claimable(o *Options) time.Duration {
 
 // abandon takes note that an acquisition of ours is over: its worker has
 // returned or never started. If the store shows it, nobody leads, unless
-// another one was seen meanwhile: see meet.
+// another one was seen meanwhile: see meet. Only the last one can be abandoned:
+// of those before it that was said at its time.
 func (s *sighting) abandon(nonce string) {
-	if nonce == s.trying && s.rival || slices.Contains(s.abandoned, nonce) {
+	if nonce != s.trying || s.rival || slices.Contains(s.abandoned, nonce) {
 		return
 	}
 	const most = 16 // more cannot be on their way to the store at a time

@@ -53,11 +53,15 @@ var mutants = []mutant{
 	{name: "acquisition goes on after a winner came and went", breaks: "3", catch: "mx/vanished", edits: []edit{{
 		"campaign.go", `if !e.mayRetry(prev, next) {`, `if false {`}}},
 	{name: "acquisition believed after a winner came and went", breaks: "3", catch: "mx/vanished", edits: []edit{{
-		"campaign.go", `return e.sighting.rival || e.sighting.held > e.clock.Now().Mono`, `return false`}}},
+		"campaign.go", `return s.rival || next.Token < s.highest || s.held > e.clock.Now().Mono`, `return s == nil`}}},
 	{name: "late creation believed although a winner was seen", breaks: "3", catch: "while_it_is_on_its_way", pkg: ".", parent: "TestLateCreation", edits: []edit{{
-		"campaign.go", `return e.sighting.rival || e.sighting.held > e.clock.Now().Mono`, `return e.sighting.held > e.clock.Now().Mono`}}},
+		"campaign.go", `return s.rival || next.Token`, `return next.Token`}}},
 	{name: "late creation retaken although a winner was seen before it was given up", breaks: "3", catch: "before_it_was_given_up", pkg: ".", parent: "TestLateCreation", edits: []edit{{
-		"sighting.go", `if nonce == s.trying && s.rival || slices`, `if slices`}}},
+		"sighting.go", `s.trying || s.rival || slices`, `s.trying || slices`}}},
+	{name: "an old creation abandoned again by the next campaign", breaks: "3", catch: "retaken_late", pkg: ".", parent: "TestAbandonedOnce", edits: []edit{{
+		"sighting.go", `if nonce != s.trying || s.rival || slices`, `if nonce == s.trying && s.rival || slices`}}},
+	{name: "a winner forgotten whose token was lower", breaks: "3", catch: "with_a_lower_token", pkg: ".", parent: "TestPushedRival", edits: []edit{{
+		"follow.go", `if !believed && r.Exists() {`, `if false {`}}},
 	{name: "late creation retaken although a winner was seen after it was given up", breaks: "3", catch: "after_it_was_given_up", pkg: ".", parent: "TestLateCreation", edits: []edit{{
 		"sighting.go", `s.rival, s.abandoned = true, nil`, `s.rival = true`}}},
 	{name: "a vanished record forgotten by the next push", breaks: "3", catch: "mx/vanished", pkg: ".", parent: "TestPushed", edits: []edit{{
