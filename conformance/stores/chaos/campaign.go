@@ -95,7 +95,8 @@ func (c *Campaign) hold(ctx context.Context, name string, end time.Time) (err er
 
 	h := fnv.New64a()
 	h.Write([]byte(name))
-	random := rand.New(rand.NewPCG(c.Seed, h.Sum64()))
+	// Two of them: what a fault draws has no influence on which comes next.
+	shuffle, random := rand.New(rand.NewPCG(c.Seed, h.Sum64())), rand.New(rand.NewPCG(h.Sum64(), c.Seed))
 	for number, deck := 1, []Fault(nil); time.Now().Before(end); number++ {
 		r, err := NewRound(ctx, p, Settings{Program: c.Program, Dir: c.Dir, Random: random, Name: fmt.Sprintf("%s-%d", p.id(), number)})
 		if err != nil {
@@ -113,7 +114,7 @@ func (c *Campaign) hold(ctx context.Context, name string, end time.Time) (err er
 			// cards: a short campaign sees them all too.
 			if len(deck) == 0 {
 				deck = slices.Clone(all)
-				random.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
+				shuffle.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
 			}
 			c.now(name, deck[0].Name)
 			if err := r.Strike(ctx, deck[0]); err != nil {
@@ -141,7 +142,7 @@ func (c *Campaign) failed(r *Round, err error) error {
 
 // judge adds what happened in a round to the result.
 func (c *Campaign) judge(h *history.History) error {
-	violations := checker.Check(h)
+	violations := append(checker.Check(h), unprovoked(h)...)
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.result.Elections++

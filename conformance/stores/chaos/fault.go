@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/elector-go/elector/conformance/stores/chaos/history"
 	"github.com/elector-go/elector/conformance/stores/chaos/network"
 )
 
@@ -19,8 +20,12 @@ type Fault struct {
 	on func(*Place) bool
 
 	// strike breaks something, leaves it broken for a while, and mends it. It
-	// tells what it does, and blocks until it has been mended.
+	// tells what it does, and blocks until it has been mended. It returns
+	// errMissed if nobody can have noticed.
 	strike func(context.Context, *Round) error
+
+	// felt says that it has struck only if a candidate told of trouble.
+	felt bool
 }
 
 // Faults returns all that can be had at the place.
@@ -42,26 +47,37 @@ func faults() []Fault {
 	return all
 }
 
-// Strike lets the fault happen and waits until a leader writes again.
+// Strike lets the fault happen and waits until a leader writes again. One that
+// nobody noticed is tried again.
 func (r *Round) Strike(ctx context.Context, f Fault) error {
-	for {
-		err := f.strike(ctx, r)
-		missed := errors.Is(err, errMissed)
-		if err != nil && !missed {
+	const tries = 10
+	for range tries {
+		position := r.log.position()
+		limited, cancel := context.WithTimeoutCause(ctx, 2*patience, fmt.Errorf("not done within %v", 2*patience))
+		err := f.strike(limited, r)
+		cancel()
+		if err != nil && err != errMissed {
 			return fmt.Errorf("%s, fault %q: %w", r.place.Name, f.Name, err)
 		}
 		if err := r.calm(ctx); err != nil {
 			return fmt.Errorf("%s, after fault %q: %w", r.place.Name, f.Name, err)
 		}
-		if !missed {
+		if err == nil && (!f.felt || r.troubled(position)) {
 			return r.remember(ctx)
 		}
 	}
+	return fmt.Errorf("%s, fault %q: nobody noticed it, %d times in a row", r.place.Name, f.Name, tries)
 }
 
-// errMissed says that a fault has not struck: its victim lost its lease just
-// then, as it may on a busy machine. It can be tried again.
-var errMissed = errors.New("the victim led no more")
+// errMissed says that a fault has not struck. Its victim lost its lease just
+// then, as it may on a busy machine, or asked for nothing meanwhile.
+var errMissed = errors.New("nobody noticed")
+
+// troubled reports whether a request of a candidate has failed since.
+func (r *Round) troubled(position int) bool {
+	events, _, _ := r.log.from(position)
+	return slices.ContainsFunc(events, func(e history.Event) bool { return e.Kind == history.Trouble })
+}
 
 // networkFault breaks the network between one candidate and the store.
 func networkFault(broken network.Fault) Fault {
@@ -92,12 +108,25 @@ func networkFault(broken network.Fault) Fault {
 			if err != nil {
 				return err
 			}
+			before := hits(v.link)
 			healed := r.breaks("network: "+string(broken), v.name)
 			defer healed()
 			err = each(func(p *network.Proxy) error { return p.Break(broken) })
-			return errors.Join(err, r.last(ctx, 0.3, 2.5), each((*network.Proxy).Heal))
+			err = errors.Join(err, r.last(ctx, 0.3, 2.5), each((*network.Proxy).Heal))
+			if err == nil && broken != network.Refuse && hits(v.link) == before { // whom nobody hears, nobody counts
+				return errMissed
+			}
+			return err
 		},
 	}
+}
+
+// hits counts what has been lost, delayed or reset.
+func hits(link []*network.Proxy) (sum int64) {
+	for _, p := range link {
+		sum += p.Count().Sum()
+	}
+	return sum
 }
 
 var processFaults = []Fault{
@@ -129,12 +158,21 @@ var processFaults = []Fault{
 		}
 		position := r.log.position()
 		if err := v.freezeBeforeWrite(); err != nil {
-			return errors.Join(errMissed, v.kill(), r.start(v))
+			return r.replaceMissed(v)
 		}
 		// A successor must have written, or there is nothing to refuse.
 		_, err = r.written(ctx, position, func(name string) bool { return name != v.name })
 		return errors.Join(err, v.thaw())
 	}},
+}
+
+// replaceMissed ends a process that was asked to stop itself and did not: it
+// would do so some other time.
+func (r *Round) replaceMissed(s *slot) error {
+	if err := errors.Join(s.kill(), r.start(s)); err != nil {
+		return err
+	}
+	return errMissed
 }
 
 // lockFault stops the leader of a folder where everybody waits for it.
@@ -149,7 +187,7 @@ var lockFault = Fault{Name: "SIGSTOP inside the file lock", on: func(p *Place) b
 		return err
 	}
 	if err := v.awaitFreeze(); err != nil {
-		return errors.Join(errMissed, v.kill(), r.start(v))
+		return r.replaceMissed(v)
 	}
 	if err := r.last(ctx, 0.3, 2.2); err != nil {
 		return err

@@ -42,7 +42,11 @@ func clusterFault(name string, choose func(*Round, context.Context) (int, error)
 	}
 }
 
-func (r *Round) storeLeader(ctx context.Context) (int, error) { return r.place.cluster.Leader(ctx) }
+func (r *Round) storeLeader(ctx context.Context) (leader int, err error) {
+	// They may elect just then.
+	err = insist(ctx, func() (err error) { leader, err = r.place.cluster.Leader(ctx); return err })
+	return leader, err
+}
 
 func (r *Round) anyMember(context.Context) (int, error) {
 	return r.random.IntN(len(r.place.cluster.Members)), nil

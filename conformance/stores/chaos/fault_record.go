@@ -29,7 +29,7 @@ var recordFaults = []Fault{
 		r.tell(e)
 		return nil
 	}},
-	{Name: "record: garbage", on: hasRecords, strike: func(ctx context.Context, r *Round) error {
+	{Name: "record: garbage", on: hasRecords, felt: true, strike: func(ctx context.Context, r *Round) error {
 		e := history.Event{Kind: history.Spoiled, Before: history.BootTime()}
 		if err := insist(ctx, func() error { return r.spoil(ctx) }); err != nil {
 			return err

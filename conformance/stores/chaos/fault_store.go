@@ -38,21 +38,21 @@ var storeFaults = []Fault{
 		}
 		return err
 	}},
-	{Name: "store: connections terminated", on: isKind(stores.Postgres), strike: func(ctx context.Context, r *Round) error {
+	{Name: "store: connections terminated", on: isKind(stores.Postgres), felt: true, strike: func(ctx context.Context, r *Round) error {
 		defer r.breaks("store: connections terminated", "")()
 		return r.postgres(ctx, `select pg_terminate_backend(pid) from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`)
 	}},
-	{Name: "store: read-only", on: isKind(stores.Postgres), strike: func(ctx context.Context, r *Round) error {
+	{Name: "store: read-only", on: isKind(stores.Postgres), felt: true, strike: func(ctx context.Context, r *Round) error {
 		defer r.breaks("store: read-only", "")()
 		err := r.postgres(ctx, `alter system set default_transaction_read_only = on`, `select pg_reload_conf()`)
 		return errors.Join(err, r.last(ctx, 0.3, 2), r.postgres(ctx, `set default_transaction_read_only = off`, `alter system reset default_transaction_read_only`, `select pg_reload_conf()`))
 	}},
-	{Name: "store: permission revoked", on: isKind(stores.Postgres), strike: func(ctx context.Context, r *Round) error {
+	{Name: "store: permission revoked", on: isKind(stores.Postgres), felt: true, strike: func(ctx context.Context, r *Round) error {
 		defer r.breaks("store: permission revoked", "")()
 		err := r.postgres(ctx, `revoke all on elector from `+candidateRole)
 		return errors.Join(err, r.last(ctx, 0.3, 2), r.postgres(ctx, grantCandidate))
 	}},
-	{Name: "store: permission revoked", on: isKind(stores.Etcd), strike: func(ctx context.Context, r *Round) error {
+	{Name: "store: permission revoked", on: isKind(stores.Etcd), felt: true, strike: func(ctx context.Context, r *Round) error {
 		defer r.breaks("store: permission revoked", "")()
 		user := r.place.store.User.User // the role has the same name
 		end := clientv3.GetPrefixRangeEnd(etcdPrefix)

@@ -1,6 +1,9 @@
 package chaos
 
-import "github.com/elector-go/elector/internal/overlay"
+import (
+	"github.com/elector-go/elector/conformance/stores/chaos/checker"
+	"github.com/elector-go/elector/internal/overlay"
+)
 
 // A Mutant is a known way to get the election wrong, built into candidates that
 // are otherwise real: a campaign must find it.
@@ -21,7 +24,7 @@ var Mutants = map[string]Mutant{
 	},
 	"challenger-hurries": {
 		Breaks: "a challenger waits for half a TTL",
-		Rules:  []string{"mx/two-valid", "mx/takeover-bound"},
+		Rules:  []string{"mx/two-valid", checker.TooEarly},
 		Places: []string{"postgres", "file"},
 		edits:  []overlay.Edit{{File: "options.go", Old: "return ttl + time.Duration(float64(ttl)*o.ClockDrift)", New: "return ttl / 2"}},
 	},

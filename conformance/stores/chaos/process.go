@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -21,7 +22,8 @@ type process struct {
 	cmd     *exec.Cmd
 	tell    func(history.Event)
 	exited  chan struct{} // closed when it was waited for and all that it told was read
-	trigger string        // the file that makes it stop inside the file backend\'s lock
+	order   sync.Mutex    // a signal is told before the end that it makes
+	trigger string        // the file that makes it stop inside the file backend's lock
 }
 
 // startProcess starts a candidate. What it logs goes to a file in dir.
@@ -50,8 +52,11 @@ func startProcess(program, dir string, t task.Task, environment []string, tell f
 	go func() {
 		defer close(p.exited)
 		readErr := history.Follow(out, tell)
+		err := p.cmd.Wait()
+		p.order.Lock()
+		defer p.order.Unlock()
 		e := history.Event{Kind: history.Exited, Candidate: p.name, Before: history.BootTime()}
-		if err := errors.Join(readErr, p.cmd.Wait()); err != nil {
+		if err := errors.Join(readErr, err); err != nil {
 			e.Detail = err.Error()
 		}
 		e.At = history.BootTime()
@@ -66,6 +71,8 @@ func (p *process) does(kind history.Kind, before time.Duration) {
 }
 
 func (p *process) signal(kind history.Kind, s syscall.Signal) error {
+	p.order.Lock()
+	defer p.order.Unlock()
 	before := history.BootTime()
 	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("sending %v to candidate %s: %w", s, p.name, err)

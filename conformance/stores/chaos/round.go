@@ -27,6 +27,7 @@ type Round struct {
 	program  string
 	dir      string // for the logs of the processes
 	random   *rand.Rand
+	sure     bool
 	election history.Election
 	log      *log
 	resource *resource
@@ -52,12 +53,13 @@ type Settings struct {
 	Dir         string     // where the processes' logs go
 	Random      *rand.Rand // decides what happens
 	Name        string     // of the election, unique
+	Sure        bool       // faults strike the leader, and last for more than a TTL
 	Environment []string   // more variables for the processes
 }
 
 // NewRound starts the candidates of a new election and waits until one leads.
 func NewRound(ctx context.Context, p *Place, s Settings) (*Round, error) {
-	r := &Round{place: p, program: s.Program, dir: s.Dir, random: s.Random, extra: s.Environment, log: newLog()}
+	r := &Round{place: p, program: s.Program, dir: s.Dir, random: s.Random, sure: s.Sure, extra: s.Environment, log: newLog()}
 	r.election = history.Election{Store: p.Name, Name: s.Name, Rules: p.Rules}
 	if err := r.begin(ctx); err != nil {
 		return nil, errors.Join(err, r.kill())
@@ -203,7 +205,7 @@ func (r *Round) written(ctx context.Context, position int, wanted func(candidate
 
 // victim returns the leader, or with a chance of a quarter anybody.
 func (r *Round) victim() (*slot, error) {
-	if r.random.IntN(4) == 0 {
+	if !r.sure && r.random.IntN(4) == 0 {
 		return r.slots[r.random.IntN(len(r.slots))], nil
 	}
 	return r.leader()
@@ -212,6 +214,9 @@ func (r *Round) victim() (*slot, error) {
 // last waits a random time of so many TTLs at least and at most: a fault lasts
 // that long.
 func (r *Round) last(ctx context.Context, least, most float64) error {
+	if r.sure {
+		least, most = 1.3, 1.3
+	}
 	ttls := least + (most-least)*r.random.Float64()
 	select {
 	case <-ctx.Done():

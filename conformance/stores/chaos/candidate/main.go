@@ -100,13 +100,18 @@ func (c *candidate) forgive(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return nil
 	}
-	for _, passes := range []error{backends.ErrUnavailable, backends.ErrDenied, backends.ErrForeignRecord, backends.ErrMisconfigured} {
-		if errors.Is(err, passes) {
-			c.recorder.Event(history.Event{Kind: history.Trouble, Detail: err.Error()})
-			return nil
-		}
+	kind := ""
+	switch {
+	case errors.Is(err, backends.ErrUnavailable):
+	case errors.Is(err, backends.ErrForeignRecord):
+		kind = task.Foreign
+	case errors.Is(err, backends.ErrDenied), errors.Is(err, backends.ErrReadOnly):
+		kind = task.Denied
+	default:
+		return err
 	}
-	return err
+	c.recorder.Event(history.Event{Kind: history.Trouble, Detail: kind + err.Error()})
+	return nil
 }
 
 // work is the singleton worker: it writes as often as it may.
@@ -127,6 +132,7 @@ func (c *candidate) work(ctx context.Context, lease *elector.Lease) error {
 		c.stop.here()
 		c.recorder.Event(c.write(lease.Token(), c.number))
 		if !pause(ctx, c.task.WriteEvery) {
+			c.recorder.Look(history.Checked, lease, 0)
 			<-told
 			return nil
 		}

@@ -50,7 +50,7 @@ func (e *election) checkEarly(p, b *lease, report tell) {
 		return
 	}
 	if sent := e.sentBefore(b.acquired[0]); sent+slack < renewed+e.rules.Wait {
-		report("mx/takeover-bound", b.acquired[0].At, "guarantee 3: %s took over with token %d not later than %v after the last renewal of %s, which holds token %d and has not released it; it has to wait for %v",
+		report(TooEarly, b.acquired[0].At, "guarantee 3: %s took over with token %d not later than %v after the last renewal of %s, which holds token %d and has not released it; it has to wait for %v",
 			b.candidate.name, b.token, sent-renewed, p.candidate.name, p.token, e.rules.Wait)
 	}
 }

@@ -8,6 +8,10 @@ import (
 	"github.com/elector-go/elector/conformance/stores/chaos/history"
 )
 
+// TooEarly is the part of mx/takeover-bound that is for safety: a takeover
+// before the holder's lease was over.
+const TooEarly = "mx/takeover-bound: too early"
+
 // A Violation is a rule that a history breaks beyond doubt. If Rule is
 // Undecided, it is a check that could not be brought to its end.
 type Violation struct {

@@ -5,7 +5,7 @@
 //
 // It exits 1 if a violation was found, if it could not go on, or if some kind of
 // fault never struck although there was time for all. With -mutant it builds a
-// broken candidate and exits 1 if no violation was found.
+// broken candidate and exits 1 unless one of the rules that it breaks finds it.
 package main
 
 import (
@@ -78,6 +78,9 @@ func (s settings) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := clear(out); err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp("", "elector-chaos-")
 	if err != nil {
 		return err
@@ -103,6 +106,22 @@ func (s settings) run(ctx context.Context) error {
 		return s.judgeMutant(mutant, result)
 	}
 	return s.judge(result)
+}
+
+// clear removes what an earlier campaign has left in the folder.
+func clear(out string) error {
+	for _, pattern := range []string{"*.history", "*.history.gz", "*.failed", "*.log", "*.stop", "chaos.html"} {
+		old, err := filepath.Glob(filepath.Join(out, pattern))
+		if err != nil {
+			return err
+		}
+		for _, path := range old {
+			if err := os.Remove(path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // follow runs the campaign and prints, each ten seconds, how far it is.
@@ -173,6 +192,9 @@ func (s settings) judge(r *chaos.Result) error {
 		}
 	}
 	slices.Sort(never)
+	if total == 0 {
+		return fmt.Errorf("%v was too short for a single fault", s.duration)
+	}
 	fmt.Printf("%d faults of %d kinds in %d elections; %d violations\n", total, len(r.At)-len(never), r.Elections, len(r.Violations))
 	if len(r.Violations) > 0 {
 		return fmt.Errorf("%d violations, with seed %d", len(r.Violations), s.seed)
