@@ -28,7 +28,7 @@ test: stores ## unit tests, simulation, the suite on all seven backends on real 
 	@! grep -E 'DID NOT RUN|failed' $(TABLE)
 	cd $(STORES) && ELECTOR_FAULT_TABLE=$(FAULTS) go test -count=1 -timeout=20m -p 1 ./chaos/...
 	@cat $(FAULTS)
-	@! grep -E 'DID NOT RUN|failed' $(FAULTS)
+	@! grep -iE 'DID NOT RUN|failed' $(FAULTS)
 	cd bench && go test ./...
 
 sim: ## the simulation over SEEDS seeds, with its figures

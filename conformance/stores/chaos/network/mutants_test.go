@@ -177,7 +177,7 @@ func (b optimist) Swap(ctx context.Context, name string, prev, next backends.Rec
 	defer cancel()
 	r, err := b.Backend.Swap(ctx, name, prev, next)
 	if err != nil && !errors.Is(err, backends.ErrConflict) {
-		next.Version = "done"
+		next.Version = backends.Version("done " + next.Attempt.String()) // another one each time
 		return next, nil
 	}
 	return r, err
