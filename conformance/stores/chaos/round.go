@@ -71,7 +71,12 @@ func (r *Round) begin(ctx context.Context) (err error) {
 	if r.resource, err = newResource(r.election.Name, r.tell); err != nil {
 		return err
 	}
-	if r.asked, err = elector.Open(ctx, r.place.URL(func(address string) string { return address }), r.election.Name, &elector.Options{ID: "campaign", TTL: r.place.Rules.TTL, Logger: quiet}); err != nil {
+	err = insist(ctx, func() (err error) {
+		// The default TTL, and so a longer RequestTimeout than the candidates'.
+		r.asked, err = elector.Open(ctx, r.place.URL(func(address string) string { return address }), r.election.Name, &elector.Options{ID: "campaign", Logger: quiet})
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	for i := range candidates {
