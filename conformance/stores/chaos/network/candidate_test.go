@@ -173,11 +173,20 @@ func (c *candidate) asked(op string, since time.Duration) (n int, late time.Dura
 }
 
 // allowance is what an upper bound of a time is extended by: how long this
-// process stood still, and how long the store let this candidate wait.
+// process stood still, how long the store let this candidate wait, and the
+// pauses that it makes after an answer that did not come.
 func (c *candidate) allowance(since time.Duration) time.Duration {
 	_, reads := c.asked("load", since)
 	_, writes := c.asked("swap", since)
-	return stalls.since(since) + reads + writes
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	pauses := time.Duration(0)
+	for _, r := range c.requests {
+		if r.at >= since && r.err != nil {
+			pauses += c.every
+		}
+	}
+	return stalls.since(since) + reads + writes + pauses
 }
 
 // lead campaigns, and works once it leads.
