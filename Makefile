@@ -22,6 +22,7 @@ demo-stores: stores ## two processes on each real store, moved by ELECTOR_URL al
 
 test: stores ## unit tests, simulation, the suite on all seven backends on real stores, and faults of network, processes and stores
 	go test -race ./...
+	go test -count=1 -run 'TestSimulation/sim/replay' ./internal/simulation # the race detector shuffles what happens at one instant
 	@mkdir -p bin && rm -f $(TABLE) $(FAULTS)
 	cd $(STORES) && ELECTOR_TABLE=$(TABLE) go test -count=1 -timeout=20m $$(go list ./... | grep -v /chaos)
 	@cat $(TABLE)

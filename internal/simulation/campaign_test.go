@@ -3,8 +3,6 @@ package simulation
 import (
 	"context"
 	"runtime"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,7 +13,6 @@ import (
 
 var campaignCases = []simCase{
 	{"sim/random", randomCampaign},
-	{"sim/replay", replay},
 }
 
 // randomCampaign runs many seeds, each a short life of 2 to 5 candidates in
@@ -144,27 +141,4 @@ func (c *checker) led() bool {
 		}
 	}
 	return false
-}
-
-// replay checks that a seed replays: the same history twice, but for the order
-// of lines of one instant.
-func replay(t *testing.T) {
-	for seed := uint64(1); seed <= 10; seed++ {
-		w, _ := randomRun(t, seed)
-		first := w.history.sorted()
-		w, _ = randomRun(t, seed)
-		if second := w.history.sorted(); !slices.Equal(first, second) {
-			t.Errorf("seed %d: two runs differ from here on:\n%s", seed, difference(first, second))
-		}
-	}
-}
-
-// difference shows where two texts part.
-func difference(x, y []string) string {
-	for i := range min(len(x), len(y)) {
-		if x[i] != y[i] {
-			return strings.Join(x[max(0, i-5):min(len(x), i+5)], "\n") + "\n---\n" + strings.Join(y[max(0, i-5):min(len(y), i+5)], "\n")
-		}
-	}
-	return "one is longer"
 }

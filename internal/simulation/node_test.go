@@ -77,20 +77,10 @@ func (w *world) node(adjust func(n *node)) *node {
 }
 
 // randomFor gives an elector random numbers that depend on the seed, the node
-// and the instant.
+// and the instant, and on nothing else: of two goroutines that draw at the same
+// instant nobody knows which is first.
 func (w *world) randomFor(number uint64) func() uint64 {
-	var mutex sync.Mutex
-	var last time.Duration
-	var count uint64
-	return func() uint64 {
-		mutex.Lock()
-		defer mutex.Unlock()
-		if now := w.now(); now != last {
-			last, count = now, 0
-		}
-		count++
-		return newDice(w.seed, number, uint64(last), count, 1).next()
-	}
+	return func() uint64 { return newDice(w.seed, number, uint64(w.now()), 1).next() }
 }
 
 // retire lets the node run out: it is well, connected, and stops.
