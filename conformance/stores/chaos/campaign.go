@@ -24,9 +24,9 @@ type Campaign struct {
 	Dir      string        // for the processes' logs and the histories of violations; must exist
 	Program  string        // the candidate, see Build
 
-	// UntilViolation ends the campaign at the first violation, and judges more
-	// often.
-	UntilViolation bool
+	// Until, if not empty, are rules of the checker: a violation of any ends the
+	// campaign, which judges more often then.
+	Until []string
 
 	mutex   sync.Mutex
 	stop    context.CancelCauseFunc
@@ -103,7 +103,7 @@ func (c *Campaign) hold(ctx context.Context, name string, end time.Time) (err er
 			return err
 		}
 		faults := faultsPerRound
-		if c.UntilViolation {
+		if len(c.Until) > 0 {
 			faults = 3
 		}
 		for range faults {
@@ -156,7 +156,7 @@ func (c *Campaign) judge(h *history.History) error {
 		c.result.Violations = append(c.result.Violations, v)
 		c.result.Kept = append(c.result.Kept, path)
 	}
-	if c.UntilViolation && len(violations) > 0 {
+	if slices.ContainsFunc(violations, func(v checker.Violation) bool { return slices.Contains(c.Until, v.Rule) }) {
 		c.stop(errFound)
 	}
 	return nil

@@ -94,7 +94,7 @@ func (s settings) run(ctx context.Context) error {
 		fmt.Printf("mutant %s: %s\n", s.mutant, mutant.Breaks)
 	}
 	fmt.Printf("seed %d, %v, on: %s\n", s.seed, s.duration, strings.Join(s.places, ", "))
-	c := &chaos.Campaign{Places: s.places, Duration: s.duration, Seed: s.seed, Dir: out, Program: program, UntilViolation: isMutant}
+	c := &chaos.Campaign{Places: s.places, Duration: s.duration, Seed: s.seed, Dir: out, Program: program, Until: mutant.Rules}
 	result, took, err := follow(ctx, c)
 	if reportErr := s.report(out, result, took); reportErr != nil {
 		err = errors.Join(err, reportErr)
