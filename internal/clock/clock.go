@@ -82,3 +82,13 @@ func (System) AfterFunc(d time.Duration, f func()) func() bool { return time.Aft
 func (System) WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, d)
 }
+
+// Shared is a clock that all processes of a machine share, to compare what they
+// tell: boot time where there is one, which nobody can set, and the time of day
+// elsewhere, which nobody should set meanwhile.
+func Shared() time.Duration {
+	if t := bootTime(); t != 0 {
+		return t
+	}
+	return time.Duration(time.Now().UnixNano())
+}

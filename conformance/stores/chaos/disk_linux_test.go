@@ -23,8 +23,8 @@ import (
 const onSmallDisk = "ELECTOR_SMALL_DISK"
 
 // TestFullDisk fills the disk of the file backend under a leader. It runs in a
-// process of its own that has its own mounts, so that it leaves none behind and
-// needs no rights.
+// process of its own that has its own mounts, so that it leaves none behind. It
+// takes root, or a system that lets everybody have a user namespace.
 func TestFullDisk(t *testing.T) {
 	if dir := os.Getenv(onSmallDisk); dir != "" {
 		err := errors.Join(

@@ -19,6 +19,7 @@ import (
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/examples/singleton/protected"
+	"github.com/elector-go/elector/internal/clock"
 )
 
 // Run plays the demo with this very program as the children, prints a time line
@@ -59,7 +60,7 @@ func (d *demo) perform(ctx context.Context, play func()) (*verdict, error) {
 	defer os.RemoveAll(dir)
 
 	playing, cancel := context.WithCancel(ctx)
-	d.ctx, d.dir, d.start = playing, dir, bootTime()
+	d.ctx, d.dir, d.start = playing, dir, clock.Shared()
 	d.events, d.children = make(chan Event), map[string]*child{}
 	play()
 	cancel()
@@ -130,7 +131,7 @@ func (d *demo) play() {
 	d.held = late
 	d.until("the leader is about to write", func() bool { return d.children[late].ready })
 	at := d.act(stopped, late)
-	d.until("another process leads", func() bool { return d.leads() && bootTime()-at > d.rules.ttl })
+	d.until("another process leads", func() bool { return d.leads() && clock.Shared()-at > d.rules.ttl })
 	d.held = ""
 	d.permit(late)
 	d.act(continued, late)
@@ -194,7 +195,7 @@ func (d *demo) launch(name string) {
 		return
 	}
 	d.children[name] = &child{process: cmd.Process, stdin: stdin}
-	d.take(Event{Process: name, Kind: started, Boot: bootTime(), Detail: fmt.Sprint(cmd.Process.Pid)})
+	d.take(Event{Process: name, Kind: started, Boot: clock.Shared(), Detail: fmt.Sprint(cmd.Process.Pid)})
 	d.readers.Go(func() {
 		e := Event{Process: name, Kind: exited}
 		err := readEvents(name, stdout, d.send)
@@ -204,7 +205,7 @@ func (d *demo) launch(name string) {
 		if err := errors.Join(err, cmd.Wait()); err != nil {
 			e.Detail = err.Error()
 		}
-		e.Boot = bootTime()
+		e.Boot = clock.Shared()
 		d.send(e)
 	})
 }
@@ -222,7 +223,7 @@ func (d *demo) act(kind, name string) time.Duration {
 	if d.err != nil {
 		return 0
 	}
-	e := Event{Process: name, Kind: kind, Boot: bootTime()}
+	e := Event{Process: name, Kind: kind, Boot: clock.Shared()}
 	d.take(e)
 	d.err = d.children[name].process.Signal(signals[kind])
 	return e.Boot

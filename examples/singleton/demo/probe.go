@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/internal/clock"
 )
 
 // A Probe tells the demo what happens in a child, and lets the demo hold up a
@@ -61,7 +62,7 @@ func (p *Probe) Options() *elector.Options {
 	}
 	return &elector.Options{ID: p.id, TTL: p.ttl, Trace: &elector.Trace{
 		Request: func(r elector.RequestInfo) {
-			p.tell(Event{Kind: asked, Boot: bootTime(), Detail: r.Op})
+			p.tell(Event{Kind: asked, Boot: clock.Shared(), Detail: r.Op})
 		},
 		Observed: func(l elector.Leader) {
 			if l.ID != p.id && !l.Vacant() {
@@ -69,14 +70,14 @@ func (p *Probe) Options() *elector.Options {
 			}
 		},
 		Renewed: func(token elector.Token, remaining time.Duration) {
-			p.tell(Event{Kind: renewed, Token: token, Valid: true, Left: remaining, Boot: bootTime()})
+			p.tell(Event{Kind: renewed, Token: token, Valid: true, Left: remaining, Boot: clock.Shared()})
 		},
 		Ended: func(token elector.Token, cause error) {
 			why := "resigned"
 			if errors.Is(cause, elector.ErrLost) {
 				why = "lost"
 			}
-			p.tell(Event{Kind: ended, Token: token, Boot: bootTime(), Detail: why})
+			p.tell(Event{Kind: ended, Token: token, Boot: clock.Shared(), Detail: why})
 		},
 	}}
 }
@@ -87,14 +88,14 @@ func (p *Probe) sees(l elector.Leader) {
 	p.seen = true
 	p.mutex.Unlock()
 	if first {
-		p.tell(Event{Kind: waits, Token: l.Token, Boot: bootTime(), Detail: l.ID})
+		p.tell(Event{Kind: waits, Token: l.Token, Boot: clock.Shared(), Detail: l.ID})
 	}
 }
 
 // Opened tells that the store has answered, and that the campaign begins.
 func (p *Probe) Opened() {
 	if p != nil {
-		p.tell(Event{Kind: opened, Boot: bootTime()})
+		p.tell(Event{Kind: opened, Boot: clock.Shared()})
 	}
 }
 
@@ -136,7 +137,7 @@ func (p *Probe) AfterWrite(lease *elector.Lease, invoice int, err error) {
 // look describes the lease as it is now.
 func look(kind string, lease *elector.Lease) Event {
 	e := Event{Kind: kind, Token: lease.Token(), Valid: lease.Check() == nil, Left: lease.Remaining()}
-	e.Boot = bootTime()
+	e.Boot = clock.Shared()
 	return e
 }
 

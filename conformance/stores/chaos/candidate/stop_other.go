@@ -4,27 +4,9 @@ package main
 
 import (
 	"os"
-	"os/signal"
-	"sync/atomic"
 	"syscall"
 )
 
-// A stopper stops this process at one place, once it was asked to. What runs
-// between the signal's being sent and its arrival may pass the place.
-type stopper struct{ asked atomic.Bool }
-
-func (c *candidate) stopAtSignal() {
-	asked := make(chan os.Signal, 1)
-	signal.Notify(asked, syscall.SIGUSR1)
-	go func() {
-		for range asked {
-			c.stop.asked.Store(true)
-		}
-	}()
-}
-
-func (s *stopper) here() {
-	if s.asked.CompareAndSwap(true, false) {
-		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
-	}
-}
+// stopThisProcess may go on for a moment: what runs between the signal's being
+// sent and its arrival passes the place.
+func stopThisProcess() { syscall.Kill(os.Getpid(), syscall.SIGSTOP) }
