@@ -107,6 +107,7 @@ type result struct {
 	executions  int
 	interesting int // inputs that went somewhere new
 	failed      bool
+	idle        bool   // nothing failed, and nothing was executed either
 	input       string // the file with the input that failed, if there is one
 	output      string
 }
@@ -115,6 +116,8 @@ func (r result) verdict() string {
 	switch {
 	case r.input != "":
 		return "FAILED: " + r.input
+	case r.idle:
+		return "FAILED: it executed nothing; the corpus alone takes time, give it more"
 	case r.failed:
 		return "FAILED"
 	}
@@ -176,7 +179,7 @@ func read(output string, failed bool, limit time.Duration) result {
 		r.failed = seconds < limit.Seconds()
 	}
 	if !r.failed && r.executions == 0 {
-		r.failed = true // nothing was run, whatever it says
+		r.failed, r.idle = true, true
 	}
 	return r
 }

@@ -24,11 +24,15 @@ func TestRead(t *testing.T) {
 		{"it says so itself", line + "--- FAIL: FuzzA (5.03s)\n    --- FAIL: FuzzA (0.00s)\n        a_test.go:9: context deadline exceeded\n    \n    Failing input written to testdata/fuzz/FuzzA/1\n", true, true, "testdata/fuzz/FuzzA/1"},
 		{"it does not build", "# x\n./a_test.go:3:1: syntax error\nFAIL\tx [build failed]\n", true, true, ""},
 		{"it did not run", "testing: warning: no fuzz tests to fuzz\nPASS\nok  \tx\t0.0s\n", false, true, ""},
+		{"its time was too short", "fuzz: elapsed: 0s, gathering baseline coverage: 0/9 completed\nPASS\nok  \tx\t1.1s\n", false, true, ""},
 		{"a leak", line + "PASS\nleak: 5 goroutines, 2 at the start\nFAIL\n", true, true, ""},
 	} {
 		r := read(c.printed, c.exit, 5*time.Second)
 		if r.failed != c.failed || r.input != c.input {
 			t.Errorf("%s: failed %v with input %q, want %v with %q", c.what, r.failed, r.input, c.failed, c.input)
+		}
+		if idle := !c.exit && r.executions == 0; r.idle != idle {
+			t.Errorf("%s: idle %v, want %v", c.what, r.idle, idle)
 		}
 		if strings.Contains(c.printed, "1234") && (r.executions != 1234 || r.interesting != 5) {
 			t.Errorf("%s: %d executions, %d interesting", c.what, r.executions, r.interesting)

@@ -149,7 +149,12 @@ var processFaults = []Fault{
 		if err != nil {
 			return err
 		}
-		return errors.Join(v.freeze(), r.last(ctx, 0.2, 2.5), v.thaw())
+		if err := v.freeze(); err != nil {
+			return err
+		}
+		_, goesOn, err := r.stands(ctx)
+		defer goesOn()
+		return errors.Join(err, r.last(ctx, 0.2, 2.5), v.thaw())
 	}},
 	{Name: "SIGSTOP between Check and the write", on: anywhere, strike: func(ctx context.Context, r *Round) error {
 		v, err := r.leader()
@@ -159,6 +164,17 @@ var processFaults = []Fault{
 		position := r.log.position()
 		if err := v.freezeBeforeWrite(); err != nil {
 			return r.replaceMissed(v)
+		}
+		inLock, goesOn, err := r.stands(ctx)
+		defer goesOn()
+		if inLock { // nobody can succeed it
+			if err := v.thaw(); err != nil {
+				return err
+			}
+			return errMissed
+		}
+		if err != nil {
+			return errors.Join(err, v.thaw())
 		}
 		// A successor must have written, or there is nothing to refuse.
 		_, err = r.written(ctx, position, func(name string) bool { return name != v.name })
@@ -176,13 +192,12 @@ func (r *Round) replaceMissed(s *slot) error {
 }
 
 // lockFault stops the leader of a folder where everybody waits for it.
-var lockFault = Fault{Name: "SIGSTOP inside the file lock", on: func(p *Place) bool { return p.Name == File }, strike: func(ctx context.Context, r *Round) error {
+var lockFault = Fault{Name: insideLock, on: func(p *Place) bool { return p.Name == File }, strike: func(ctx context.Context, r *Round) error {
 	v, err := r.leader()
 	if err != nil {
 		return err
 	}
-	// Nobody can take over until it goes on or dies: the file backend says so.
-	defer r.breaks("SIGSTOP inside the file lock", "")()
+	defer r.breaks(insideLock, "")()
 	if err := os.WriteFile(v.trigger, nil, 0o600); err != nil {
 		return err
 	}

@@ -1,0 +1,57 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// insideLock is the fault of a process that stands where everybody waits for
+// it: nobody can take over until it goes on or dies, and the file backend says
+// so.
+const insideLock = "SIGSTOP inside the file lock"
+
+// standsInLock tells of a process that was just stopped whether it stands inside
+// the file backend's lock: it can be renewing at any moment. All others keep the
+// lock for fractions of a millisecond, so one that has it for a second is it.
+func (r *Round) standsInLock(ctx context.Context) (bool, error) {
+	dir, ok := r.place.records.(folder)
+	if !ok {
+		return false, nil
+	}
+	lock, err := os.Open(filepath.Join(string(dir), r.election.Name+".lock"))
+	if err != nil {
+		return false, err
+	}
+	defer lock.Close() // and with it our lock
+	for start := time.Now(); ; {
+		err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return false, nil
+		}
+		if err != syscall.EWOULDBLOCK && !errors.Is(err, syscall.EINTR) {
+			return false, err
+		}
+		if time.Since(start) > time.Second {
+			return true, nil
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+	}
+}
+
+// stands tells, from now on, if a process that was just stopped stands inside
+// the lock. What it returns tells that it goes on.
+func (r *Round) stands(ctx context.Context) (inLock bool, goesOn func(), err error) {
+	inLock, err = r.standsInLock(ctx)
+	if !inLock {
+		return false, func() {}, err
+	}
+	return true, r.breaks(insideLock, ""), nil
+}
