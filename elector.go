@@ -75,8 +75,10 @@ func Open(ctx context.Context, url, name string, o *Options) (*Elector, error) {
 }
 
 // New returns a candidate for the named election on a backend, which may be
-// shared by many Electors. Closing the Elector leaves the backend open. New
-// does no I/O. It returns ErrName or ErrInvalid.
+// shared by many Electors: they share its connections, and the leases that they
+// hold renew together where the store takes many renewals in one request.
+// Closing the Elector leaves the backend open. New does no I/O. It returns
+// ErrName or ErrInvalid.
 func New(backend backends.Backend, name string, o *Options) (*Elector, error) {
 	d := backend.Describe()
 	options, err := o.resolved(d)

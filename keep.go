@@ -17,6 +17,7 @@ func (l *Lease) keep() {
 	defer e.active.Done()
 	defer close(l.kept)
 	l.renewUntilOver()
+	l.batches.leave()
 	over := l.term.Load().over
 	if errors.Is(over, ErrLost) {
 		e.log.Warn("elector: leads no more", "token", l.token, "cause", over)
@@ -32,7 +33,7 @@ func (l *Lease) keep() {
 func (l *Lease) renewUntilOver() {
 	e := l.e
 	failures := 0
-	next := l.term.Load().start.Mono + e.o.RenewEvery
+	next := l.nextRenewal()
 	var pending *proposal
 	for {
 		proposals := l.proposals
@@ -80,7 +81,7 @@ func (l *Lease) renewUntilOver() {
 				e.log.Info("elector: renewal works again", "token", l.token, "failures", failures)
 				failures = 0
 			}
-			next = l.term.Load().start.Mono + e.o.RenewEvery
+			next = l.nextRenewal()
 			if pending != nil {
 				pending.done <- nil
 				pending = nil
@@ -133,7 +134,9 @@ func (l *Lease) renew() error {
 	l.number++
 	next.Attempt.Sequence, next.Value = l.number, l.value
 	l.sent[l.number] = clock.Mark(e.clock)
-	r, err := e.swap(context.Background(), l.limit(), l.record, next)
+	r, err := e.swapBy(context.Background(), l.limit(), l.sender(), l.record, next)
+	var shared sharedError
+	l.alone = errors.As(err, &shared)
 	if err == nil {
 		return l.adopt(r)
 	}

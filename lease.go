@@ -34,11 +34,13 @@ type Lease struct {
 	checked atomic.Int64  // monotonic, when Check was last called
 
 	proposals chan *proposal
+	batches   *batches // of the backend's leases; nil if it makes none
 
 	// Owned by the goroutine that keeps the lease.
 	record backends.Record          // as the store last showed it, ours
 	value  string                   // to write with the next renewal
 	number uint64                   // of our latest write
+	alone  bool                     // the next renewal goes by itself, see sender
 	sent   map[uint64]clock.Reading // when each write that may count was sent
 
 	mutex      sync.Mutex
@@ -63,8 +65,8 @@ func (e *Elector) newLease(base context.Context, r backends.Record, sent map[uin
 	l := &Lease{
 		e: e, token: Token(r.Token), nonce: r.Attempt.Nonce, hold: e.o.hold(), cedes: e.running,
 		ended: make(chan struct{}), kept: make(chan struct{}), released: make(chan struct{}),
-		proposals: make(chan *proposal),
-		record:    r, value: r.Value, sent: sent,
+		proposals: make(chan *proposal), batches: batchesOf(e.backend),
+		record: r, value: r.Value, sent: sent,
 	}
 	for number := range sent {
 		l.number = max(l.number, number)

@@ -99,11 +99,19 @@ func (e *Elector) load(ctx context.Context, limit time.Duration) (backends.Recor
 
 // swap replaces prev by next and takes note of it.
 func (e *Elector) swap(ctx context.Context, limit time.Duration, prev, next backends.Record) (backends.Record, error) {
+	return e.swapBy(ctx, limit, e.backend.Swap, prev, next)
+}
+
+// A swapper is a Swap.
+type swapper func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error)
+
+// swapBy is swap through somebody else's hands.
+func (e *Elector) swapBy(ctx context.Context, limit time.Duration, by swapper, prev, next backends.Record) (backends.Record, error) {
 	e.mutex.Lock()
 	e.wrote = e.clock.Now().Mono
 	e.mutex.Unlock()
 	r, err := request(ctx, e, limit, "swap", func(ctx context.Context) (backends.Record, error) {
-		return e.backend.Swap(ctx, e.name, prev, next)
+		return by(ctx, e.name, prev, next)
 	})
 	if err == nil {
 		e.note(r, ignoreOlder)

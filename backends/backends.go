@@ -107,6 +107,9 @@ type Description struct {
 	// an acquisition right after another process's release cannot.
 	MinWriteInterval time.Duration
 
+	// MaxBatch is the most renewals that a Batcher takes at once, 100 say.
+	MaxBatch int
+
 	// PushesRenewals says that Watch reports every change, renewals
 	// included, so that nobody needs to poll while a Watch runs. Without it
 	// Watch is a hint of new leaders, values and vacancies, and a waiter
@@ -151,4 +154,39 @@ type PresenceWatcher interface {
 	// A Swap that renews a record whose mark is gone returns ErrDeposed too
 	// and changes nothing.
 	WatchPresence(ctx context.Context, name string, held Record) error
+}
+
+// A Renewal is a Swap that replaces a record by another one of the same
+// acquisition: holder, token and nonce stay as they are.
+type Renewal struct {
+	Name       string // of the election
+	Prev, Next Record
+}
+
+// An Outcome is what became of a Renewal: what Swap returns.
+type Outcome struct {
+	Record Record
+	Err    error
+}
+
+// A Batcher is a Backend that can make many renewals in one request. The
+// elector uses it when one process holds many leases through one Backend value,
+// which must be comparable. A type that embeds a Batcher and has a Swap of its
+// own needs a RenewMany of its own too: renewals go by the one or the other. It
+// does not go together with MinWriteInterval: a Swap may follow at once.
+type Batcher interface {
+	Backend
+
+	// RenewMany makes the renewals, each of another election, at most
+	// Description.MaxBatch, and returns what became of each, in their order.
+	// Each is applied if and only if the present Version of its record is
+	// that of its Prev, whatever becomes of the others, and is acknowledged
+	// as Swap acknowledges.
+	//
+	// Where the store applies all or nothing, or passes over what it would
+	// have to wait for, the Outcome of those that were certainly not applied
+	// is ErrNotTried: each is then made by a Swap. It is always right to say
+	// that instead of why one was refused. When the outcome of the request as
+	// a whole is unknown, that is the Outcome of each.
+	RenewMany(ctx context.Context, renewals []Renewal) []Outcome
 }

@@ -11,6 +11,10 @@ var (
 	// ErrConflict is a Swap's: the store holds another version.
 	ErrConflict = errors.New("the store holds another version of the record")
 
+	// ErrNotTried is the outcome of a renewal that was certainly not applied
+	// because of others in its batch: see Batcher.
+	ErrNotTried = errors.New("not applied because of another renewal in the same request")
+
 	// ErrForeignRecord is content in the place of a record that is not a
 	// valid one. Nobody touches it.
 	ErrForeignRecord = errors.New("foreign record: not written by this library, or by a newer version of it; it is left untouched")

@@ -25,6 +25,11 @@ var backendCases = []testCase{
 	{name: "presence/deposed", raw: true, run: presenceDeposed},
 	{name: "presence/end", run: presenceEnd},
 
+	{name: "batch/each", run: batchEach},
+	{name: "batch/race", run: batchRace},
+	{name: "batch/presence", raw: true, run: batchPresence},
+	{name: "batch/cancel", run: batchCancel},
+
 	{name: "ctx/cancel", run: endedContext},
 	{name: "close/idempotent", run: closeTwice},
 	{name: "store/describe", run: describes},

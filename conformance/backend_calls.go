@@ -47,7 +47,7 @@ func (s *suite) callWith(ctx context.Context, all []backends.Backend, last backe
 		_, err := all[0].Swap(ctx, s.name, last, rivals[i])
 		return err
 	})
-	was, now := s.fence(all[0], last)
+	was, now := s.fence(all[0], s.name, last)
 	applied := 0
 	for i, err := range errs[:n] {
 		switch {
@@ -70,11 +70,11 @@ func (s *suite) callWith(ctx context.Context, all []backends.Backend, last backe
 
 // fence finds what the record is after calls with unknown outcome from last,
 // and replaces it, so that none of them can be applied any more.
-func (s *suite) fence(b backends.Backend, last backends.Record) (was, now backends.Record) {
+func (s *suite) fence(b backends.Backend, name string, last backends.Record) (was, now backends.Record) {
 	s.Helper()
 	for range 10 {
-		was = s.load(b, s.name)
-		now, err := b.Swap(s.patient(), s.name, was, acquisition("fence", was.Token+1))
+		was = s.load(b, name)
+		now, err := b.Swap(s.patient(), name, was, acquisition("fence", was.Token+1))
 		if err == nil {
 			return was, now
 		}
@@ -126,6 +126,11 @@ func (s *suite) closedHandle(other backends.Backend, last backends.Record) {
 	}
 	if w, ok := b.(backends.Watcher); ok {
 		calls["Watch"] = func() error { return w.Watch(s.Context(), s.name, func(backends.Record) {}) }
+	}
+	if m, ok := b.(backends.Batcher); ok {
+		calls["RenewMany"] = func() error {
+			return m.RenewMany(s.Context(), []backends.Renewal{{Name: s.name, Prev: last, Next: renewal(last)}})[0].Err
+		}
 	}
 	for what, call := range calls {
 		err := s.together(1, rule, func(int) error { return call() })[0]

@@ -15,6 +15,7 @@ import (
 type state struct {
 	mutex  sync.Mutex
 	record backends.Record
+	locks  sync.Map // mutexes by the name of the election
 }
 
 // exchange keeps a record, if there is one, and returns what was kept before.
@@ -39,6 +40,7 @@ type broken struct {
 	attend   func(ctx context.Context, name string, held backends.Record) error
 	describe func() backends.Description
 	close    func() error
+	batch    func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome
 }
 
 func (b *broken) Load(ctx context.Context, name string) (backends.Record, error) {
@@ -55,6 +57,10 @@ func (b *broken) Watch(ctx context.Context, name string, changed func(backends.R
 
 func (b *broken) WatchPresence(ctx context.Context, name string, held backends.Record) error {
 	return b.attend(ctx, name, held)
+}
+
+func (b *broken) RenewMany(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+	return b.batch(ctx, renewals)
 }
 
 func (b *broken) Describe() backends.Description { return b.describe() }
@@ -74,12 +80,22 @@ func (m mutant) harness() Harness {
 	}
 	return Harness{Raw: raw, Setups: m.setups, Open: func(testing.TB) backends.Backend {
 		h := store.Handle()
-		b := &broken{h, store, h.Load, h.Swap, h.Watch, h.WatchPresence, h.Describe, h.Close}
+		b := &broken{h, store, h.Load, h.Swap, h.Watch, h.WatchPresence, h.Describe, h.Close, nil}
+		b.batch = b.oneByOne
 		if m.handle != nil {
 			m.handle(b, shared)
 		}
 		return b
 	}}
+}
+
+// oneByOne makes a batch of Swaps, which may be broken.
+func (b *broken) oneByOne(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+	outcomes := make([]backends.Outcome, len(renewals))
+	for i, r := range renewals {
+		outcomes[i].Record, outcomes[i].Err = b.swap(ctx, r.Name, r.Prev, r.Next)
+	}
+	return outcomes
 }
 
 // current swaps from whatever is there.

@@ -50,6 +50,11 @@ var electorCases = []testCase{
 	{name: "amb/release", run: ambiguousRelease},
 	{name: "amb/delayed-write", run: delayedWrite},
 
+	{name: "batch/shared", run: sharedRenewals},
+	{name: "batch/ambiguous", run: ambiguousBatch},
+	{name: "batch/one-lost", run: oneLost},
+	{name: "batch/closed", run: closedBatch},
+
 	{name: "part/holder", run: partHolder},
 	{name: "part/one-way", run: partOneWay},
 	{name: "bad/ttl", raw: true, run: electorBadTTL},

@@ -32,6 +32,11 @@
 // out a second time, while no two writes have the same bytes. A read is one
 // linearizable range; serializable reads are never asked for.
 //
+// Renewals of many elections, when one process holds them through one handle,
+// are one transaction of up to 100 smaller ones, of which each compares for
+// itself (max-txn-ops of the servers is 128 by default; where it is lower, each
+// renewal goes by itself).
+//
 // Writes are sent once. The client library by itself repeats what etcd
 // certainly refused (a token that has expired, a learner), and gRPC what
 // certainly never reached a server; neither hurts. But whatever its policy for

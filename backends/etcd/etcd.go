@@ -26,7 +26,10 @@ type Backend struct {
 	close  func() error
 }
 
-var _ backends.Watcher = (*Backend)(nil)
+var (
+	_ backends.Watcher = (*Backend)(nil)
+	_ backends.Batcher = (*Backend)(nil)
+)
 
 // New returns a backend on a client of yours, which Close leaves open. Keys are
 // the prefix, as it is, followed by the election's name; an empty prefix means
@@ -101,20 +104,27 @@ func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Rec
 		return backends.Record{}, err
 	}
 	defer end()
-	key, value := b.prefix+name, string(backends.Encode(name, next))
-	same := clientv3.Compare(clientv3.CreateRevision(key), "=", 0) // does not exist
-	if prev.Exists() {
-		same = clientv3.Compare(clientv3.Value(key), "=", string(prev.Version))
-	}
-	answer, err := b.client.Txn(call).If(same).Then(clientv3.OpPut(key, value)).Commit()
+	same, put, next := b.change(name, prev, next)
+	answer, err := b.client.Txn(call).If(same).Then(put).Commit()
 	if err != nil {
 		return backends.Record{}, b.explain(ctx, "writing election "+name, err)
 	}
 	if !answer.Succeeded {
 		return backends.Record{}, backends.ErrConflict
 	}
-	next.Version = backends.Version(value)
 	return next, nil
+}
+
+// change is what a transaction compares and does to replace prev, and next with
+// its version.
+func (b *Backend) change(name string, prev, next backends.Record) (clientv3.Cmp, clientv3.Op, backends.Record) {
+	key, value := b.prefix+name, string(backends.Encode(name, next))
+	same := clientv3.Compare(clientv3.CreateRevision(key), "=", 0) // does not exist
+	if prev.Exists() {
+		same = clientv3.Compare(clientv3.Value(key), "=", string(prev.Version))
+	}
+	next.Version = backends.Version(value)
+	return same, clientv3.OpPut(key, value), next
 }
 
 // Watch implements [backends.Watcher].
@@ -182,7 +192,7 @@ func (b *Backend) begin(ctx context.Context, name string) (context.Context, func
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.store, MinTTL: minTTL, PushesRenewals: true}
+	return backends.Description{Store: b.store, MinTTL: minTTL, MaxBatch: maxBatch, PushesRenewals: true}
 }
 
 // Close implements [backends.Backend]. It ends the calls and watches under way

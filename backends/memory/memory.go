@@ -162,6 +162,7 @@ type Handle struct {
 }
 
 var _ backends.PresenceWatcher = (*Handle)(nil)
+var _ backends.Batcher = (*Handle)(nil)
 
 // Load implements [backends.Backend].
 func (h *Handle) Load(ctx context.Context, name string) (backends.Record, error) {
@@ -195,6 +196,15 @@ func (h *Handle) Swap(ctx context.Context, name string, prev, next backends.Reco
 	e.present = present
 	next.Version = e.version
 	return next, nil
+}
+
+// RenewMany implements [backends.Batcher].
+func (h *Handle) RenewMany(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+	outcomes := make([]backends.Outcome, len(renewals))
+	for i, r := range renewals {
+		outcomes[i].Record, outcomes[i].Err = h.Swap(ctx, r.Name, r.Prev, r.Next)
+	}
+	return outcomes
 }
 
 // Watch implements [backends.Watcher].
@@ -239,7 +249,7 @@ func (h *Handle) WatchPresence(ctx context.Context, name string, held backends.R
 
 // Describe implements [backends.Backend].
 func (h *Handle) Describe() backends.Description {
-	return backends.Description{Store: "memory://", PushesRenewals: true}
+	return backends.Description{Store: "memory://", MaxBatch: 100, PushesRenewals: true}
 }
 
 // Close implements [backends.Backend].

@@ -36,6 +36,11 @@
 // under the row's lock. A read is one statement, on a server that takes writes;
 // one that does not is refused with the very statement that reads.
 //
+// Renewals of many elections, when one process holds them through one handle,
+// are one statement for up to 100 rows, of which each is compared by itself. It
+// passes over rows that somebody has locked (SKIP LOCKED); these go by
+// themselves.
+//
 // Each change is committed with synchronous_commit at least on, whatever the
 // session, role or database says: it is flushed to disk, and on the standbys
 // that synchronous_standby_names asks for. remote_apply stays as it is.

@@ -31,7 +31,7 @@ type Backend struct {
 	doubts sync.Map
 }
 
-var _ backends.Backend = (*Backend)(nil)
+var _ backends.Batcher = (*Backend)(nil)
 
 // load reads one row. It always returns one, so that it always tells whether
 // the server takes writes. Texts are cut just above what a valid record has:
@@ -148,9 +148,21 @@ func versioned(name string, r backends.Record) backends.Record {
 	return r
 }
 
-// queryRow runs one autocommit statement. It says whether anything of it may
-// have reached the server.
+// queryRow runs one autocommit statement that returns a row. It says whether
+// anything of it may have reached the server.
 func (b *Backend) queryRow(ctx context.Context, sql string, args []any, dest ...any) (sent bool, err error) {
+	return b.run(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
+		return conn.QueryRow(ctx, sql, append([]any{oneTrip}, args...)...).Scan(dest...)
+	})
+}
+
+// oneTrip makes a query one round trip, and no prepared statement that a pooler
+// would look for on another server connection.
+const oneTrip = pgx.QueryExecModeExec
+
+// run makes one query on a connection. It says whether anything of it may have
+// reached the server.
+func (b *Backend) run(ctx context.Context, query func(context.Context, *pgxpool.Conn) error) (sent bool, err error) {
 	if b.life.Err() != nil {
 		return false, errClosed
 	}
@@ -165,13 +177,12 @@ func (b *Backend) queryRow(ctx context.Context, sql string, args []any, dest ...
 	defer conn.Release()
 	notes := conn.Conn().PgConn().CustomData()
 	delete(notes, unreplicated)
-	// Exec mode: one round trip, and no prepared statement that a pooler
-	// would look for on another server connection.
-	err = conn.QueryRow(ctx, sql, append([]any{pgx.QueryExecModeExec}, args...)...).Scan(dest...)
+	err = query(ctx, conn)
 	if err == nil && notes[unreplicated] != nil {
 		err = errUnreplicated
 	}
-	if b.ownPool && conn.Conn().IsClosed() && !errors.Is(err, context.Canceled) {
+	cancelled := errors.Is(err, context.Canceled) && !errors.Is(context.Cause(ctx), context.DeadlineExceeded)
+	if b.ownPool && conn.Conn().IsClosed() && !cancelled {
 		// The server restarted or the network is gone: the idle connections
 		// are dead too. Finding out one call at a time could cost a lease.
 		b.pool.Reset()
@@ -181,7 +192,7 @@ func (b *Backend) queryRow(ctx context.Context, sql string, args []any, dest ...
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.store}
+	return backends.Description{Store: b.store, MaxBatch: maxBatch}
 }
 
 // Close implements [backends.Backend]. It ends the calls under way and closes

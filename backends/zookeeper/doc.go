@@ -40,6 +40,10 @@
 // guard, which was made together with the znode. The znode's data are a line
 // with that id, and the record as JSON.
 //
+// Renewals of many elections, when one process holds them through one handle,
+// are one multi for up to 100 of them. If one of them is refused nothing is
+// applied, and each then goes by itself.
+//
 // A read is a sync and then a get, one after the other, because the client
 // library cannot be told to send two requests in an order: a read takes two
 // round trips, and an uncontended acquisition three. It sees every change that

@@ -31,7 +31,10 @@ type Backend struct {
 	readings map[string]*reading // the latest of each watched path
 }
 
-var _ backends.PresenceWatcher = (*Backend)(nil)
+var (
+	_ backends.PresenceWatcher = (*Backend)(nil)
+	_ backends.Batcher         = (*Backend)(nil)
+)
 
 // New returns a backend on a connection of yours, which Close leaves open.
 // Records are the children of the prefix, an absolute path; an empty prefix
@@ -152,7 +155,7 @@ func (b *Backend) replace(ctx context.Context, name string, prev, next backends.
 	var there, gone []any
 	switch {
 	case renews:
-		there = []any{&zk.CheckVersionRequest{Path: leaderPath(path), Version: -1}}
+		there = []any{present(path)}
 	case next.Vacant():
 		there = []any{&zk.DeleteRequest{Path: leaderPath(path), Version: -1}}
 	default:
@@ -167,10 +170,7 @@ func (b *Backend) replace(ctx context.Context, name string, prev, next backends.
 		slices.Reverse(forms)
 	}
 	for _, form := range forms {
-		answers, refused, err := b.multi(ctx, append([]any{
-			&zk.CheckVersionRequest{Path: guardPath(path, guard), Version: -1},
-			&zk.SetDataRequest{Path: path, Data: content(guard, name, next), Version: dataVersion},
-		}, form...))
+		answers, refused, err := b.multi(ctx, append(b.exchange(name, guard, dataVersion, next), form...))
 		switch {
 		case err == nil:
 			return version(guard, answers[1].Stat.Version), nil
@@ -203,6 +203,19 @@ func (b *Backend) unguarded(ctx context.Context, path, guard string) error {
 	}
 	return backends.ErrConflict
 }
+
+// exchange replaces the content of a record's znode if it is the one with the
+// guard and has the version.
+func (b *Backend) exchange(name, guard string, dataVersion int32, next backends.Record) []any {
+	path := b.path(name)
+	return []any{
+		&zk.CheckVersionRequest{Path: guardPath(path, guard), Version: -1},
+		&zk.SetDataRequest{Path: path, Data: content(guard, name, next), Version: dataVersion},
+	}
+}
+
+// present checks that the holder's node is there.
+func present(path string) any { return &zk.CheckVersionRequest{Path: leaderPath(path), Version: -1} }
 
 // createLeader makes the holder's node, which ends with this session.
 func (b *Backend) createLeader(path string, r backends.Record) *zk.CreateRequest {
@@ -242,7 +255,7 @@ func (b *Backend) createParent(ctx context.Context, path string) error {
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.store, MinTTL: minTTL, PushesRenewals: true}
+	return backends.Description{Store: b.store, MinTTL: minTTL, MaxBatch: maxBatch, PushesRenewals: true}
 }
 
 // Close implements [backends.Backend]. It ends the calls and watches under way

@@ -1,5 +1,8 @@
 package main
 
+// suite is the package of the conformance suite.
+const suite = "./conformance"
+
 // mutants are the known ways to get it wrong, most of them seen in other
 // libraries. The texts to change are short, so that they survive changes around
 // them; one that is gone is an error.
@@ -142,4 +145,46 @@ func (f *follower) wake() {`}}},
 		"request.go", `if e.o.writeInterval == 0 {`, `if true {`}}},
 	{name: "Run goes on after Resign and a loss", breaks: "Resign", catch: "deposed_while_it_resigns_in_Run", pkg: ".", parent: "TestPresence", edits: []edit{{
 		"run.go", `if l.asked.Load() && !ailing {`, `if false {`}}},
+
+	// Renewals that share a request.
+	{name: "a shared renewal counted from the answer", breaks: "2", catch: "elector/batch/shared", pkg: suite, parent: "TestMemory", edits: []edit{{
+		"keep.go", `return l.adopt(r)`, `l.sent[l.number] = clock.Mark(e.clock)
+		return l.adopt(r)`}}},
+	{name: "a renewal takes the outcome of its neighbour", breaks: "2", catch: "elector/batch/shared", pkg: suite, parent: "TestMemory", edits: []edit{{
+		"batch.go", `b.outcomes[i]`, `b.outcomes[(i+1)%len(b.outcomes)]`}, {
+		"batch.go", `o.Record.Attempt != r.Next.Attempt {`, `o.Record.Attempt != o.Record.Attempt {`}}},
+	{name: "a backend believed that tells of another renewal", breaks: "2", catch: "elector/batch/ambiguous", pkg: suite, parent: "TestMemory", edits: []edit{{
+		"batch.go", `o.Record.Attempt != r.Next.Attempt {`, `o.Record.Attempt != o.Record.Attempt {`}}},
+	{name: "a renewal joins a batch that has left", breaks: "Batcher", catch: "elector/batch/shared", pkg: suite, parent: "TestMemory", edits: []edit{{
+		"batch.go", `	s.mutex.Lock()
+	s.leaves(b)
+	s.mutex.Unlock()
+	b.outcomes = s.request(b)`, `	b.outcomes = s.request(b)
+	s.mutex.Lock()
+	s.leaves(b)
+	for len(b.outcomes) < len(b.renewals) {
+		b.outcomes = append(b.outcomes, backends.Outcome{Err: ErrUnavailable})
+	}
+	s.mutex.Unlock()`}}},
+	{name: "a batch given up for all by the first", breaks: "Batcher", catch: "elector/batch/ambiguous", pkg: suite, parent: "TestMemory", edits: []edit{{
+		"batch.go", `b.waiting > 0 {`, `b.waiting < 0 {`}}},
+	{name: "a batch refused for good taken as each one's refusal", breaks: "Batcher", catch: "elector/batch/ambiguous", pkg: suite, parent: "TestMemory", edits: []edit{{
+		"batch.go", `errors.Is(o.Err, backends.ErrNotTried) || backends.Permanent(o.Err)`, `errors.Is(o.Err, backends.ErrNotTried)`}}},
+	{name: "a renewal not tried taken for one that failed", breaks: "Batcher", catch: "elector/batch/ambiguous", pkg: suite, parent: "TestMemory", edits: []edit{{
+		"batch.go", `errors.Is(o.Err, backends.ErrNotTried) ||`, `errors.Is(o.Err, nil) && false ||`}}},
+	{name: "an error of a whole batch shared again", breaks: "Batcher", catch: "elector/batch/ambiguous", pkg: suite, parent: "TestMemory", edits: []edit{{
+		"keep.go", `l.alone = errors.As(err, &shared)`, `l.alone = errors.As(err, &shared) && false`}}},
+	{name: "one that was deposed takes its batch along", breaks: "Batcher", catch: "elector/batch/one-lost", pkg: suite, parent: "TestMemory", edits: []edit{{
+		"batch.go", `	o := b.outcomes[i]`, `	o := b.outcomes[i]
+	for _, other := range b.outcomes {
+		if errors.Is(other.Err, backends.ErrDeposed) {
+			o = other
+		}
+	}`}}},
+	{name: "Close does not wait for a batch", breaks: "10", catch: "elector/batch/closed", pkg: suite, parent: "TestMemory", edits: []edit{{
+		"batch.go", `	e.active.Add(1)
+`, ``}, {
+		"batch.go", `		b.electors[i].active.Done()
+`, ``}, {
+		"batch.go", `			e.active.Done()`, `			_ = e`}}},
 }

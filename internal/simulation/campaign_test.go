@@ -80,6 +80,9 @@ func (s *storm) join(d *dice, id string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	n.stop = cancel
 	run, start := d.chance(0.5), d.between(1, s.ttl)
+	if newDice(s.w.seed, uint64(number), 7).chance(0.5) {
+		n.company(ctx)
+	}
 	go func() {
 		time.Sleep(start)
 		n.serve(ctx, run)

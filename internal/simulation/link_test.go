@@ -28,6 +28,7 @@ var errBroken = errors.New("the simulated connection broke")
 type link struct {
 	n      *node
 	handle *memory.Handle
+	others *memory.Handle       // with all other elections: the versions of this one count its own writes
 	random func(op string) trip // draws a trip
 
 	mutex    sync.Mutex
@@ -36,10 +37,19 @@ type link struct {
 	cutIn    bool              // nothing comes back
 	flying   int               // requests that the elector has not given up
 	count    map[string]int    // requests by op
+	shared   int               // renewals of the election that went with others
 }
 
 func newLink(n *node, random func(string) trip) *link {
-	return &link{n: n, handle: n.w.store.Handle(), random: random, scripted: map[string][]trip{}, count: map[string]int{}}
+	return &link{n: n, handle: n.w.store.Handle(), others: n.w.others.Handle(), random: random, scripted: map[string][]trip{}, count: map[string]int{}}
+}
+
+// on returns the store of an election.
+func (l *link) on(name string) *memory.Handle {
+	if name == election {
+		return l.handle
+	}
+	return l.others
 }
 
 // next scripts the next trips of requests of a kind.
@@ -95,30 +105,80 @@ func (l *link) take(op string) trip {
 
 // Load implements backends.Backend.
 func (l *link) Load(ctx context.Context, name string) (backends.Record, error) {
-	return l.travel(ctx, l.take("load"), "load", func() (backends.Record, error) {
-		return l.handle.Load(context.Background(), name)
+	a := l.travel(ctx, l.take("load"), "load", func() answer {
+		r, err := l.on(name).Load(context.Background(), name)
+		return answer{r: r, err: err, name: name}
 	})
+	return a.r, a.err
 }
 
 // Swap implements backends.Backend.
 func (l *link) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
 	t := l.take("swap")
-	l.n.w.check.sends(l.n, prev, next, t)
-	return l.travel(ctx, t, "swap", func() (backends.Record, error) {
-		return l.n.w.check.apply(l.n, next, func() (backends.Record, error) {
-			return l.handle.Swap(context.Background(), name, prev, next)
-		})
+	if name == election {
+		l.n.w.check.sends(l.n, prev, next, t)
+	}
+	a := l.travel(ctx, t, "swap", func() answer {
+		r, err := l.write(name, prev, next)
+		return answer{r: r, err: err, name: name}
 	})
+	return a.r, a.err
 }
 
+// write is a Swap that has reached the store.
+func (l *link) write(name string, prev, next backends.Record) (backends.Record, error) {
+	swap := func() (backends.Record, error) { return l.on(name).Swap(context.Background(), name, prev, next) }
+	if name != election {
+		return swap()
+	}
+	return l.n.w.check.apply(l.n, next, swap)
+}
+
+// RenewMany implements backends.Batcher. Some batches are passed over in part.
+func (l *link) RenewMany(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+	t := l.take("swap")
+	for _, r := range renewals {
+		if r.Name == election {
+			l.n.w.check.sends(l.n, r.Prev, r.Next, t)
+			l.mutex.Lock()
+			l.shared++
+			l.mutex.Unlock()
+		}
+	}
+	a := l.travel(ctx, t, "swap", func() answer {
+		a := answer{name: election, err: backends.ErrNotTried, outcomes: make([]backends.Outcome, len(renewals))}
+		for i, r := range renewals {
+			o := &a.outcomes[i]
+			if o.Err = backends.ErrNotTried; !newDice(l.n.w.seed, uint64(l.n.w.now()), uint64(len(r.Name)), 6).chance(0.1) {
+				o.Record, o.Err = l.write(r.Name, r.Prev, r.Next)
+			}
+			if r.Name == election {
+				a.r, a.err = o.Record, o.Err
+			}
+		}
+		return a
+	})
+	if a.outcomes == nil { // there was no answer
+		a.outcomes = make([]backends.Outcome, len(renewals))
+		for i := range a.outcomes {
+			a.outcomes[i].Err = a.err
+		}
+	}
+	return a.outcomes
+}
+
+// An answer is what the store answers, of a batch for the election that is
+// looked at.
 type answer struct {
-	r   backends.Record
-	err error
+	name     string
+	r        backends.Record
+	err      error
+	outcomes []backends.Outcome // of a batch, all of them
 }
 
 // travel takes a request over the network, and is what the caller sees of it;
 // the request goes its way also when the caller has given up.
-func (l *link) travel(ctx context.Context, t trip, op string, send func() (backends.Record, error)) (backends.Record, error) {
+func (l *link) travel(ctx context.Context, t trip, op string, send func() answer) answer {
 	m := l.n.machine
 	defer func() {
 		l.mutex.Lock()
@@ -144,7 +204,7 @@ func (l *link) travel(ctx context.Context, t trip, op string, send func() (backe
 	a := answer{}
 	select {
 	case a = <-arrived:
-		if ctx.Err() == nil && (a.err == nil || op == "load") {
+		if ctx.Err() == nil && a.name == election && (a.err == nil || op == "load") {
 			l.n.saw(op, a)
 		}
 	case <-broken:
@@ -153,23 +213,21 @@ func (l *link) travel(ctx context.Context, t trip, op string, send func() (backe
 	case <-ctx.Done():
 		a.err = ctx.Err()
 	}
-	return a.r, a.err
+	return a
 }
 
 // deliver brings a request to the store and the answer to the machine.
-func (l *link) deliver(t trip, send func() (backends.Record, error), arrived chan<- answer) {
+func (l *link) deliver(t trip, send func() answer, arrived chan<- answer) {
 	time.Sleep(t.out)
-	r, err := send()
+	a := send()
 	if t.again > 0 {
 		repeat := make(chan answer, 1)
 		go func() {
 			time.Sleep(t.again)
-			r, err := send()
-			repeat <- answer{r, err}
+			repeat <- send()
 		}()
 		if t.second {
-			a := <-repeat
-			r, err = a.r, a.err
+			a = <-repeat
 		}
 	}
 	if t.mute {
@@ -180,12 +238,12 @@ func (l *link) deliver(t trip, send func() (backends.Record, error), arrived cha
 		return
 	}
 	l.n.machine.runs(false)
-	arrived <- answer{r, err}
+	arrived <- a
 }
 
 // Describe implements backends.Backend.
 func (l *link) Describe() backends.Description {
-	return backends.Description{Store: "simulated://", PushesRenewals: l.n.w.watch == pushesAll}
+	return backends.Description{Store: "simulated://", MaxBatch: 10, PushesRenewals: l.n.w.watch == pushesAll}
 }
 
 // Close implements backends.Backend.

@@ -19,8 +19,10 @@ type node struct {
 	name    string
 	machine *machine
 	link    *link
+	backend backends.Backend // the link as the elector has it
 	options elector.Options
 	elector *elector.Elector
+	second  *elector.Elector // in another election, over the same link; may be nil
 	witness witness
 	stream  func() (life time.Duration, delay func() time.Duration)
 	stop    context.CancelFunc // of what the node does, may be nil
@@ -71,7 +73,7 @@ func (w *world) node(adjust func(n *node)) *node {
 	if err != nil {
 		w.Fatal(err)
 	}
-	n.elector = e
+	n.elector, n.backend = e, b
 	w.nodes = append(w.nodes, n)
 	return n
 }
@@ -102,6 +104,26 @@ func (n *node) lead() *elector.Lease {
 	}
 	n.w.check.acquired(n, l)
 	return l
+}
+
+// company makes the node lead an election of its own besides, whose renewals
+// meet those of the one that is looked at.
+func (n *node) company(ctx context.Context) {
+	o := n.options
+	o.ID, o.Logger = n.name+"'s", slog.New(slog.DiscardHandler)
+	inject.Machine(&o, n.machine, n.w.randomFor(uint64(1000+len(n.w.nodes))))
+	var err error
+	if n.second, err = elector.New(n.backend, "company-of-"+n.name, &o); err != nil {
+		n.w.Fatal(err)
+	}
+	go func() {
+		for ctx.Err() == nil {
+			n.second.Run(ctx, func(ctx context.Context, _ *elector.Lease) error {
+				<-ctx.Done()
+				return nil
+			})
+		}
+	}()
 }
 
 // A bid is a campaign that goes on in the background.

@@ -16,6 +16,7 @@ type tally struct {
 	elections int
 	stray     int
 	unseen    int
+	shared    int
 	time      time.Duration
 	counts    [faultKinds]int
 }
@@ -28,6 +29,9 @@ func (a *tally) add(w *world, s *storm) {
 	a.stray += w.check.stray
 	a.unseen += w.check.unseen
 	a.time += w.lasted
+	for _, n := range w.nodes {
+		a.shared += n.link.shared
+	}
 	for k, n := range s.counts {
 		a.counts[k] += n
 	}
@@ -45,6 +49,10 @@ func (a *tally) report(t *testing.T) {
 	fmt.Fprintf(out, "simulated hours\t%.1f\n", a.time.Hours())
 	fmt.Fprintf(out, "overlaps: the winner had not seen the lost record\t%d\n", a.stray)
 	fmt.Fprintf(out, "overlaps: suspended, and the wall clock hides it\t%d\n", a.unseen)
+	fmt.Fprintf(out, "renewals that went with another election's\t%d\n", a.shared)
+	if a.shared == 0 && a.seeds >= 100 {
+		t.Errorf("in %d seeds no renewal went with another one", a.seeds)
+	}
 	for k, n := range a.counts {
 		fmt.Fprintf(out, "%v\t%d\n", faultKind(k), n)
 		if n == 0 && a.seeds >= 100 {

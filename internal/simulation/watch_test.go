@@ -53,7 +53,7 @@ func (l watchLink) Watch(ctx context.Context, name string, changed func(backends
 		defer close(over)
 		var last backends.Record
 		first := true
-		l.handle.Watch(ctx, name, func(r backends.Record) {
+		l.on(name).Watch(ctx, name, func(r backends.Record) {
 			quiet := r.Exists() == last.Exists() && r.Holder == last.Holder && r.Token == last.Token && r.Value == last.Value
 			if l.n.w.watch == pushesSome && quiet && !first {
 				return
@@ -97,7 +97,9 @@ func (l watchLink) Watch(ctx context.Context, name string, changed func(backends
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			l.n.saw("push", answer{r: p.r})
+			if name == election {
+				l.n.saw("push", answer{r: p.r})
+			}
 			changed(p.r)
 			time.Sleep(time.Microsecond) // one after the other, so that a seed replays
 		}

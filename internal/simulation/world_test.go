@@ -19,6 +19,7 @@ type world struct {
 	seed     uint64
 	watch    watchKind
 	store    *memory.Store
+	others   *memory.Store // of other elections
 	check    *checker
 	history  *history
 	nodes    []*node
@@ -32,7 +33,7 @@ func simulate(t *testing.T, seed uint64, watch watchKind, run func(w *world)) *w
 	t.Helper()
 	var w *world
 	synctest.Test(t, func(t *testing.T) {
-		w = &world{T: t, seed: seed, watch: watch, store: memory.NewStore(), history: &history{start: time.Now()}}
+		w = &world{T: t, seed: seed, watch: watch, store: memory.NewStore(), others: memory.NewStore(), history: &history{start: time.Now()}}
 		w.check = newChecker(w)
 		defer w.end()
 		run(w)
@@ -80,6 +81,9 @@ func (w *world) end() {
 	}
 	for _, n := range w.nodes {
 		n.elector.Close()
+		if n.second != nil {
+			n.second.Close()
+		}
 	}
 	time.Sleep(time.Hour) // for requests that are still on their way
 }

@@ -1,0 +1,293 @@
+package elector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/elector-go/elector/backends"
+)
+
+// Leases that this process holds through one backend share their renewals'
+// requests where the backend can make many at once, see backends.Batcher. A
+// renewal that is due waits a moment for others, and they leave together; what
+// one is refused for does not hinder the others. Nothing else changes: each
+// lease has its own goroutine, its own write with its own attempt, and counts
+// from before it has joined, so from before the request was sent.
+
+// gathering is the longest that a renewal waits for others.
+const gathering = 2 * time.Millisecond
+
+// grid is how many times in a renewal interval the leases of a process renew,
+// those with one interval, while they are so few that few requests carry them.
+const grid = 4
+
+// mostBytes bounds what those who share a request have chosen themselves, IDs
+// and values, before and after: stores bear requests of a megabyte, and a byte
+// may be written as six.
+const mostBytes = 128 << 10
+
+// batches joins the renewals of the leases held through one backend.
+type batches struct {
+	backend backends.Batcher
+	most    int // renewals in a batch
+
+	mutex   sync.Mutex
+	leases  int
+	open    *batch // takes renewals until it leaves; nil if there is none
+	hanging int    // batches that everybody has given up and that have not returned
+}
+
+// shared are the batches of all backends through which this process leads.
+var shared = struct {
+	mutex sync.Mutex
+	of    map[backends.Batcher]*batches
+}{of: map[backends.Batcher]*batches{}}
+
+// batchesOf counts a lease in. It returns nil, which renews nothing together,
+// if the backend makes no batches.
+func batchesOf(backend backends.Backend) *batches {
+	b, ok := backend.(backends.Batcher)
+	if !ok || !reflect.ValueOf(b).Comparable() {
+		return nil
+	}
+	most := b.Describe().MaxBatch
+	if most < 2 {
+		return nil
+	}
+	shared.mutex.Lock()
+	defer shared.mutex.Unlock()
+	s := shared.of[b]
+	if s == nil {
+		s = &batches{backend: b, most: most}
+		shared.of[b] = s
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.leases++
+	return s
+}
+
+// leave counts a lease out.
+func (s *batches) leave() {
+	if s == nil {
+		return
+	}
+	shared.mutex.Lock()
+	defer shared.mutex.Unlock()
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.leases--; s.leases == 0 {
+		delete(shared.of, s.backend)
+	}
+}
+
+// points is how many times in an interval the leases renew: none if there are
+// no others to share with. Each grid is part of the finer ones, so that who has
+// met goes on meeting when there are more.
+func (s *batches) points() time.Duration {
+	if s == nil {
+		return 0
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.leases < 2 {
+		return 0
+	}
+	points := grid
+	for points*s.most < s.leases {
+		points *= 2
+	}
+	return time.Duration(points)
+}
+
+// nextRenewal is when to renew after a renewal that worked: an interval after
+// it was sent, or up to a quarter of one earlier if there are others to meet
+// then.
+func (l *Lease) nextRenewal() time.Duration {
+	every := l.e.o.RenewEvery
+	next := l.term.Load().start.Mono + every
+	if points := l.batches.points(); points > 0 {
+		next -= next % max(every/points, 1)
+	}
+	return next
+}
+
+// A sharedError is what the store answered to a batch whose outcome is unknown.
+// One of them may be the reason.
+type sharedError struct{ error }
+
+func (e sharedError) Unwrap() error { return e.error }
+
+// sender is how the next renewal is sent: with others, if there are any, but by
+// itself after a shared error.
+func (l *Lease) sender() swapper {
+	if l.alone || l.batches.points() == 0 {
+		return l.e.backend.Swap
+	}
+	return func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
+		return l.batches.renew(ctx, l.e, backends.Renewal{Name: name, Prev: prev, Next: next})
+	}
+}
+
+// A batch is renewals that share a request.
+type batch struct {
+	renewals []backends.Renewal
+	electors []*Elector // of each: their Close waits for the batch; nil for who has given up
+	bytes    int
+	wait     time.Duration // for others
+	left     chan struct{} // closed when nothing may join any more
+
+	ctx     context.Context // ends when everybody has given up, with the cause of the last
+	cancel  context.CancelCauseFunc
+	waiting int  // of those who joined, who have not given up
+	given   bool // everybody has given up
+
+	answered chan struct{} // closed when outcomes are there
+	outcomes []backends.Outcome
+}
+
+// renew makes a renewal together with others. What it returns is what Swap
+// would.
+func (s *batches) renew(ctx context.Context, e *Elector, r backends.Renewal) (backends.Record, error) {
+	b, i, err := s.join(e, r)
+	if err != nil {
+		return backends.Record{}, err
+	}
+	select {
+	case <-b.answered:
+	case <-ctx.Done():
+		s.abandon(b, i, ctx.Err())
+		return backends.Record{}, ctx.Err()
+	}
+	o := b.outcomes[i]
+	if len(b.renewals) > 1 && (errors.Is(o.Err, backends.ErrNotTried) || backends.Permanent(o.Err)) {
+		// By itself, as it may be another one that the store has refused. That
+		// is safe should this one have been applied: it is the same write, and
+		// only one of the two can find the version that both replace.
+		return s.backend.Swap(ctx, r.Name, r.Prev, r.Next)
+	}
+	if len(b.renewals) > 1 && o.Err != nil && !errors.Is(o.Err, backends.ErrConflict) && !errors.Is(o.Err, ErrDeposed) {
+		return backends.Record{}, sharedError{o.Err}
+	}
+	if o.Err == nil && o.Record.Attempt != r.Next.Attempt {
+		return backends.Record{}, fmt.Errorf("%w: the backend told of another renewal in the place of this one", ErrUnavailable)
+	}
+	return o.Record, o.Err
+}
+
+// join puts a renewal into the batch that leaves next, and returns which it is
+// of that.
+func (s *batches) join(e *Elector, r backends.Renewal) (*batch, int, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if most := mostUnanswered + s.leases/s.most; s.hanging >= most {
+		return nil, 0, fmt.Errorf("%w: %d requests hang and ignore their timeouts", ErrUnavailable, most)
+	}
+	bytes := len(r.Prev.Holder) + len(r.Prev.Value) + len(r.Next.Holder) + len(r.Next.Value)
+	if b := s.open; b != nil && (b.has(r.Name) || b.bytes+bytes > mostBytes) {
+		s.leaves(b)
+	}
+	wait := min(gathering, e.o.RequestTimeout/32)
+	b := s.open
+	if b == nil {
+		b = &batch{wait: wait, left: make(chan struct{}), answered: make(chan struct{})}
+		b.ctx, b.cancel = context.WithCancelCause(context.Background())
+		s.open = b
+		go s.send(b, e)
+	}
+	b.renewals = append(b.renewals, r)
+	b.electors = append(b.electors, e)
+	b.bytes += bytes
+	b.waiting++
+	e.active.Add(1)
+	if len(b.renewals) == s.most || wait < b.wait { // or it has no time for those who wait longer
+		s.leaves(b)
+	}
+	return b, len(b.renewals) - 1, nil
+}
+
+// has reports whether a renewal of the election is in the batch already.
+func (b *batch) has(name string) bool {
+	for i := range b.renewals {
+		if b.renewals[i].Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// leaves closes a batch for others. The caller holds the mutex.
+func (s *batches) leaves(b *batch) {
+	if s.open == b {
+		s.open = nil
+		close(b.left)
+	}
+}
+
+// abandon gives up one's part in a batch. The request is given up with the last
+// one, whose Close then waits for it: before that others wait for it.
+func (s *batches) abandon(b *batch, i int, cause error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if b.given {
+		return
+	}
+	if b.waiting--; b.waiting > 0 {
+		b.electors[i].active.Done()
+		b.electors[i] = nil
+		return
+	}
+	b.given = true
+	s.hanging++
+	s.leaves(b)
+	b.cancel(cause)
+}
+
+// send waits for more to join, makes the request, and tells everybody.
+func (s *batches) send(b *batch, e *Elector) {
+	due, stop := e.after(b.wait)
+	select {
+	case <-due:
+	case <-b.left:
+	}
+	stop()
+	s.mutex.Lock()
+	s.leaves(b)
+	s.mutex.Unlock()
+	b.outcomes = s.request(b)
+	close(b.answered)
+	b.cancel(nil)
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if b.given {
+		s.hanging--
+	}
+	b.given = true // nobody can give it up any more
+	for _, e := range b.electors {
+		if e != nil {
+			e.active.Done()
+		}
+	}
+}
+
+func (s *batches) request(b *batch) []backends.Outcome {
+	if len(b.renewals) == 1 {
+		only := b.renewals[0]
+		r, err := s.backend.Swap(b.ctx, only.Name, only.Prev, only.Next)
+		return []backends.Outcome{{Record: r, Err: err}}
+	}
+	outcomes := s.backend.RenewMany(b.ctx, b.renewals)
+	if len(outcomes) == len(b.renewals) {
+		return outcomes
+	}
+	err := fmt.Errorf("%w: the backend told of %d of %d renewals", ErrUnavailable, len(outcomes), len(b.renewals))
+	outcomes = make([]backends.Outcome, len(b.renewals))
+	for i := range outcomes {
+		outcomes[i].Err = err
+	}
+	return outcomes
+}

@@ -1,0 +1,349 @@
+package elector_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/backends/memory"
+	"github.com/elector-go/elector/internal/inject"
+)
+
+// A carriage counts what renews.
+type carriage struct {
+	backends.Batcher
+	most int // MaxBatch, 0 for the backend's own
+
+	mutex    sync.Mutex
+	sizes    []int // of requests that renewed
+	refuses  error // the outcome of all in a batch
+	deaf     chan struct{}
+	listens  bool // to contexts
+	swallows bool // outcomes are left out
+	turns    bool // outcomes are in the wrong order
+}
+
+func (c *carriage) Describe() backends.Description {
+	d := c.Batcher.Describe()
+	if c.most > 0 {
+		d.MaxBatch = c.most
+	}
+	return d
+}
+
+func (c *carriage) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
+	c.carries(1)
+	c.hear(ctx)
+	return c.Batcher.Swap(ctx, name, prev, next)
+}
+
+func (c *carriage) RenewMany(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+	c.carries(len(renewals))
+	c.mutex.Lock()
+	refuses, swallows, turns := c.refuses, c.swallows, c.turns
+	c.mutex.Unlock()
+	c.hear(ctx)
+	if refuses != nil {
+		return slices.Repeat([]backends.Outcome{{Err: refuses}}, len(renewals))
+	}
+	outcomes := c.Batcher.RenewMany(ctx, renewals)
+	if turns {
+		slices.Reverse(outcomes)
+	}
+	if swallows {
+		return outcomes[1:]
+	}
+	return outcomes
+}
+
+// hear does not return while the backend is deaf; but when its context ends, if
+// it hears that.
+func (c *carriage) hear(ctx context.Context) {
+	c.mutex.Lock()
+	deaf, ended := c.deaf, ctx.Done()
+	if !c.listens {
+		ended = nil
+	}
+	c.mutex.Unlock()
+	if deaf == nil {
+		return
+	}
+	select {
+	case <-deaf:
+	case <-ended:
+	}
+}
+
+func (c *carriage) carries(n int) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.sizes = append(c.sizes, n)
+}
+
+// taken returns the sizes of the requests since the last call.
+func (c *carriage) taken() (sizes []int) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	sizes, c.sizes = c.sizes, nil
+	return sizes
+}
+
+func (c *carriage) set(change func()) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	change()
+}
+
+const (
+	batchTTL   = 10 * time.Second
+	batchEvery = 3 * time.Second
+)
+
+// trouble is a Trace for requests that may fail.
+var trouble = &elector.Trace{}
+
+// govern makes n candidates on one backend lead elections of their own, one after
+// the other within about an interval. Without a Trace no request may fail.
+func govern(t *testing.T, b backends.Backend, n int, o elector.Options) (leases []*elector.Lease) {
+	t.Helper()
+	for i := range n {
+		e := governor(t, b, fmt.Sprintf("election-%d", i), o)
+		t.Cleanup(func() { e.Close() })
+		leases = append(leases, win(t, e))
+		time.Sleep(batchEvery / time.Duration(n))
+	}
+	return leases
+}
+
+func governor(t *testing.T, b backends.Backend, name string, o elector.Options) *elector.Elector {
+	t.Helper()
+	o.TTL, o.RenewEvery, o.Logger = batchTTL, batchEvery, slog.New(slog.DiscardHandler)
+	if o.Trace == nil {
+		o.Trace = &elector.Trace{Request: func(r elector.RequestInfo) {
+			if r.Err != nil && r.Op == "swap" {
+				t.Errorf("%s: a request failed: %v", name, r.Err)
+			}
+		}}
+	}
+	inject.Machine(&o, bubbleClock{start: time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)}, nil) // one machine for all of them
+	e, err := elector.New(b, name, &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func sum(sizes []int) (sum int) {
+	for _, n := range sizes {
+		sum += n
+	}
+	return sum
+}
+
+func allValid(t *testing.T, leases []*elector.Lease) {
+	t.Helper()
+	for i, l := range leases {
+		if err := l.Check(); err != nil {
+			t.Errorf("lease %d of %d: %v", i, len(leases), err)
+		}
+	}
+}
+
+// Leases on one backend renew four times in an interval, all of them, and each
+// renews once in it.
+func TestSharedRenewals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &carriage{Batcher: memory.New()}
+		leases := govern(t, c, 50, elector.Options{})
+		pass(2 * batchEvery)
+		c.taken()
+		const intervals = 20
+		pass(intervals * batchEvery)
+		sizes := c.taken()
+		if len(sizes) != 4*intervals || sum(sizes) != 50*intervals {
+			t.Errorf("in %d intervals %d requests renewed %d times, not %d and %d: %v", intervals, len(sizes), sum(sizes), 4*intervals, 50*intervals, sizes)
+		}
+		allValid(t, leases)
+	})
+}
+
+// A lease alone renews as if there were no batches.
+func TestRenewsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &carriage{Batcher: memory.New()}
+		leases := govern(t, c, 2, elector.Options{})
+		leases[1].Resign(t.Context())
+		pass(10*batchEvery + time.Second)
+		c.taken()
+		start := leases[0].Remaining()
+		pass(10 * batchEvery)
+		if sizes := c.taken(); len(sizes) != 10 || sum(sizes) != 10 || leases[0].Remaining() != start {
+			t.Errorf("in 10 intervals it renewed in requests of %v, and %v remain after %v", sizes, leases[0].Remaining(), start)
+		}
+	})
+}
+
+// No request has more renewals or larger values than the store bears.
+func TestBatchSize(t *testing.T) {
+	for name, o := range map[string]elector.Options{
+		"renewals": {},
+		"bytes":    {Value: strings.Repeat("v", 4096)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := &carriage{Batcher: memory.New(), most: 7}
+				most := 7
+				if o.Value != "" {
+					c.most, most = 1000, 15 // of 128 KiB, with what each replaces
+				}
+				leases := govern(t, c, 100, o)
+				pass(2 * batchEvery)
+				c.taken()
+				pass(4 * batchEvery)
+				sizes := c.taken()
+				if slices.Max(sizes) != most || sum(sizes) != 400 {
+					t.Errorf("100 leases renewed 4 times in requests of %v, at most %d at once", sizes, most)
+				}
+				allValid(t, leases)
+			})
+		})
+	}
+}
+
+// Many leases renew at more points of time, so that each request is about full.
+func TestBatchPoints(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &carriage{Batcher: memory.New(), most: 10}
+		leases := govern(t, c, 1000, elector.Options{})
+		pass(2 * batchEvery)
+		c.taken()
+		const intervals = 5
+		pass(intervals * batchEvery)
+		sizes := c.taken()
+		if most := slices.Max(sizes); most > 10 || sum(sizes) != 1000*intervals || len(sizes) > 150*intervals {
+			t.Errorf("in %d intervals %d requests of at most %d renewed %d times", intervals, len(sizes), most, sum(sizes))
+		}
+		for start := time.Now(); time.Since(start) < batchEvery; {
+			pass(batchEvery / 256)
+			if n := sum(c.taken()); n > 100 { // those who came first keep to the points that they had
+				t.Errorf("%d of 1000 renew at one moment", n)
+			}
+		}
+		allValid(t, leases)
+	})
+}
+
+// Whoever has no time to wait for others does not.
+func TestBatchOfTheHasty(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &carriage{Batcher: memory.New()}
+		patient := govern(t, c, 3, elector.Options{})
+		var hasty []*elector.Lease
+		for i := range 3 {
+			e := governor(t, c, fmt.Sprintf("hasty-%d", i), elector.Options{RequestTimeout: time.Millisecond})
+			t.Cleanup(func() { e.Close() })
+			hasty = append(hasty, win(t, e))
+		}
+		pass(10 * batchTTL)
+		allValid(t, append(patient, hasty...))
+	})
+}
+
+// Close does not wait for those who have more patience.
+func TestBatchIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &carriage{Batcher: memory.New()}
+		govern(t, c, 1, elector.Options{RequestTimeout: batchEvery, Trace: trouble})
+		e := governor(t, c, "impatient", elector.Options{RequestTimeout: batchEvery / 30, Trace: trouble})
+		win(t, e)
+		pass(2 * batchEvery)
+		c.taken()
+		deaf := make(chan struct{})
+		c.set(func() { c.deaf, c.listens = deaf, true })
+		for start := time.Now(); slices.Max(append(c.taken(), 0)) < 2; pass(time.Millisecond) {
+			if time.Since(start) > 2*batchEvery {
+				t.Fatal("the two have not met")
+			}
+		}
+		pass(batchEvery / 20)
+		start := time.Now()
+		released := begin(e.Close)
+		pass(batchEvery / 10)
+		c.set(func() { c.deaf = nil })
+		if err := wait(t, released, "Close returns"); time.Since(start) >= batchEvery/2 {
+			t.Errorf("Close took %v: %v", time.Since(start), err)
+		}
+		close(deaf)
+	})
+}
+
+// fine are the spoilt batches of which no renewal fails.
+var fine = map[string]bool{"not tried": true, "refused for good": true}
+
+// What is refused in a batch goes by itself, and a backend that leaves outcomes
+// out is not believed.
+func TestBatchRefused(t *testing.T) {
+	for name, spoil := range map[string]func(c *carriage){
+		"not tried":          func(c *carriage) { c.refuses = backends.ErrNotTried },
+		"refused for good":   func(c *carriage) { c.refuses = backends.ErrDenied },
+		"outcomes left out":  func(c *carriage) { c.swallows = true },
+		"another's outcomes": func(c *carriage) { c.turns = true },
+		"nobody knows why":   func(c *carriage) { c.refuses = errors.New("nobody knows") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := &carriage{Batcher: memory.New()}
+				o := elector.Options{Trace: trouble}
+				if fine[name] {
+					o.Trace = nil // each goes by itself at once
+				}
+				leases := govern(t, c, 200, o)
+				pass(2 * batchEvery)
+				c.set(func() { spoil(c) })
+				c.taken()
+				pass(batchEvery)
+				together := slices.DeleteFunc(c.taken(), func(n int) bool { return n == 1 })
+				if len(together) > 4 {
+					t.Errorf("those who failed together tried again together: %v", together)
+				}
+				pass(10 * batchTTL)
+				allValid(t, leases)
+			})
+		})
+	}
+}
+
+// A backend that ignores its contexts keeps a bounded number of batches, the
+// leases end in time, and when it answers again nothing is left.
+func TestDeafBatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &carriage{Batcher: memory.New()}
+		leases := govern(t, c, 200, elector.Options{RequestTimeout: batchEvery / 100, Trace: trouble})
+		pass(2 * batchEvery)
+		c.taken()
+		deaf := make(chan struct{})
+		c.set(func() { c.deaf = deaf })
+		pass(batchTTL)
+		for i, l := range leases {
+			if l.Context().Err() == nil || l.Check() == nil {
+				t.Errorf("lease %d is valid", i)
+			}
+		}
+		// More are those that had not been given up yet.
+		if hang := c.taken(); len(hang) < mostUnanswered || len(hang) > 2*mostUnanswered {
+			t.Errorf("%d requests hang: %v", len(hang), hang)
+		}
+		c.set(func() { c.deaf = nil })
+		close(deaf)
+		leases[0].Resign(t.Context())
+	})
+}

@@ -1,0 +1,323 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fault"
+)
+
+// sharedRenewals: leases held through one backend renew together, each gets the
+// outcome of its own renewal, and counts from before the batch was sent.
+func sharedRenewals(s *suite) {
+	v := s.convoy()
+	if v == nil {
+		return
+	}
+	o := s.brisk()
+	riders := v.ride(s.rounds(20, 8), "", o)
+	plain := v.next(func(ctx context.Context, _ []backends.Renewal, send sendBatch) []backends.Outcome { return send(ctx) })
+	wait(s, plain, "leases held through one backend are renewed together")
+	v.renewed(4, riders...)
+	v.unharmed("after several renewals", riders...)
+
+	// What was acknowledged is told, maybe a moment later.
+	for _, r := range riders {
+		told, acknowledged := 0, v.answered(r.el.name)
+		r.events.await(s, 0, fmt.Sprintf("each of the %d renewals that were acknowledged is told to its own elector", acknowledged), func(e event) bool {
+			if e.what == "renewed" {
+				told++
+			}
+			return told >= acknowledged || s.Failed()
+		})
+	}
+
+	// A batch whose answer takes a while, but not longer than its members wait:
+	// see join, which looks at what they then have left.
+	for slow := 0; slow < 3; {
+		answers := make(chan bool, 1)
+		hit := v.next(func(ctx context.Context, _ []backends.Renewal, send sendBatch) []backends.Outcome {
+			outcomes := send(ctx)
+			late := time.NewTimer(o.RequestTimeout / 2)
+			defer late.Stop()
+			<-late.C
+			answers <- ctx.Err() == nil
+			return outcomes
+		})
+		names := wait(s, hit, "leases held through one backend are renewed together")
+		v.renewed(1, of(riders, names)...)
+		if wait(s, answers, "the batch is answered") {
+			slow++
+		}
+	}
+	v.unharmed("after batches that were answered late", riders...)
+
+	// A renewal that comes while a batch is under way does not wait for it.
+	patient := v.ride(4, "-patient", s.patientLease())
+	held, release := v.gate()
+	hit := v.next(holdBatch(held), patient[0], patient[1])
+	_, done := v.meet(hit, patient[:3]...)
+	late, from := patient[3], patient[3].events.length()
+	proclaimed := make(chan error, 1)
+	go func() { proclaimed <- late.lease.Load().Proclaim(s.Context(), "late") }()
+	const alone = "a renewal does not join a batch that has left"
+	if e := late.events.await(s, from, alone, func(e event) bool { return e.what == "failed" || e.what == "renewed" }); e.err != nil {
+		s.Fatalf("%s: it failed with %v", alone, e.err)
+	}
+	s.must(wait(s, proclaimed, alone), "Proclaim while a batch is under way")
+	if r := late.el.record(v.Batcher); r.Value != "late" {
+		s.Errorf("what was proclaimed while a batch was under way is not there: %+v", r)
+	}
+	release()
+	s.must(wait(s, done, "those in the batch go on"), "Proclaim in a batch that was held back")
+	v.unharmed("after a batch was held back", patient...)
+}
+
+// holdBatch passes a batch on when released, and its callers may give it up
+// before.
+func holdBatch(released <-chan struct{}) batchAnswer {
+	return func(ctx context.Context, renewals []backends.Renewal, send sendBatch) []backends.Outcome {
+		select {
+		case <-released:
+			return send(ctx)
+		case <-ctx.Done():
+			return sameOutcome(renewals, ctx.Err())
+		}
+	}
+}
+
+// sameOutcome is an error for each.
+func sameOutcome(renewals []backends.Renewal, err error) []backends.Outcome {
+	outcomes := make([]backends.Outcome, len(renewals))
+	for i := range outcomes {
+		outcomes[i].Err = err
+	}
+	return outcomes
+}
+
+// ambiguousBatch: whatever becomes of a whole batch, none of its leases is lost,
+// and a refusal of the whole is nobody's own.
+func ambiguousBatch(s *suite) {
+	v := s.convoy()
+	if v == nil {
+		return
+	}
+	riders := v.ride(s.rounds(20, 8), "", s.brisk())
+	v.renewed(1, riders...)
+	released, release := v.gate()
+	faults := []struct {
+		what string
+		err  error // what the batch is answered with, if that matters
+		f    batchAnswer
+	}{
+		{"the answer is lost", fault.ErrInjected, func(ctx context.Context, renewals []backends.Renewal, send sendBatch) []backends.Outcome {
+			send(ctx)
+			return sameOutcome(renewals, fault.ErrInjected)
+		}},
+		{"the request is lost", fault.ErrInjected, func(_ context.Context, renewals []backends.Renewal, _ sendBatch) []backends.Outcome {
+			return sameOutcome(renewals, fault.ErrInjected)
+		}},
+		{"it hangs", nil, func(ctx context.Context, renewals []backends.Renewal, _ sendBatch) []backends.Outcome {
+			<-ctx.Done()
+			return sameOutcome(renewals, ctx.Err())
+		}},
+		{"it is applied and hangs", nil, func(ctx context.Context, renewals []backends.Renewal, send sendBatch) []backends.Outcome {
+			send(ctx)
+			<-ctx.Done()
+			return sameOutcome(renewals, ctx.Err())
+		}},
+		{"it hangs and does not notice that all give up", nil, func(_ context.Context, renewals []backends.Renewal, _ sendBatch) []backends.Outcome {
+			<-released
+			return sameOutcome(renewals, fault.ErrInjected)
+		}},
+		{"it is refused for another's sake", backends.ErrNotTried, func(_ context.Context, renewals []backends.Renewal, _ sendBatch) []backends.Outcome {
+			return sameOutcome(renewals, fmt.Errorf("%w: another conflicts", backends.ErrNotTried))
+		}},
+		{"it is refused for good", backends.ErrDenied, func(_ context.Context, renewals []backends.Renewal, _ sendBatch) []backends.Outcome {
+			return sameOutcome(renewals, fmt.Errorf("%w: no batches here", backends.ErrDenied))
+		}},
+		{"it is applied and said to be refused for good", backends.ErrDenied, func(ctx context.Context, renewals []backends.Renewal, send sendBatch) []backends.Outcome {
+			send(ctx)
+			return sameOutcome(renewals, backends.ErrDenied)
+		}},
+		{"a half of it is not tried", backends.ErrNotTried, func(ctx context.Context, renewals []backends.Renewal, send sendBatch) []backends.Outcome {
+			half := len(renewals) / 2
+			outcomes := sameOutcome(renewals, backends.ErrNotTried)
+			copy(outcomes, v.Batcher.RenewMany(ctx, renewals[:half]))
+			return outcomes
+		}},
+		{"the answers are in another order", nil, func(ctx context.Context, _ []backends.Renewal, send sendBatch) []backends.Outcome {
+			outcomes := send(ctx)
+			return append(outcomes[1:], outcomes[0])
+		}},
+		{"the answer tells of fewer", nil, func(ctx context.Context, _ []backends.Renewal, send sendBatch) []backends.Outcome {
+			return send(ctx)[:1]
+		}},
+	}
+	for _, f := range faults {
+		before := make([]int, len(riders))
+		for i, r := range riders {
+			before[i] = r.events.length()
+		}
+		batch := make(chan []backends.Renewal, 1)
+		names := wait(s, v.next(func(ctx context.Context, renewals []backends.Renewal, send sendBatch) []backends.Outcome {
+			batch <- renewals
+			return f.f(ctx, renewals, send)
+		}), "leases held through one backend are renewed together")
+		v.renewed(2, of(riders, names)...)
+		v.unharmed("after a batch of which "+f.what, riders...)
+		v.alone(f.what, f.err, <-batch, riders, before)
+	}
+	release()
+
+	// One who has no more patience does not give the batch up for the others.
+	o := s.patientLease()
+	o.RequestTimeout = s.brisk().RequestTimeout
+	o.RenewEvery = 8 * o.RequestTimeout
+	hasty, patient := v.join("-hasty", o), v.ride(3, "-patient", s.patientLease())
+	all := append([]*rider{hasty}, patient...)
+	held, release := v.gate()
+	hit := v.next(holdBatch(held), hasty, patient[0])
+	from := make([]int, len(all))
+	for i, r := range all {
+		from[i] = r.events.length()
+	}
+	names, done := v.meet(hit, all...)
+	hasty.events.await(s, from[0], "a renewal is given up by one whose patience is over", func(e event) bool { return e.what == "failed" })
+	hasty.events.await(s, from[0], "who has given up a batch is renewed by another", func() func(event) bool {
+		gaveUp := false
+		return func(e event) bool {
+			gaveUp = gaveUp || e.what == "failed"
+			return gaveUp && e.what == "renewed"
+		}
+	}())
+	release()
+	s.must(wait(s, done, "a batch that is answered ends"), "Proclaim in a batch that one has given up")
+	for i, r := range all[1:] {
+		if len(of([]*rider{r}, names)) > 0 && len(r.failures(from[i+1])) > 0 {
+			s.Errorf("a batch is not given up while one waits for it: %s was told %v", r.ID(), r.failures(from[i+1]))
+		}
+	}
+	v.unharmed("after one has given up their batch", all...)
+	v.unharmed("after all", riders...)
+}
+
+// alone looks at what its members do after a batch was answered with an error as
+// a whole: they go by themselves, with the same renewal at once if it is known
+// not to be applied, or refused, and with the next one if they know nothing. One
+// whose patience was over before did not see the error.
+func (v *convoy) alone(what string, answer error, batch []backends.Renewal, riders []*rider, before []int) {
+	s := v.s
+	s.Helper()
+	for i, r := range riders {
+		told := false
+		for _, err := range r.failures(before[i]) {
+			told = told || answer != nil && errors.Is(err, answer)
+		}
+		if told && !errors.Is(answer, fault.ErrInjected) {
+			s.Errorf("what a batch as a whole was refused for is nobody's own: %s is told that %v", r.ID(), answer)
+		}
+		if !told {
+			continue
+		}
+		for _, renewal := range batch {
+			if next, ok := v.after(renewal); renewal.Name == r.el.name && ok && !next.alone {
+				s.Errorf("after an error of a whole batch its members are renewed one by one, as one of them may be the reason: %s went with others after %s", r.ID(), what)
+			}
+		}
+	}
+}
+
+// oneLost: of many leases that renew together, one whose record is another's is
+// lost, and no other.
+func oneLost(s *suite) {
+	v := s.convoy()
+	if v == nil {
+		return
+	}
+	riders := v.ride(s.rounds(20, 8), "", s.brisk())
+	v.renewed(1, riders...)
+	other := s.open()
+	lose := func(want error, what string, take func(r *rider)) {
+		s.Helper()
+		k := len(riders) / 2
+		lost := riders[k]
+		riders = append(riders[:k:k], riders[k+1:]...)
+		take(lost)
+		l := lost.lease.Load()
+		wait(s, l.Context().Done(), what+" ends the lease")
+		s.is(l.Check(), elector.ErrLost, "Check after "+what)
+		s.is(l.Check(), want, "Check after "+what)
+		v.renewed(2, riders...)
+		v.unharmed("after "+what+" of another election", riders...)
+	}
+	for range s.rounds(4, 2) {
+		var usurped backends.Record
+		var lost *rider
+		lose(elector.ErrLost, "a takeover", func(r *rider) { lost, usurped = r, r.el.overwrite(other, usurper) })
+		if r := lost.el.record(other); r != usurped {
+			s.Errorf("who was replaced in the midst of a batch has changed the successor's record to %+v", r)
+		}
+	}
+	if _, shown := v.Batcher.(backends.PresenceWatcher); shown && s.h.Raw != nil {
+		lose(elector.ErrDeposed, "the removal of a mark", func(r *rider) { s.depose(r.el.name) })
+	}
+}
+
+// closedBatch: electors that are closed while their renewals are under way wait
+// for these, and the others go on.
+func closedBatch(s *suite) {
+	v := s.convoy()
+	if v == nil {
+		return
+	}
+	staying := v.ride(s.rounds(20, 8), "", s.brisk())
+	v.renewed(1, staying...)
+	o := s.patientLease()
+	o.RequestTimeout = s.brisk().RequestTimeout
+	others := v.ride(4, "-other", o)
+	deaf, release := v.gate()
+	hit := v.nextOf(func(_ context.Context, renewals []backends.Renewal, _ sendBatch) []backends.Outcome {
+		<-deaf
+		return sameOutcome(renewals, fault.ErrInjected)
+	}, others...)
+	names, proclaimed := v.meet(hit, others...)
+	leaving := of(others, names)
+	closed := make(chan error, len(leaving))
+	for _, r := range leaving {
+		go func() { closed <- r.Close() }()
+	}
+	for _, r := range leaving {
+		r.await(0, "released", "Close tells the store, whatever hangs")
+	}
+	v.renewed(2, staying...)
+	v.unharmed("after others were closed in the midst of a batch", staying...)
+	if len(closed) == len(leaving) {
+		s.Errorf("nothing is left behind by Close: all %d whose renewals are in a batch have returned while that is under way", len(leaving))
+	}
+	release()
+	for range leaving {
+		s.must(wait(s, closed, "Close returns when the batch has"), "Close in the midst of a batch")
+	}
+	wait(s, proclaimed, "Proclaim ends with the lease")
+
+	round := 0
+	s.settles(s.rounds(20, 10), "nothing is left of an elector that was closed in the midst of a batch", func() {
+		round++
+		some := v.ride(3, fmt.Sprintf("-%d", round), s.patientLease())
+		ending := make(chan error, len(some))
+		for _, r := range some {
+			go r.lease.Load().Proclaim(s.context(), "last words")
+			go func() { ending <- r.Close() }()
+		}
+		for range some {
+			s.must(wait(s, ending, "Close returns"), "Close in the midst of a batch")
+		}
+	})
+	v.renewed(1, staying...)
+	v.unharmed("after many others came and went", staying...)
+}

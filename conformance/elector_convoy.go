@@ -1,0 +1,374 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+)
+
+// A convoy is one backend that many electors share. It remembers when each
+// renewal was sent and which were acknowledged, and can put faults on batches.
+type convoy struct {
+	backends.Batcher
+	s *suite
+
+	mutex        sync.Mutex
+	faults       []*batchFault
+	sent         map[backends.Attempt]time.Time // when each write was sent first
+	proven       map[string]time.Time           // by election: when the latest proven write was sent
+	acknowledged map[string]int                 // by election: renewals
+	renewals     map[string][]sentRenewal       // by election
+}
+
+// A sentRenewal is one that was sent by itself, or in a batch.
+type sentRenewal struct {
+	attempt backends.Attempt
+	alone   bool
+}
+
+// A batchFault stands in for the next batch of several that it is for.
+type batchFault struct {
+	isFor  func(names []string) bool
+	answer batchAnswer
+	hit    chan []string // gets the elections of the batch
+}
+
+// A batchAnswer may pass a batch on, and answers what it likes.
+type batchAnswer func(ctx context.Context, renewals []backends.Renewal, send sendBatch) []backends.Outcome
+
+// A sendBatch passes a batch on.
+type sendBatch func(context.Context) []backends.Outcome
+
+// convoy returns one on a new handle; nil if the backend is no Batcher.
+func (s *suite) convoy() *convoy {
+	b := s.batching()
+	if b == nil {
+		return nil
+	}
+	return &convoy{Batcher: b, s: s, sent: map[backends.Attempt]time.Time{}, proven: map[string]time.Time{}, acknowledged: map[string]int{}, renewals: map[string][]sentRenewal{}}
+}
+
+// Load implements backends.Backend.
+func (v *convoy) Load(ctx context.Context, name string) (backends.Record, error) {
+	r, err := v.Batcher.Load(ctx, name)
+	if err == nil {
+		v.prove(name, r.Attempt)
+	}
+	return r, err
+}
+
+// Swap implements backends.Backend.
+func (v *convoy) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
+	renews := !next.Vacant() && prev.Attempt.Nonce == next.Attempt.Nonce
+	v.leaves(next.Attempt)
+	if renews {
+		v.renews(name, next.Attempt, true)
+	}
+	r, err := v.Batcher.Swap(ctx, name, prev, next)
+	if err == nil {
+		v.prove(name, next.Attempt)
+		v.acknowledge(name, renews)
+	}
+	return r, err
+}
+
+// RenewMany implements backends.Batcher.
+func (v *convoy) RenewMany(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+	names := make([]string, len(renewals))
+	for i, r := range renewals {
+		if slices.Contains(names, r.Name) || i == v.Describe().MaxBatch {
+			v.s.Errorf("a batch has at most MaxBatch renewals, each of another election: there is one of %d with %s again, or as the %d.", len(renewals), r.Name, i+1)
+		}
+		names[i] = r.Name
+		v.leaves(r.Next.Attempt)
+		v.renews(r.Name, r.Next.Attempt, false)
+	}
+	send := func(ctx context.Context) []backends.Outcome { return v.Batcher.RenewMany(ctx, renewals) }
+	var outcomes []backends.Outcome
+	if fault := v.fault(names); fault != nil {
+		fault.hit <- names
+		outcomes = fault.answer(ctx, renewals, send)
+	} else {
+		outcomes = send(ctx)
+	}
+	for i, o := range outcomes {
+		if o.Err == nil {
+			v.prove(renewals[i].Name, renewals[i].Next.Attempt)
+			v.acknowledge(renewals[i].Name, true)
+		}
+	}
+	return outcomes
+}
+
+func (v *convoy) leaves(a backends.Attempt) {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	if _, again := v.sent[a]; !again {
+		v.sent[a] = time.Now()
+	}
+}
+
+func (v *convoy) renews(name string, a backends.Attempt, alone bool) {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	v.renewals[name] = append(v.renewals[name], sentRenewal{a, alone})
+}
+
+func (v *convoy) prove(name string, a backends.Attempt) {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	if sent := v.sent[a]; sent.After(v.proven[name]) {
+		v.proven[name] = sent
+	}
+}
+
+func (v *convoy) acknowledge(name string, renewal bool) {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	if renewal {
+		v.acknowledged[name]++
+	}
+}
+
+// fault takes the first one that is for a batch of these elections.
+func (v *convoy) fault(names []string) *batchFault {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	for i, f := range v.faults {
+		if len(names) > 1 && f.isFor(names) {
+			v.faults = slices.Delete(v.faults, i, i+1)
+			return f
+		}
+	}
+	return nil
+}
+
+// after returns the renewal of an election that was sent next after one in a
+// batch.
+func (v *convoy) after(r backends.Renewal) (next sentRenewal, ok bool) {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	all := v.renewals[r.Name]
+	for i, sent := range all[:max(0, len(all)-1)] {
+		if sent == (sentRenewal{r.Next.Attempt, false}) {
+			return all[i+1], true
+		}
+	}
+	return sentRenewal{}, false
+}
+
+// latest is when the latest proven write of an election was sent; its t0 is
+// before it.
+func (v *convoy) latest(name string) time.Time {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	return v.proven[name]
+}
+
+// answered returns how many renewals of an election were acknowledged.
+func (v *convoy) answered(name string) int {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	return v.acknowledged[name]
+}
+
+// next puts a fault on the next batch of several in which all these riders are.
+// The channel gets the elections of that batch.
+func (v *convoy) next(f batchAnswer, riders ...*rider) <-chan []string {
+	return v.nextFor(f, func(names []string) bool { return len(of(riders, names)) == len(riders) })
+}
+
+// nextOf is next for a batch of several in which no others are.
+func (v *convoy) nextOf(f batchAnswer, riders ...*rider) <-chan []string {
+	return v.nextFor(f, func(names []string) bool { return len(of(riders, names)) == len(names) })
+}
+
+func (v *convoy) nextFor(f batchAnswer, isFor func([]string) bool) <-chan []string {
+	fault := &batchFault{isFor, f, make(chan []string, 1)}
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	v.faults = append(v.faults, fault)
+	return fault.hit
+}
+
+// gate returns a channel, and what closes it: at the end of the case at the
+// latest, before electors are closed that exist by now.
+func (v *convoy) gate() (<-chan struct{}, func()) {
+	c := make(chan struct{})
+	open := sync.OnceFunc(func() { close(c) })
+	v.s.Cleanup(open)
+	return c, open
+}
+
+// A rider is a candidate on a convoy that leads an election of its own.
+type rider struct {
+	*candidate
+	v     *convoy
+	lease atomic.Pointer[elector.Lease]
+}
+
+// join makes a rider that leads. Whenever it tells of a renewal, its lease must
+// count from before that was sent; and what it sees must be of its election.
+func (v *convoy) join(suffix string, o elector.Options) *rider {
+	s := v.s
+	s.Helper()
+	el := s.election(suffix)
+	c := &candidate{el: el, hold: hold(o.TTL), events: &journal{more: make(chan struct{})}}
+	r := &rider{candidate: c, v: v}
+	o.ID, o.Logger = "rider"+suffix, slog.New(slog.NewTextHandler(&el.log, nil))
+	o.Trace = c.trace()
+	renewed := o.Trace.Renewed
+	o.Trace.Renewed = func(t elector.Token, left time.Duration) {
+		if l := r.lease.Load(); l != nil {
+			c.counted(l, v.latest(el.name), "a renewal counts from before its batch was sent")
+		}
+		renewed(t, left)
+	}
+	observed := o.Trace.Observed
+	o.Trace.Observed = func(l elector.Leader) {
+		if l.ID != "" && l.ID != o.ID && l.ID != usurper {
+			s.Errorf("%s sees that %s leads its election: a renewal takes the outcome of its own and no other's", o.ID, l.ID)
+		}
+		observed(l)
+	}
+	o.Trace.Request = func(i elector.RequestInfo) {
+		if i.Op == "swap" && i.Err != nil {
+			c.events.add(event{what: "failed", err: i.Err})
+		}
+	}
+	e, err := elector.New(v, el.name, &o)
+	s.must(err, "elector.New")
+	c.Elector = e
+	s.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			s.Errorf("closing %s: %v", o.ID, err)
+		}
+	})
+	el.mutex.Lock()
+	el.candidates = append(el.candidates, c)
+	el.mutex.Unlock()
+	r.lease.Store(c.lead())
+	return r
+}
+
+// usurper is who overwrites records.
+const usurper = "usurper"
+
+// ride makes several riders that lead.
+func (v *convoy) ride(n int, suffix string, o elector.Options) []*rider {
+	v.s.Helper()
+	riders := make([]*rider, n)
+	for i := range riders {
+		riders[i] = v.join(suffix+"-"+string(rune('a'+i)), o)
+	}
+	return riders
+}
+
+// patientLease are options for leases that are renewed only when something is
+// proclaimed, and whose requests may take long.
+func (s *suite) patientLease() elector.Options {
+	o := s.long()
+	o.RequestTimeout = watchdog / 6
+	return o
+}
+
+// renewed blocks until each of the leases has been renewed n more times. It
+// fails the case if one ends.
+func (v *convoy) renewed(n int, riders ...*rider) {
+	v.s.Helper()
+	from := make([]int, len(riders))
+	for i, r := range riders {
+		from[i] = r.events.length()
+	}
+	const alone = "leases that share requests are lost one by one, and this one was not to be: "
+	for i, r := range riders {
+		v.s.must(r.lease.Load().Check(), "%s%s", alone, r.ID())
+		left := n
+		last := r.events.await(v.s, from[i], "leases that share requests are renewed", func(e event) bool {
+			if e.what == "renewed" {
+				left--
+			}
+			return left <= 0 || e.what == "ended" || v.s.Failed()
+		})
+		if v.s.Failed() {
+			v.s.FailNow() // what else is wrong may keep a renewal from ever being told
+		}
+		if last.what == "ended" {
+			v.s.Fatalf("%s%s: %v", alone, r.ID(), last.err)
+		}
+	}
+}
+
+// of are the riders with these elections.
+func of(riders []*rider, names []string) (some []*rider) {
+	for _, r := range riders {
+		if slices.Contains(names, r.el.name) {
+			some = append(some, r)
+		}
+	}
+	return some
+}
+
+// meet lets leases be renewed at once until several of them meet in the batch
+// of a fault that was set with next. It returns the elections of that batch, and
+// a channel that gets the errors, joined, when all Proclaims have returned.
+func (v *convoy) meet(hit <-chan []string, riders ...*rider) ([]string, <-chan error) {
+	s := v.s
+	s.Helper()
+	for {
+		errs, ctx := make([]error, len(riders)), s.context()
+		var all sync.WaitGroup
+		for i, r := range riders {
+			all.Go(func() { errs[i] = r.lease.Load().Proclaim(ctx, uniqueName("value")) })
+		}
+		done := make(chan error, 1)
+		go func() { all.Wait(); done <- errors.Join(errs...) }()
+		select {
+		case names := <-hit:
+			return names, done
+		case err := <-done:
+			s.must(err, "Proclaim")
+		case <-time.After(watchdog):
+			s.Fatalf("nothing within %v: leases held through one backend are renewed together", watchdog)
+		}
+		select {
+		case names := <-hit:
+			done <- nil
+			return names, done
+		default:
+		}
+	}
+}
+
+// unharmed fails the case unless all still have the lease that they had first.
+func (v *convoy) unharmed(what string, riders ...*rider) {
+	s := v.s
+	s.Helper()
+	for _, r := range riders {
+		l := r.lease.Load()
+		s.must(l.Check(), "the lease of %s %s", r.ID(), what)
+		record := r.el.record(v.Batcher)
+		if record.Holder != r.ID() || elector.Token(record.Token) != l.Token() || r.el.acquisitions() != 1 {
+			s.Errorf("%s has token %d %s, after %d acquisitions, and the record is %+v", r.ID(), l.Token(), what, r.el.acquisitions(), record)
+		}
+	}
+}
+
+// failures returns the errors that an elector got for its writes.
+func (r *rider) failures(from int) (errs []error) {
+	r.events.mutex.Lock()
+	defer r.events.mutex.Unlock()
+	for _, e := range r.events.events[from:] {
+		if e.what == "failed" {
+			errs = append(errs, e.err)
+		}
+	}
+	return errs
+}

@@ -1,0 +1,306 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/elector-go/elector/backends"
+)
+
+var batchMutants = map[string]mutant{
+	"a Batcher takes no batches": {caughtBy: "batch/each", rule: "a Batcher says how many renewals it takes at once",
+		handle: described(func(d *backends.Description) { d.MaxBatch = 0 })},
+	"outcomes in another order": {caughtBy: "batch/each", rule: "outcomes are in the order of the renewals", handle: tells(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+		slices.Reverse(outcomes)
+		return outcomes
+	})},
+	"conflicts are left out": {caughtBy: "batch/each", rule: "RenewMany tells what became of each renewal", handle: tells(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+		return slices.DeleteFunc(outcomes, func(o backends.Outcome) bool { return o.Err != nil })
+	})},
+	"a conflict is told as applied": {caughtBy: "batch/each", rule: "a renewal that is said to be applied is there", handle: tells(func(renewals []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+		for i, r := range renewals {
+			if outcomes[i].Err != nil {
+				outcomes[i] = backends.Outcome{Record: r.Next}
+				outcomes[i].Record.Version = "mine"
+			}
+		}
+		return outcomes
+	})},
+	"what was applied is told as not tried": {caughtBy: "batch/each", rule: "a renewal that is said not to be applied is not", handle: tells(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+		if slices.ContainsFunc(outcomes, func(o backends.Outcome) bool { return o.Err != nil }) {
+			// As if the store had applied all or nothing.
+			return slices.Repeat([]backends.Outcome{{Err: backends.ErrNotTried}}, len(outcomes))
+		}
+		return outcomes
+	})},
+	"a batch answers with the records as they were": {caughtBy: "batch/each", rule: "each is what Swap would have returned", handle: tells(func(renewals []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+		for i, r := range renewals {
+			outcomes[i].Record = r.Prev
+		}
+		return outcomes
+	})},
+	"a batch returns no versions": {caughtBy: "batch/each", rule: "with a version of its own", handle: tells(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+		for i := range outcomes {
+			outcomes[i].Record.Version = ""
+		}
+		return outcomes
+	})},
+	"all or nothing, and all in conflict": {caughtBy: "batch/each", rule: "each of the others is applied, or ErrNotTried",
+		handle: atomically(backends.ErrConflict, func(b *broken, r backends.Renewal) bool {
+			now, err := b.Handle.Load(context.Background(), r.Name)
+			return err == nil && now.Version == r.Prev.Version
+		})},
+	"nothing is ever tried": {caughtBy: "batch/each", rule: "renewals that nothing stands in the way of are applied together",
+		handle: atomically(backends.ErrNotTried, func(*broken, backends.Renewal) bool { return false })},
+	"a batch replaces whatever is there": {caughtBy: "batch/each", rule: "a renewal is applied only to the version that it replaces", handle: renewsFrom(func(now, _ backends.Record) backends.Record { return now })},
+	"a batch brings back": {caughtBy: "batch/each", rule: "a renewal is applied only to the version that it replaces", handle: renewsFrom(func(now, prev backends.Record) backends.Record {
+		if now.Exists() {
+			return prev
+		}
+		return now
+	})},
+	"a batch compares the token": {caughtBy: "batch/each", rule: "a renewal is applied only to the version that it replaces", handle: renewsFrom(func(now, prev backends.Record) backends.Record {
+		if now.Token == prev.Token && now.Holder == prev.Holder {
+			return now
+		}
+		return prev
+	})},
+	"a batch replaces what was put back": {caughtBy: "batch/each", rule: "one was put back to what it was before", handle: renewsFrom(func(now, prev backends.Record) backends.Record {
+		if now.Attempt.Nonce == prev.Attempt.Nonce && !now.Vacant() && now.Attempt.Sequence < prev.Attempt.Sequence {
+			return now
+		}
+		return prev
+	})},
+	"a conflict in a batch is some error": {caughtBy: "batch/each", rule: "a store that answers tells of each renewal whether it was applied", handle: tells(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+		for i := range outcomes {
+			if outcomes[i].Err != nil {
+				outcomes[i].Err = backends.ErrUnavailable
+			}
+		}
+		return outcomes
+	})},
+	"a large batch fails": {caughtBy: "batch/each", rule: "a store that answers tells of each renewal whether it was applied", handle: func(b *broken, _ *state) {
+		b.batch = func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+			bytes := 0
+			for _, r := range renewals {
+				bytes += len(r.Next.Value)
+			}
+			if bytes < 60<<10 {
+				return b.oneByOne(ctx, renewals)
+			}
+			return slices.Repeat([]backends.Outcome{{Err: backends.ErrUnavailable}}, len(renewals))
+		}
+	}},
+	"a batch writes all but the values": {caughtBy: "batch/each", rule: "a renewal that is said to be applied is there", handle: func(b *broken, _ *state) {
+		b.batch = func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+			outcomes := make([]backends.Outcome, len(renewals))
+			for i, r := range renewals {
+				next := r.Next
+				next.Value = r.Prev.Value
+				outcomes[i].Record, outcomes[i].Err = b.swap(ctx, r.Name, r.Prev, next)
+				outcomes[i].Record.Value = r.Next.Value
+			}
+			return outcomes
+		}
+	}},
+
+	"a batch compares, then writes": {caughtBy: "batch/race", rule: "of many renewals from one version at most one is applied", handle: func(b *broken, _ *state) {
+		b.batch = func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+			same := make([]bool, len(renewals))
+			for i, r := range renewals {
+				now, err := b.Handle.Load(ctx, r.Name)
+				same[i] = err == nil && now.Version == r.Prev.Version
+			}
+			time.Sleep(time.Millisecond)
+			outcomes := make([]backends.Outcome, len(renewals))
+			for i, r := range renewals {
+				outcomes[i].Err = backends.ErrConflict
+				if same[i] {
+					outcomes[i].Record, outcomes[i].Err = b.current(ctx, r.Name, r.Next)
+				}
+			}
+			return outcomes
+		}
+	}},
+	"batches wait for each other's records": {caughtBy: "batch/race", rule: "batches of the same elections in opposite orders end", waits: true, handle: func(b *broken, s *state) {
+		b.batch = func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+			for _, r := range renewals {
+				lock, _ := s.locks.LoadOrStore(r.Name, &sync.Mutex{})
+				lock.(*sync.Mutex).Lock()
+				defer lock.(*sync.Mutex).Unlock()
+				time.Sleep(time.Millisecond)
+			}
+			return b.oneByOne(ctx, renewals)
+		}
+	}},
+	"a batch that comes too late is refused for good": {caughtBy: "batch/race", rule: "a renewal that comes too late is ErrConflict, or in a batch ErrNotTried", handle: tells(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+		for i := range outcomes {
+			if outcomes[i].Err != nil {
+				outcomes[i].Err = backends.ErrDenied
+			}
+		}
+		return outcomes
+	})},
+	"who loses a race of batches writes all the same": {caughtBy: "batch/race", rule: "after a race of batches the record is the winner's", handle: func(b *broken, _ *state) {
+		b.batch = func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+			outcomes := b.oneByOne(ctx, renewals)
+			for i, r := range renewals {
+				if outcomes[i].Err != nil {
+					b.current(ctx, r.Name, r.Next)
+				}
+			}
+			return outcomes
+		}
+	}},
+
+	"who was deposed is renewed in a batch": {caughtBy: "batch/presence", rule: "who was deposed is not renewed in a batch either", handle: func(b *broken, _ *state) {
+		b.batch = func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+			outcomes := b.oneByOne(ctx, renewals)
+			for i, r := range renewals {
+				if errors.Is(outcomes[i].Err, backends.ErrDeposed) {
+					// The memory backend takes it for an acquisition.
+					was := r.Prev
+					was.Attempt.Nonce = ""
+					outcomes[i].Record, outcomes[i].Err = b.Handle.Swap(ctx, r.Name, was, r.Next)
+				}
+			}
+			return outcomes
+		}
+	}},
+	"who was deposed is in conflict": {caughtBy: "batch/presence", rule: "its outcome must be ErrDeposed or ErrNotTried", handle: tells(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+		for i := range outcomes {
+			if errors.Is(outcomes[i].Err, backends.ErrDeposed) {
+				outcomes[i].Err = backends.ErrConflict
+			}
+		}
+		return outcomes
+	})},
+	"all are deposed with one": {caughtBy: "batch/presence", rule: "who was not deposed is renewed, or ErrNotTried",
+		handle: atomically(backends.ErrDeposed, func(b *broken, r backends.Renewal) bool { return b.attended(r) })},
+	"all are hindered by one that was deposed before": {caughtBy: "batch/presence", rule: "renewals that nothing stands in the way of are applied together", handle: func(b *broken, s *state) {
+		refuse := atomically(backends.ErrNotTried, func(b *broken, r backends.Renewal) bool {
+			if !b.attended(r) {
+				s.exchange(backends.Record{Version: "spoilt"})
+			}
+			return !s.exchange(backends.Record{}).Exists()
+		})
+		refuse(b, s)
+	}},
+
+	"a batch does not end with its context": {caughtBy: "batch/cancel", rule: "a batch returns when its context ends", waits: true, handle: batchEnded(func(*broken, []backends.Renewal) []backends.Outcome {
+		select {} // as if the store did not answer
+	})},
+	"a batch whose context ended is applied": {caughtBy: "batch/cancel", rule: "a renewal that is said to be applied was", handle: batchEnded(func(_ *broken, renewals []backends.Renewal) []backends.Outcome {
+		outcomes := make([]backends.Outcome, len(renewals))
+		for i, r := range renewals {
+			outcomes[i].Record = r.Next
+		}
+		return outcomes
+	})},
+	"a batch whose context ended was not tried": {caughtBy: "batch/cancel", rule: "a renewal that is said not to be applied is not, and will not be", handle: batchEnded(func(b *broken, renewals []backends.Renewal) []backends.Outcome {
+		outcomes := b.oneByOne(context.Background(), renewals)
+		for i := range outcomes {
+			outcomes[i] = backends.Outcome{Err: backends.ErrNotTried}
+		}
+		return outcomes
+	})},
+	"a batch whose context ended is in conflict": {caughtBy: "batch/cancel", rule: "ErrConflict says that the store holds another version", handle: batchEnded(func(_ *broken, renewals []backends.Renewal) []backends.Outcome {
+		return slices.Repeat([]backends.Outcome{{Err: backends.ErrConflict}}, len(renewals))
+	})},
+	"a batch whose context ended is refused": {caughtBy: "batch/cancel", rule: "an ended context must not look like an error that stays", handle: batchEnded(func(_ *broken, renewals []backends.Renewal) []backends.Outcome {
+		return slices.Repeat([]backends.Outcome{{Err: backends.ErrDenied}}, len(renewals))
+	})},
+	"a batch whose context ended tells nothing": {caughtBy: "batch/cancel", rule: "RenewMany tells what became of each renewal",
+		handle: batchEnded(func(*broken, []backends.Renewal) []backends.Outcome { return nil })},
+	"a batch whose context ended breaks the handle": {caughtBy: "batch/cancel", rule: "a handle can be used", handle: batchEnded(func(b *broken, renewals []backends.Renewal) []backends.Outcome {
+		b.Handle.Close()
+		return slices.Repeat([]backends.Outcome{{Err: context.Canceled}}, len(renewals))
+	})},
+	"batches work after Close": {caughtBy: "close/idempotent", rule: "after Close every call returns an error", handle: func(b *broken, _ *state) {
+		b.batch = b.store.Handle().RenewMany
+	}},
+}
+
+// tells makes a store that tells something else of a batch than what became of
+// it.
+func tells(change func([]backends.Renewal, []backends.Outcome) []backends.Outcome) func(*broken, *state) {
+	return func(b *broken, _ *state) {
+		b.batch = func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+			return change(renewals, b.oneByOne(ctx, renewals))
+		}
+	}
+}
+
+// atomically makes a store that applies a batch only if each may be, and has
+// the same error for all otherwise.
+func atomically(refusal error, may func(*broken, backends.Renewal) bool) func(*broken, *state) {
+	return func(b *broken, _ *state) {
+		b.batch = func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+			for _, r := range renewals {
+				if !may(b, r) {
+					return slices.Repeat([]backends.Outcome{{Err: refusal}}, len(renewals))
+				}
+			}
+			return b.oneByOne(ctx, renewals)
+		}
+	}
+}
+
+// attended reports whether the mark of who renews is there.
+func (b *broken) attended(r backends.Renewal) bool {
+	return !errors.Is(b.Handle.WatchPresence(&glance{Context: context.Background()}, r.Name, r.Prev), backends.ErrDeposed)
+}
+
+// A glance is a context that ends when it has been asked once.
+type glance struct {
+	context.Context
+	asked bool
+}
+
+func (g *glance) Err() error {
+	if !g.asked {
+		g.asked = true
+		return nil
+	}
+	return context.Canceled
+}
+
+func (g *glance) Done() <-chan struct{} {
+	ended := make(chan struct{})
+	close(ended)
+	return ended
+}
+
+// renewsFrom makes a store whose batches replace another state than prev.
+func renewsFrom(from func(now, prev backends.Record) backends.Record) func(*broken, *state) {
+	return func(b *broken, _ *state) {
+		b.batch = func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+			outcomes := make([]backends.Outcome, len(renewals))
+			for i, r := range renewals {
+				now, _ := b.Handle.Load(ctx, r.Name)
+				prev := from(now, r.Prev)
+				if prev.Version != r.Prev.Version {
+					prev.Attempt.Nonce = "" // who was replaced has no mark any more
+				}
+				outcomes[i].Record, outcomes[i].Err = b.swap(ctx, r.Name, prev, r.Next)
+			}
+			return outcomes
+		}
+	}
+}
+
+// batchEnded makes a store that answers a batch whose context has ended in some
+// way.
+func batchEnded(answer func(*broken, []backends.Renewal) []backends.Outcome) func(*broken, *state) {
+	return func(b *broken, _ *state) {
+		b.batch = func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+			if ctx.Err() != nil {
+				return answer(b, renewals)
+			}
+			return b.oneByOne(ctx, renewals)
+		}
+	}
+}
