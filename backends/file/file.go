@@ -93,7 +93,8 @@ func parse(u *url.URL) (dir string, create bool, err error) {
 	case u.User != nil:
 		err = fmt.Errorf("%w: a file URL takes no user; write file:///var/lib/myservice", backends.ErrURL)
 	case u.Host != "" && u.Host != "localhost":
-		err = fmt.Errorf("%w: a file URL takes no host, here %q; write three slashes, as in file:///var/lib/myservice", backends.ErrURL, u.Hostname())
+		// Not what it is: a user and a password with a slash in it look like one.
+		err = fmt.Errorf("%w: a file URL takes no host; write three slashes, as in file:///var/lib/myservice", backends.ErrURL)
 	case u.Fragment != "":
 		err = fmt.Errorf("%w: what follows '#' would be ignored; write %%23 for a '#' in the path", backends.ErrURL)
 	case u.Opaque != "":

@@ -103,6 +103,7 @@ func cannedBackend(f *testing.F) (*canned, *Backend) {
 	config.ConnConfig.DialFunc = s.dial
 	config.ConnConfig.LookupFunc = func(_ context.Context, host string) ([]string, error) { return []string{host}, nil }
 	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false } // which the server does not answer
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
 	if err != nil {
 		f.Fatal(err)

@@ -28,7 +28,7 @@ func URLs(f *testing.F, after ...string) {
 	for form := range uint8(16) {
 		f.Add(form, "app", "1", "x", after[0])
 	}
-	for _, part := range []string{"/", "?", "#", "@", "@h/", "@h?", "@h?a=", "@h#", "?a=", "&", ";", "%", "%zz", "%40", ":", "[", "]", `\`, "\n", " ", "//", "é", "\x00"} {
+	for _, part := range []string{"/", "?", "#", ":/", ":?", ":#", "@", "@h/", "@h?", "@h?a=", "@h#", "?a=", "&", ";", "%", "%zz", "%40", ":", "[", "]", `\`, "\n", " ", "//", "é", "\x00"} {
 		for _, form := range []uint8{0, 1, 3} {
 			f.Add(form, "app", "1"+part, "", after[0])
 			f.Add(form, "app", "", part, after[0])
