@@ -8,7 +8,7 @@ TABLE  := $(CURDIR)/bin/table.txt
 FAULTS := $(CURDIR)/bin/faults.txt
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
-.PHONY: help demo demo-stores test sim mutants fuzz model chaos overlap bench lint deps stores images test-containers check
+.PHONY: help demo demo-stores test sim mutants fuzz model chaos overlap bench bench-peers lint deps stores images test-containers check
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
@@ -56,6 +56,9 @@ fuzz: ## every decoder, URL, name and token, TIME for each target; what is found
 bench: stores ## Check against time.Now; the requests to every store against the budget
 	go test -run '^TestCheckCost$$' -count=1 -v . -cost
 	cd $(STORES) && go run ./cmd/budget $(KINDS)
+
+bench-peers: stores ## what an election costs with other libraries and with ours; SHORT=1 for a few minutes, into bin/peers
+	cd bench && go run ./cmd/compare $(if $(SHORT),-short -out $(CURDIR)/bin/peers)
 
 lint: ## gofmt, go vet for three systems, staticcheck
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"

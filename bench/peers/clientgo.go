@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
 
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/conformance/stores"
@@ -57,7 +58,8 @@ type clientGoCandidate struct {
 	life    context.Context
 	end     context.CancelFunc
 	started chan context.Context // gets one
-	ran     chan struct{}        // closed when Run has returned
+	began   atomic.Bool
+	ran     chan struct{} // closed when Run, if it began, has returned
 	leading atomic.Pointer[context.Context]
 }
 
@@ -67,7 +69,8 @@ func openClientGo(ctx context.Context, c Config, release, timeout bool) (Candida
 		return nil, err
 	}
 	g := &clientGoCandidate{backend: backend, name: c.Name, started: make(chan context.Context, 1), ran: make(chan struct{})}
-	g.life, g.end = context.WithCancel(context.Background())
+	// It logs to standard error otherwise.
+	g.life, g.end = context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
 	l := &lock{backend: backend, name: c.Name, id: c.ID, ttl: c.TTL}
 	if timeout {
 		l.timeout = requestTimeout(c.TTL)
@@ -92,6 +95,7 @@ func openClientGo(ctx context.Context, c Config, release, timeout bool) (Candida
 }
 
 func (g *clientGoCandidate) Campaign(ctx context.Context) error {
+	g.began.Store(true)
 	go func() { defer close(g.ran); g.elector.Run(g.life) }()
 	select {
 	case <-g.started:
@@ -121,8 +125,15 @@ func (g *clientGoCandidate) Resign(ctx context.Context) error {
 	}
 }
 
+// Close waits for Run, which tells the store if it is to.
 func (g *clientGoCandidate) Close() error {
 	g.end()
+	if g.began.Load() {
+		select {
+		case <-g.ran:
+		case <-time.After(closingTime):
+		}
+	}
 	return g.backend.Close()
 }
 

@@ -33,6 +33,8 @@ var dynamodbs = []Library{
 type dynamoCandidate struct {
 	client *dynamolock.Client
 	name   string
+	life   context.Context
+	end    context.CancelFunc
 	lock   atomic.Pointer[dynamolock.Lock]
 }
 
@@ -66,10 +68,15 @@ func openDynamoLock(ctx context.Context, c Config) (Candidate, error) {
 	if err := dynamodb.NewTableExistsWaiter(db, quick).Wait(ctx, &dynamodb.DescribeTableInput{TableName: &c.Name}, time.Minute); err != nil {
 		return nil, err
 	}
-	return &dynamoCandidate{client: client, name: c.Name}, nil
+	d := &dynamoCandidate{client: client, name: c.Name}
+	d.life, d.end = context.WithCancel(context.Background())
+	return d, nil
 }
 
 func (d *dynamoCandidate) Campaign(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(d.life, cancel)()
 	l, err := d.client.AcquireLockWithContext(ctx, d.name, dynamolock.WithAdditionalTimeToWaitForLock(24*time.Hour))
 	d.lock.Store(l)
 	return err
@@ -88,4 +95,11 @@ func (d *dynamoCandidate) Resign(ctx context.Context) error {
 	return err
 }
 
-func (d *dynamoCandidate) Close() error { return d.client.Close() }
+// Close ends a campaign first: the library's own Close waits for it. The SDK
+// keeps its idle connections for 90 s more.
+func (d *dynamoCandidate) Close() error {
+	d.end()
+	ctx, cancel := context.WithTimeout(context.Background(), closingTime)
+	defer cancel()
+	return d.client.CloseWithContext(ctx)
+}

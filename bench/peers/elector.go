@@ -52,6 +52,18 @@ func (o *ours) Leads() bool {
 	return l != nil && l.Check() == nil
 }
 
+// Observe calls changed with each change of the leader, the first included,
+// until ctx ends, and returns why it ended.
+func (o *ours) Observe(ctx context.Context, changed func()) error {
+	for _, err := range o.Elector.Observe(ctx) {
+		if err != nil {
+			return err
+		}
+		changed()
+	}
+	return nil
+}
+
 // Renewal is the election's name: a holder's only requests that name it are
 // its renewals.
 func (o *ours) Renewal() []byte { return []byte(o.name) }

@@ -59,6 +59,15 @@ func (e *etcdCandidate) Campaign(ctx context.Context) error {
 	return err
 }
 
+// Observe calls changed with each change of the leader, the first included,
+// until ctx ends or the library ends it, which it does without a reason.
+func (e *etcdCandidate) Observe(ctx context.Context, changed func()) error {
+	for range e.election.Observe(ctx) {
+		changed()
+	}
+	return context.Cause(ctx)
+}
+
 func (e *etcdCandidate) Leads() bool {
 	select {
 	case <-e.session.Done():

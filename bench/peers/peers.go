@@ -37,9 +37,13 @@ type Candidate interface {
 	// Resign gives up leading as the library does it.
 	Resign(ctx context.Context) error
 
-	// Close ends the candidate and its connections.
+	// Close ends the candidate, a campaign under way too, and its connections.
+	// It blocks for a few seconds at most if the store does not answer.
 	Close() error
 }
+
+// closingTime is how long Close waits for a library that tells the store.
+const closingTime = 5 * time.Second
 
 // A Library is a library with settings, on a kind of store.
 type Library struct {

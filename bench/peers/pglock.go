@@ -44,6 +44,8 @@ type pgLockCandidate struct {
 	end     context.CancelFunc
 	resign  chan struct{}
 	done    chan error // gets what Do returned
+	began   atomic.Bool
+	ran     chan struct{} // closed when Do, if it began, has returned
 	leading atomic.Pointer[context.Context]
 }
 
@@ -60,7 +62,7 @@ func openPGLock(c Config, driver string, client func(*sql.DB, ...pglock.ClientOp
 	if err != nil {
 		return nil, err
 	}
-	p := &pgLockCandidate{db: db, name: c.Name, resign: make(chan struct{}, 1), done: make(chan error, 1)}
+	p := &pgLockCandidate{db: db, name: c.Name, resign: make(chan struct{}, 1), done: make(chan error, 1), ran: make(chan struct{})}
 	p.client, err = client(db,
 		pglock.WithLeaseDuration(c.TTL),
 		pglock.WithHeartbeatFrequency(c.TTL/4),
@@ -80,7 +82,9 @@ func openPGLock(c Config, driver string, client func(*sql.DB, ...pglock.ClientOp
 
 func (p *pgLockCandidate) Campaign(ctx context.Context) error {
 	won := make(chan struct{})
+	p.began.Store(true)
 	go func() {
+		defer close(p.ran)
 		p.done <- p.client.Do(p.life, p.name, func(ctx context.Context, _ *pglock.Lock) error {
 			p.leading.Store(&ctx)
 			close(won)
@@ -125,7 +129,15 @@ func (p *pgLockCandidate) Resign(ctx context.Context) error {
 	}
 }
 
+// Close waits for Do, which tells the store if it can: lib/pq may hang when the
+// store does.
 func (p *pgLockCandidate) Close() error {
 	p.end()
+	if p.began.Load() {
+		select {
+		case <-p.ran:
+		case <-time.After(closingTime):
+		}
+	}
 	return p.db.Close()
 }

@@ -5,7 +5,7 @@
 // It prints a table, and exits 1 if two processes led at once with this
 // repository's library, or if a case did not take place.
 //
-// Usage: go run ./cmd/overlap [-ttl 3s] [-rounds 3] [library ...]
+// Usage: go run ./cmd/overlap [-ttl 3s] [-rounds 3] [-json file] [library ...]
 package main
 
 import (
@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/bench/peers"
+	"github.com/elector-go/elector/bench/results"
 	"github.com/elector-go/elector/conformance/stores"
 )
 
@@ -40,20 +41,21 @@ func main() {
 	}
 	ttl := flag.Duration("ttl", 3*time.Second, "of all libraries; whole seconds")
 	rounds := flag.Int("rounds", 3, "of each case")
+	file := flag.String("json", "", "also write the figures to this file, as bench/results keeps them")
 	flag.Usage = func() {
-		fmt.Fprintf(os.Stderr, "Usage: overlap [-ttl 3s] [-rounds 3] [library ...]\nLibraries: %s\n", strings.Join(names(), ", "))
+		fmt.Fprintf(os.Stderr, "Usage: overlap [-ttl 3s] [-rounds 3] [-json file] [library ...]\nLibraries: %s\n", strings.Join(names(), ", "))
 		flag.PrintDefaults()
 	}
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := compare(ctx, flag.Args(), *ttl, *rounds); err != nil {
+	if err := compare(ctx, flag.Args(), *ttl, *rounds, *file); err != nil {
 		fmt.Fprintln(os.Stderr, "overlap:", err)
 		os.Exit(1)
 	}
 }
 
-func compare(ctx context.Context, wanted []string, ttl time.Duration, rounds int) error {
+func compare(ctx context.Context, wanted []string, ttl time.Duration, rounds int, file string) error {
 	if ttl < time.Second || ttl%time.Second != 0 || rounds < 1 {
 		return fmt.Errorf("a TTL of %v, %d rounds: the TTL must be whole seconds, which is how some libraries count, and there must be a round", ttl, rounds)
 	}
@@ -82,6 +84,11 @@ func compare(ctx context.Context, wanted []string, ttl time.Duration, rounds int
 	wait.Wait()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if file != "" {
+		if err := results.Save(file, figuresOf(all)); err != nil {
+			return err
+		}
 	}
 	fmt.Println()
 	if !report(os.Stdout, all, ttl) {

@@ -1,0 +1,141 @@
+package scale
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// childVariable makes this program a child: an environment variable with a
+// task.
+const childVariable = "ELECTOR_SCALE_TASK"
+
+// atOnce is how many elections a child campaigns in at a time, unless it waits
+// for all of them.
+const atOnce = 64
+
+// A message is a line that a child prints.
+type message struct {
+	Kind  string
+	Usage usage  `json:",omitzero"`
+	Lost  int    `json:",omitempty"`
+	Error string `json:",omitempty"`
+}
+
+// Kinds of messages, in their order.
+const (
+	connected = "connected"
+	waiting   = "waiting" // for all elections, which somebody else leads
+	held      = "held"    // all elections
+	report    = "report"  // the answer to a line of input
+	failed    = "failed"
+)
+
+// A usage is what a process uses, after a collection of garbage.
+type usage struct {
+	Goroutines   int
+	Heap, Stacks uint64 // bytes
+}
+
+func measureUsage() usage {
+	runtime.GC()
+	runtime.GC() // what has finalizers is gone only now
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return usage{runtime.NumGoroutine(), m.HeapAlloc, m.StackInuse}
+}
+
+// Main is the main function of a child. It returns false if this process is
+// none.
+func Main() bool {
+	line := os.Getenv(childVariable)
+	if line == "" {
+		return false
+	}
+	var t task
+	var mutex sync.Mutex
+	out := json.NewEncoder(os.Stdout)
+	tell := func(m message) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		out.Encode(m)
+	}
+	err := json.Unmarshal([]byte(line), &t)
+	if err == nil {
+		err = child(t, os.Stdin, tell)
+	}
+	if err != nil {
+		tell(message{Kind: failed, Error: err.Error()})
+		os.Exit(1)
+	}
+	return true
+}
+
+// child holds elections until its input ends, and reports at each line of it.
+func child(t task, input io.Reader, tell func(message)) error {
+	ctx := context.Background()
+	c, err := open(ctx, t)
+	if err != nil {
+		return err
+	}
+	// The first election makes what all share: pools, tables, streams.
+	if err := c.hold(ctx, fmt.Sprintf("%s_first_%d", t.Prefix, os.Getpid())); err != nil {
+		return err
+	}
+	tell(message{Kind: connected, Usage: measureUsage()})
+	if ours, ok := c.(*electors); ok && t.Wait {
+		ours.seen = func(elections int) {
+			if elections == t.Elections {
+				go func() { tell(message{Kind: waiting, Usage: measureUsage()}) }()
+			}
+		}
+	}
+	if err := holdAll(ctx, c, t); err != nil {
+		return err
+	}
+	tell(message{Kind: held})
+	for lines := bufio.NewScanner(input); lines.Scan(); {
+		tell(message{Kind: report, Usage: measureUsage(), Lost: c.lost()})
+	}
+	return nil
+}
+
+func holdAll(ctx context.Context, c crowd, t task) error {
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	errs := make(chan error, 1)
+	n := min(atOnce, t.Elections)
+	if t.Wait {
+		n = t.Elections // those that wait hold up nobody
+	}
+	for range n {
+		workers.Go(func() {
+			for {
+				i := next.Add(1)
+				if i > int64(t.Elections) {
+					return
+				}
+				if err := c.hold(ctx, fmt.Sprintf("%s_%d", t.Prefix, i)); err != nil {
+					select {
+					case errs <- fmt.Errorf("election %d: %w", i, err):
+					default:
+					}
+					return
+				}
+			}
+		})
+	}
+	workers.Wait()
+	select {
+	case err := <-errs:
+		return err
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,250 @@
+package scale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"cirello.io/dynamolock/v2"
+	"cirello.io/pglock"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/concurrency"
+	"go.uber.org/zap"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/conformance/stores"
+)
+
+// A crowd is a process's part in many elections, over as few connections as the
+// library makes possible.
+type crowd interface {
+	// hold blocks until this process leads an election.
+	hold(ctx context.Context, name string) error
+
+	// lost counts the elections that were led and are not any more.
+	lost() int
+}
+
+// A task tells a child what to do.
+type task struct {
+	Library, Store string
+	URL, Address   string // of the store; a proxy's may be in it
+	TTL            time.Duration
+	Elections      int
+	Prefix         string // of the elections' names
+	Wait           bool   // somebody else leads: campaign in all at once
+}
+
+// open connects as the library's users would who have many elections.
+func open(ctx context.Context, t task) (crowd, error) {
+	switch t.Library {
+	case "elector":
+		return openElector(ctx, t)
+	case "etcd":
+		return openEtcd(t)
+	case "zk-lock":
+		return openZooKeeper(ctx, t)
+	case "pglock":
+		return openPGLock(t)
+	case "dynamolock":
+		return openDynamoLock(ctx, t)
+	}
+	return nil, fmt.Errorf("there is no crowd of %s", t.Library)
+}
+
+// electors share a backend.
+type electors struct {
+	backend backends.Backend
+	ttl     time.Duration
+
+	mutex   sync.Mutex
+	leases  []*elector.Lease
+	waiting map[string]bool // elections that somebody else was seen to lead
+	seen    func(elections int)
+}
+
+func openElector(ctx context.Context, t task) (crowd, error) {
+	b, err := backends.Open(ctx, t.URL)
+	return &electors{backend: b, ttl: t.TTL, waiting: map[string]bool{}}, err
+}
+
+func (c *electors) hold(ctx context.Context, name string) error {
+	o := &elector.Options{TTL: c.ttl, Logger: slog.New(slog.DiscardHandler)}
+	if c.seen != nil {
+		o.Trace = &elector.Trace{Observed: func(l elector.Leader) {
+			if !l.Vacant() {
+				c.sees(name)
+			}
+		}}
+	}
+	e, err := elector.New(c.backend, name, o)
+	if err != nil {
+		return err
+	}
+	l, err := e.Campaign(ctx)
+	if err != nil {
+		return err
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.leases = append(c.leases, l)
+	return nil
+}
+
+// sees counts elections that somebody leads.
+func (c *electors) sees(name string) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if !c.waiting[name] {
+		c.waiting[name] = true
+		c.seen(len(c.waiting))
+	}
+}
+
+func (c *electors) lost() (n int) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	for _, l := range c.leases {
+		if l.Check() != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// etcdElections share a session, whose keep-alives hold all of them.
+type etcdElections struct {
+	session *concurrency.Session
+
+	mutex sync.Mutex
+	held  []*concurrency.Election
+}
+
+func openEtcd(t task) (crowd, error) {
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{t.Address}, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
+	if err != nil {
+		return nil, err
+	}
+	session, err := concurrency.NewSession(client, concurrency.WithTTL(int(t.TTL/time.Second)))
+	return &etcdElections{session: session}, err
+}
+
+func (c *etcdElections) hold(ctx context.Context, name string) error {
+	e := concurrency.NewElection(c.session, "/"+name)
+	err := e.Campaign(ctx, "scale")
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.held = append(c.held, e)
+	return err
+}
+
+func (c *etcdElections) lost() int {
+	select {
+	case <-c.session.Done():
+		return len(c.held)
+	default:
+		return 0
+	}
+}
+
+// pgLocks share a client, each with a heartbeat of its own.
+type pgLocks struct {
+	client *pglock.Client
+
+	mutex sync.Mutex
+	over  int
+}
+
+func openPGLock(t task) (crowd, error) {
+	db, err := postgresPool(t.URL)
+	if err != nil {
+		return nil, err
+	}
+	client, err := pglock.New(db, pglock.WithLeaseDuration(t.TTL), pglock.WithHeartbeatFrequency(t.TTL/4), pglock.WithCustomTable(t.Prefix))
+	if err == nil {
+		err = client.TryCreateTable()
+	}
+	return &pgLocks{client: client}, err
+}
+
+func (c *pgLocks) hold(ctx context.Context, name string) error {
+	won, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- c.client.Do(context.Background(), name, func(ctx context.Context, _ *pglock.Lock) error {
+			close(won)
+			<-ctx.Done()
+			c.mutex.Lock()
+			defer c.mutex.Unlock()
+			c.over++
+			return nil
+		})
+	}()
+	select {
+	case <-won:
+		return nil
+	case err := <-ended:
+		return errors.Join(errors.New("the lock was not won"), err)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (c *pgLocks) lost() int {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.over
+}
+
+// dynamoLocks share a client, which renews one after the other.
+type dynamoLocks struct {
+	client *dynamolock.Client
+
+	mutex sync.Mutex
+	held  []*dynamolock.Lock
+}
+
+func openDynamoLock(ctx context.Context, t task) (crowd, error) {
+	db, err := dynamoClient(ctx, t.URL)
+	if err != nil {
+		return nil, err
+	}
+	client, err := dynamolock.New(db, t.Prefix, dynamolock.WithLeaseDuration(t.TTL), dynamolock.WithHeartbeatPeriod(t.TTL/4))
+	if err == nil {
+		err = makeTable(ctx, db, client, t.Prefix)
+	}
+	return &dynamoLocks{client: client}, err
+}
+
+func (c *dynamoLocks) hold(ctx context.Context, name string) error {
+	l, err := c.client.AcquireLockWithContext(ctx, name, dynamolock.WithAdditionalTimeToWaitForLock(24*time.Hour))
+	if err != nil {
+		return err
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.held = append(c.held, l)
+	return nil
+}
+
+func (c *dynamoLocks) lost() (n int) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	for _, l := range c.held {
+		if l.IsExpired() {
+			n++
+		}
+	}
+	return n
+}
+
+// libraries are those that are measured on each store, ours first.
+var libraries = map[string][]string{
+	stores.Etcd:      {"elector", "etcd"},
+	stores.ZooKeeper: {"elector", "zk-lock"},
+	stores.Postgres:  {"elector", "pglock"},
+	stores.DynamoDB:  {"elector", "dynamolock"},
+}
