@@ -94,7 +94,7 @@ func (f *follower) wake() {`}}},
 		"keep.go", `return fmt.Errorf("%w; reading back: %w", err, readErr)`, `l.extend(l.sent[l.number])
 		return fmt.Errorf("%w; reading back: %w", err, readErr)`}}},
 	{name: "conflict taken as a loss without reading back", breaks: "7", catch: "amb/conflict-is-mine", edits: []edit{{
-		"keep.go", `r, err := e.swap(context.Background(), l.limit(), l.record, next)`, `r, err := e.swap(context.Background(), l.limit(), l.record, next)
+		"keep.go", `r, err := e.swapBy(context.Background(), l.limit(), l.sender(), l.record, next)`, `r, err := e.swap(context.Background(), l.limit(), l.record, next)
 	if errors.Is(err, backends.ErrConflict) {
 		l.end(l.lostBecause(err))
 		return err
