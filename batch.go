@@ -284,10 +284,5 @@ func (s *batches) request(b *batch) []backends.Outcome {
 	if len(outcomes) == len(b.renewals) {
 		return outcomes
 	}
-	err := fmt.Errorf("%w: the backend told of %d of %d renewals", ErrUnavailable, len(outcomes), len(b.renewals))
-	outcomes = make([]backends.Outcome, len(b.renewals))
-	for i := range outcomes {
-		outcomes[i].Err = err
-	}
-	return outcomes
+	return backends.Outcomes(len(b.renewals), fmt.Errorf("%w: the backend told of %d of %d renewals", ErrUnavailable, len(outcomes), len(b.renewals)))
 }

@@ -14,6 +14,7 @@ package backends
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -168,6 +169,9 @@ type Outcome struct {
 	Record Record
 	Err    error
 }
+
+// Outcomes returns the same error as the Outcome of each of n renewals.
+func Outcomes(n int, err error) []Outcome { return slices.Repeat([]Outcome{{Err: err}}, n) }
 
 // A Batcher is a Backend that can make many renewals in one request. The
 // elector uses it when one process holds many leases through one Backend value,

@@ -19,12 +19,7 @@ const maxBatch = 100
 // which compares for itself.
 func (b *Backend) RenewMany(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
 	outcomes := make([]backends.Outcome, len(renewals))
-	all := func(err error) []backends.Outcome {
-		for i := range outcomes {
-			outcomes[i] = backends.Outcome{Err: err}
-		}
-		return outcomes
-	}
+	all := func(err error) []backends.Outcome { return backends.Outcomes(len(renewals), err) }
 	if len(renewals) == 0 {
 		return nil
 	}

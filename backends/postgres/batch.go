@@ -29,13 +29,7 @@ returning e.name, ` + durably + `, case when n.changed then pg_notify($16, e.nam
 
 // RenewMany implements [backends.Batcher].
 func (b *Backend) RenewMany(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
-	outcomes := make([]backends.Outcome, len(renewals))
-	all := func(err error) []backends.Outcome {
-		for i := range outcomes {
-			outcomes[i] = backends.Outcome{Err: err}
-		}
-		return outcomes
-	}
+	all := func(err error) []backends.Outcome { return backends.Outcomes(len(renewals), err) }
 	var names, holders, attempts, values, wasAttempts, wasHolders, wasValues []string
 	var tokens, ttls, renewals64, wasTokens, wasTTLs, wasRenewals []int64
 	var changed []bool
@@ -83,7 +77,7 @@ func (b *Backend) RenewMany(ctx context.Context, renewals []backends.Renewal) []
 	if err != nil {
 		return all(b.explain(ctx, fmt.Sprintf("renewing %d elections", len(renewals)), err))
 	}
-	all(backends.ErrNotTried)
+	outcomes := all(backends.ErrNotTried)
 	for _, name := range renewed {
 		r := renewals[at[name]]
 		b.doubts.CompareAndDelete(name, r.Prev.Version)

@@ -15,12 +15,7 @@ const maxBatch = 100
 // nothing.
 func (b *Backend) RenewMany(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
 	outcomes := make([]backends.Outcome, len(renewals))
-	all := func(err error) []backends.Outcome {
-		for i := range outcomes {
-			outcomes[i] = backends.Outcome{Err: err}
-		}
-		return outcomes
-	}
+	all := func(err error) []backends.Outcome { return backends.Outcomes(len(renewals), err) }
 	guards := make([]string, len(renewals))
 	var ops []any
 	for i, r := range renewals {
