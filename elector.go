@@ -41,7 +41,8 @@ type Elector struct {
 	busy      bool // a call of Campaign, TryCampaign or Run is under way
 	running   bool // that of Run
 	sighting  sighting
-	roundTrip time.Duration // of reads, smoothed
+	roundTrip time.Duration // of reads, see timed
+	reads     int           // that were timed
 	wrote     time.Duration // monotonic, when the last write was sent; 0 if none was
 }
 

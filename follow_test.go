@@ -36,4 +36,25 @@ func TestPushed(t *testing.T) {
 			t.Errorf("what a leader's vanished record left behind may be claimed in %v, before its lease of an hour is surely over", at-now)
 		}
 	})
+	// The second leader has never seen the first one's record, which vanished,
+	// and so has a lower token. The first one's is shown late.
+	t.Run("mx/vanished-late", func(t *testing.T) {
+		e, err := New(memory.New(), "late", &Options{Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := &follower{e: e, woken: make(chan struct{}, 1)}
+		led := func(by string, token uint64, ttl time.Duration) backends.Record {
+			return backends.Record{Holder: by, Token: token, TTL: ttl, RenewEvery: ttl / 3,
+				Attempt: backends.Attempt{Nonce: by, Sequence: 1}, Version: backends.Version(by)}
+		}
+		read := func(r backends.Record) { e.note(r, e.sighting.count) }
+		read(led("second", 5, time.Hour))
+		f.pushed(led("first", 9, time.Second))
+		f.pushed(backends.Record{})
+		read(backends.Record{}) // the second one's has vanished too
+		if at, now := e.sighting.claimable(&e.o), e.clock.Now().Mono; at < now+time.Hour {
+			t.Errorf("an election may be claimed in %v whose leader, with a lease of an hour, was read a moment ago", at-now)
+		}
+	})
 }

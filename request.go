@@ -151,11 +151,13 @@ func (e *Elector) pace(ctx context.Context) error {
 	}
 }
 
-// timed takes note of how long a read took, smoothed over about eight.
+// timed takes note of how long a read took, smoothed over about eight, but for
+// the first one, which may have had to connect. How long reads wait for each
+// other counts: it is for so long that a winner is not seen.
 func (e *Elector) timed(d time.Duration) {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
-	if e.roundTrip == 0 {
+	if e.reads++; e.reads <= 2 {
 		e.roundTrip = d
 	}
 	e.roundTrip += (d - e.roundTrip) / 8

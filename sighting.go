@@ -17,6 +17,7 @@ type sighting struct {
 	since  time.Duration   // monotonic, after the response that first showed it
 
 	last    backends.Record // the latest state seen that was a record at all
+	before  time.Duration   // TTL of the acquisition seen before that one's
 	held    time.Duration   // monotonic: nobody takes over before, see see
 	highest uint64          // token
 	count   uint64          // of states seen: tells what a read overlapped with
@@ -52,6 +53,9 @@ func (s *sighting) see(r backends.Record, now time.Duration, o *Options) {
 	s.count++
 	if r.Exists() {
 		s.meet(r.Attempt.Nonce)
+		if r.Attempt.Nonce != s.last.Attempt.Nonce {
+			s.before = s.last.TTL
+		}
 		s.last = r
 		s.highest = max(s.highest, r.Token)
 	}
@@ -71,10 +75,12 @@ func (s *sighting) meet(nonce string) {
 }
 
 // distrust counts the election as held for as long as the last leader seen may
-// believe that it leads.
+// believe that it leads; or the one seen before it, whose record may be the
+// newer one, made after a first one had vanished: its token is lower if it never
+// saw that one, which may have been shown late.
 func (s *sighting) distrust(now time.Duration, o *Options) {
 	if s.last.Exists() {
-		s.held = max(s.held, now+o.challenge(s.last.TTL))
+		s.held = max(s.held, now+o.challenge(max(s.last.TTL, s.before)))
 	}
 }
 

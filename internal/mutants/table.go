@@ -72,6 +72,15 @@ var mutants = []mutant{
 		"follow.go", `func (f *follower) wake() {`, `func (e *Elector) wakeNobody() {}
 
 func (f *follower) wake() {`}}},
+	{name: "a vacancy written to unread, so that nobody gives way", breaks: "J", catch: "sim/release-writes", edits: []edit{{
+		"campaign.go", `r, err := e.load(ctx, e.o.RequestTimeout)`, `e.mutex.Lock()
+	r, err := e.sighting.record, error(nil)
+	e.mutex.Unlock()
+	if !r.Exists() {
+		r, err = e.load(ctx, e.o.RequestTimeout)
+	}`}}},
+	{name: "a leader forgotten when the one before is shown late", breaks: "3", catch: "mx/vanished-late", pkg: ".", parent: "TestPushed", edits: []edit{{
+		"sighting.go", `max(s.last.TTL, s.before)`, `s.last.TTL`}}},
 	{name: "lower token not held", breaks: "3", catch: "mx/rollback", edits: []edit{{
 		"sighting.go", `(!r.Exists() || r.Token < s.last.Token)`, `!r.Exists()`}}},
 
