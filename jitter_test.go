@@ -29,6 +29,22 @@ func TestJitter(t *testing.T) {
 	}
 }
 
+// What connecting takes is no round trip, and what others are waited for is.
+func TestRoundTrip(t *testing.T) {
+	e := &Elector{}
+	e.timed(200 * time.Millisecond)
+	e.timed(time.Millisecond)
+	if e.roundTrip != time.Millisecond {
+		t.Errorf("after a first read, which had to connect, and one of 1 ms the round trip counts as %v", e.roundTrip)
+	}
+	for range 50 {
+		e.timed(20 * time.Millisecond)
+	}
+	if e.roundTrip < 19*time.Millisecond {
+		t.Errorf("after 50 reads of 20 ms the round trip counts as %v", e.roundTrip)
+	}
+}
+
 // A waiter that polls learns when the holder renews, and pays for it with less
 // than two reads an interval.
 func TestRhythm(t *testing.T) {

@@ -69,29 +69,46 @@ func openClientGo(ctx context.Context, c Config, release, timeout bool) (Candida
 		return nil, err
 	}
 	g := &clientGoCandidate{backend: backend, name: c.Name, started: make(chan context.Context, 1), ran: make(chan struct{})}
-	// It logs to standard error otherwise.
-	g.life, g.end = context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
+	g.life, g.end = context.WithCancel(quiet(context.Background()))
+	g.elector, err = clientGoElector(backend, c, release, timeout, func(ctx context.Context) { g.leading.Store(&ctx); g.started <- ctx })
+	if err != nil {
+		g.end()
+		return nil, errors.Join(err, backend.Close())
+	}
+	return g, nil
+}
+
+// RunClientGo takes part in one election as client-go/timeout+release does, over
+// a backend that many elections may share. started is called in a goroutine of
+// its own once the candidate leads; its context ends when it does not any more.
+// RunClientGo blocks until then or until ctx ends; an error says that the settings
+// cannot be used. Of c it looks at Name, ID and TTL.
+func RunClientGo(ctx context.Context, backend backends.Backend, c Config, started func(context.Context)) error {
+	e, err := clientGoElector(backend, c, true, true, started)
+	if err != nil {
+		return err
+	}
+	e.Run(quiet(ctx))
+	return nil
+}
+
+// quiet keeps client-go from logging to standard error.
+func quiet(ctx context.Context) context.Context { return klog.NewContext(ctx, klog.Logger{}) }
+
+func clientGoElector(backend backends.Backend, c Config, release, timeout bool, started func(context.Context)) (*leaderelection.LeaderElector, error) {
 	l := &lock{backend: backend, name: c.Name, id: c.ID, ttl: c.TTL}
 	if timeout {
 		l.timeout = requestTimeout(c.TTL)
 	}
-	g.elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+	return leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock:            l,
 		LeaseDuration:   c.TTL,
 		RenewDeadline:   renewDeadline(c.TTL),
 		RetryPeriod:     c.TTL * 2 / 15,
 		ReleaseOnCancel: release,
 		Name:            c.Name,
-		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(ctx context.Context) { g.leading.Store(&ctx); g.started <- ctx },
-			OnStoppedLeading: func() {},
-		},
+		Callbacks:       leaderelection.LeaderCallbacks{OnStartedLeading: started, OnStoppedLeading: func() {}},
 	})
-	if err != nil {
-		g.end()
-		return nil, errors.Join(err, backend.Close())
-	}
-	return g, nil
 }
 
 func (g *clientGoCandidate) Campaign(ctx context.Context) error {
@@ -110,6 +127,9 @@ func (g *clientGoCandidate) Leads() bool {
 	ctx := g.leading.Load()
 	return ctx != nil && (*ctx).Err() == nil
 }
+
+// IsLeader is client-go's other way to ask.
+func (g *clientGoCandidate) IsLeader() bool { return g.elector.IsLeader() }
 
 func (g *clientGoCandidate) Renewal() []byte { return []byte(g.name) }
 

@@ -2,6 +2,7 @@ package peers
 
 import (
 	"context"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 const electorModule = "github.com/elector-go/elector"
 
 // electorOn is this repository's library with its defaults, but for the TTL.
+// Nothing is logged, as with the others, so that it does not count.
 func electorOn(store string) Library {
 	return Library{
 		Name:     "elector",
@@ -26,7 +28,7 @@ func electorOn(store string) Library {
 		// RequestTimeout: half of RenewEvery, which is a third of H.
 		Slowest: func(ttl time.Duration) time.Duration { return ttl * 9 / 10 / 3 / 2 },
 		Open: func(ctx context.Context, c Config) (Candidate, error) {
-			e, err := elector.Open(ctx, c.URL, c.Name, &elector.Options{ID: c.ID, TTL: c.TTL})
+			e, err := elector.Open(ctx, c.URL, c.Name, &elector.Options{ID: c.ID, TTL: c.TTL, Logger: slog.New(slog.DiscardHandler)})
 			if err != nil {
 				return nil, err
 			}

@@ -31,7 +31,7 @@ var chapters = []chapter{
 	{results.Overlap, "Two who believe that they lead",
 		"The leader's network goes dark, and a successor is elected. Both processes ask their library every 5 ms whether they lead. Of a peer only what is sure counts, of ours all that may be. See [README.md](README.md)."},
 	{results.Scale, "Many elections in one process",
-		"All of them are held by one process on one store, with a TTL of 15 s. Each number of elections is a process of its own; what it used before the first is taken off."},
+		"All of them are held by one process on one store, with a TTL of 15 s (3 s in a short run). Each number of elections is a process of its own. Memory is heap and stacks: with one election what the process has more than before it opened the store, which is the client's above all, and otherwise what each further election takes."},
 	{results.Check, "Asking before a side effect",
 		"What a question whether one still leads costs, in the way that each library's documentation tells users to ask, while the store answers and while it hangs with a renewal under way. Calls are timed in turn, all libraries in each round."},
 }
@@ -107,29 +107,50 @@ func (p *page) head() {
 
 func ttl(d time.Duration) string { return fmt.Sprintf("%g s", d.Seconds()) }
 
-// standings counts the rows in which ours can be compared.
+// standings counts the rows in which ours can be compared, of each chapter and
+// unit.
 func (p *page) standings() {
-	var ahead, back, unexplained int
+	type group struct {
+		title, unit string
+		ahead, back int
+	}
+	var groups []*group
+	var all group
+	unexplained := 0
 	for _, c := range chapters {
 		for _, t := range tables(p.figures, c.subject) {
 			for _, r := range t.rows {
-				switch s, _ := r.stands(); {
-				case s == level:
-					ahead++
-				case s == behind && reason(r) == "":
+				s, _ := r.stands()
+				if s == alone {
+					continue
+				}
+				i := slices.IndexFunc(groups, func(g *group) bool { return g.title == c.title && g.unit == r.unit })
+				if i < 0 {
+					i = len(groups)
+					groups = append(groups, &group{title: c.title, unit: r.unit})
+				}
+				if s == level {
+					all.ahead++
+					groups[i].ahead++
+					continue
+				}
+				all.back++
+				groups[i].back++
+				if reason(r) == "" {
 					unexplained++
-					back++
-				case s == behind:
-					back++
 				}
 			}
 		}
 	}
-	p.printf("Of %d rows in which `%s` can be compared, it is level with the best peer or ahead in %d and behind in %d", ahead+back, ours, ahead, back)
+	p.printf("Of %d rows in which `%s` can be compared, it is level with the best peer or ahead in %d and behind in %d", all.ahead+all.back, ours, all.ahead, all.back)
 	if unexplained > 0 {
 		p.printf(", of which **%d are not explained yet**", unexplained)
 	}
-	p.printf(".\n\n")
+	p.printf(".\n\n| | unit | level or ahead | behind |\n|---|---|--:|--:|\n")
+	for _, g := range groups {
+		p.printf("| %s | %s | %d | %d |\n", g.title, g.unit, g.ahead, g.back)
+	}
+	p.printf("\n")
 }
 
 func (p *page) machine() {
@@ -153,6 +174,9 @@ func (p *page) machine() {
 	p.printf("\n")
 }
 
+// notAmongThem says which library a reader may look for in vain.
+const notAmongThem = "River (`github.com/riverqueue/river` v0.51.0) is not among them: its elector is in an internal package, nothing public says whether a client leads, and its TTL of 15 s cannot be set. See [README.md](README.md)."
+
 func (p *page) libraries() {
 	if len(p.about.Libraries) == 0 {
 		return
@@ -161,7 +185,7 @@ func (p *page) libraries() {
 	for _, l := range p.about.Libraries {
 		p.printf("| %s | %s %s | %s | %s |\n", escape(l.Name), escape(l.Module), escape(l.Version), escape(l.Belief), escape(l.Settings))
 	}
-	p.printf("\n")
+	p.printf("\n%s\n\n", notAmongThem)
 }
 
 func (p *page) chapter(c chapter) {

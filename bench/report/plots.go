@@ -26,8 +26,8 @@ type drawing struct {
 var drawings = []drawing{
 	{results.Cost, "handover", "requests", "handover-requests", "Requests of a handover", "waiters"},
 	{results.Handover, "from resign to the successor knowing", "ms", "handover", "From a release to the successor", "waiters"},
-	{results.Scale, "heap per election", "", "memory", "Heap for each election of a process", "elections"},
-	{results.Scale, "goroutines per election", "", "goroutines", "Goroutines for each election of a process", "elections"},
+	{results.Scale, "memory per further election", "", "memory", "Memory of each further election of a process", "elections"},
+	{results.Scale, "goroutines per further election", "", "goroutines", "Goroutines of each further election of a process", "elections"},
 }
 
 // Plots draws the plots of all subjects that figures are of. A subject without

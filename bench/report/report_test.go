@@ -72,8 +72,8 @@ func plausible() (all []results.Figure) {
 			add(results.Overlap, "cut: from the cut until the old leader no longer believes", 0, "s", note, 2.2+overlap, 2.4, 2.3)
 			for _, n := range []int{1, 100, 1000, 10000} {
 				if store != "dynamodb" {
-					add(results.Scale, "heap per election", n, "KB", "", (14+float64(i)*20)+200/float64(n))
-					add(results.Scale, "goroutines per election", n, "goroutines", "", 2+float64(i)+3/float64(n))
+					add(results.Scale, "memory per further election", n, "KB", "", (14+float64(i)*20)+200/float64(n))
+					add(results.Scale, "goroutines per further election", n, "goroutines", "", 2+float64(i)+3/float64(n))
 				}
 			}
 			add(results.Check, "one call", 0, "ns", "2.1 ns of it are the measurement's own", spread(60/float64(1+4*i), 51)...)
@@ -190,16 +190,22 @@ func TestOrderOfRows(t *testing.T) {
 	}
 }
 
+// explain replaces the reasons for a test.
+func explain(t *testing.T, why map[place]string) {
+	written := reasons
+	reasons = why
+	t.Cleanup(func() { reasons = written })
+}
+
 func TestPage(t *testing.T) {
-	reasons[place{results.Check, "etcd", "one call"}] = "It reads the clock."
-	defer delete(reasons, place{results.Check, "etcd", "one call"})
+	explain(t, map[place]string{{results.Check, "etcd", "one call"}: "It reads the clock."})
 	var b strings.Builder
 	if err := Page(&b, plausible(), about()); err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()
 	for _, want := range []string{
-		"make bench-peers", "## The machine", "21 November 2026", "| PostgreSQL | PostgreSQL 18.1 |", "### etcd 3.7.3", "### ZooKeeper\n", "### DynamoDB (dynalite 4)\n",
+		"make bench-peers", "## The machine", "River (`github.com/riverqueue/river`", "21 November 2026", "| PostgreSQL | PostgreSQL 18.1 |", "### etcd 3.7.3", "### ZooKeeper\n", "### DynamoDB (dynalite 4)\n",
 		"![From a release", "(plots/handover.svg)", "| | elector | etcd | client-go |",
 		"| uncontended acquire: requests | 2 | 3 | 4 |",
 		"- one call: ", ": It reads the clock.\n", // a reason
@@ -248,6 +254,7 @@ func TestPage(t *testing.T) {
 
 // What is behind without a reason is in the summary too.
 func TestSummary(t *testing.T) {
+	explain(t, nil)
 	f := func(l string, v float64) results.Figure {
 		return results.Figure{Subject: results.Cost, Store: "etcd", Library: l, What: "resign", Unit: "requests", Values: []float64{v}}
 	}
@@ -256,7 +263,9 @@ func TestSummary(t *testing.T) {
 		want string
 	}{
 		{1, "Of 1 rows in which `elector` can be compared, it is level with the best peer or ahead in 1 and behind in 0."},
+		{1, "\n| Requests and bytes on the wire | requests | 1 | 0 |\n"},
 		{3, "ahead in 0 and behind in 1, of which **1 are not explained yet**."},
+		{3, "\n| Requests and bytes on the wire | requests | 0 | 1 |\n"},
 	} {
 		p := &page{figures: []results.Figure{f("elector", c.ours), f("peer", 2)}}
 		p.standings()

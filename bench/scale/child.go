@@ -22,18 +22,19 @@ const atOnce = 64
 
 // A message is a line that a child prints.
 type message struct {
-	Kind  string
-	Usage usage  `json:",omitzero"`
-	Lost  int    `json:",omitempty"`
-	Error string `json:",omitempty"`
+	Kind   string
+	Before usage  `json:",omitzero"` // when connected: before the store was opened
+	Usage  usage  `json:",omitzero"`
+	Lost   int    `json:",omitempty"`
+	Error  string `json:",omitempty"`
 }
 
 // Kinds of messages, in their order.
 const (
-	connected = "connected"
-	waiting   = "waiting" // for all elections, which somebody else leads
-	held      = "held"    // all elections
-	report    = "report"  // the answer to a line of input
+	connected = "connected" // to the store, and leads a first election
+	waiting   = "waiting"   // for all elections, which somebody else leads
+	held      = "held"      // all elections
+	report    = "report"    // the answer to a line of input
 	failed    = "failed"
 )
 
@@ -80,15 +81,21 @@ func Main() bool {
 // child holds elections until its input ends, and reports at each line of it.
 func child(t task, input io.Reader, tell func(message)) error {
 	ctx := context.Background()
+	before := measureUsage()
 	c, err := open(ctx, t)
 	if err != nil {
 		return err
 	}
-	// The first election makes what all share: pools, tables, streams.
-	if err := c.hold(ctx, fmt.Sprintf("%s_first_%d", t.Prefix, os.Getpid())); err != nil {
+	// The first election makes what all share: pools, tables, streams. One who
+	// waits for the others leads one more.
+	first := t.election(1)
+	if t.Wait {
+		first = t.election(0)
+	}
+	if err := c.hold(ctx, first); err != nil {
 		return err
 	}
-	tell(message{Kind: connected, Usage: measureUsage()})
+	tell(message{Kind: connected, Before: before, Usage: measureUsage()})
 	if ours, ok := c.(*electors); ok && t.Wait {
 		ours.seen = func(elections int) {
 			if elections == t.Elections {
@@ -99,15 +106,27 @@ func child(t task, input io.Reader, tell func(message)) error {
 	if err := holdAll(ctx, c, t); err != nil {
 		return err
 	}
+	p := &profiler{prefix: t.Profiles}
+	if err := p.start(); err != nil {
+		return err
+	}
 	tell(message{Kind: held})
 	for lines := bufio.NewScanner(input); lines.Scan(); {
-		tell(message{Kind: report, Usage: measureUsage(), Lost: c.lost()})
+		p.stop()
+		m := message{Kind: report, Usage: measureUsage(), Lost: c.lost()}
+		if err := p.write(); err != nil {
+			return err
+		}
+		tell(m)
 	}
 	return nil
 }
 
 func holdAll(ctx context.Context, c crowd, t task) error {
 	var next atomic.Int64
+	if !t.Wait {
+		next.Store(1) // there is a first one
+	}
 	var workers sync.WaitGroup
 	errs := make(chan error, 1)
 	n := min(atOnce, t.Elections)
@@ -121,7 +140,7 @@ func holdAll(ctx context.Context, c crowd, t task) error {
 				if i > int64(t.Elections) {
 					return
 				}
-				if err := c.hold(ctx, fmt.Sprintf("%s_%d", t.Prefix, i)); err != nil {
+				if err := c.hold(ctx, t.election(i)); err != nil {
 					select {
 					case errs <- fmt.Errorf("election %d: %w", i, err):
 					default:

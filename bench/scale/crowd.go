@@ -16,6 +16,7 @@ import (
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/bench/peers"
 	"github.com/elector-go/elector/conformance/stores"
 )
 
@@ -37,7 +38,11 @@ type task struct {
 	Elections      int
 	Prefix         string // of the elections' names
 	Wait           bool   // somebody else leads: campaign in all at once
+	Profiles       string // where profiles of the holding go, the beginning of their files' names; empty for none
 }
+
+// election names an election of the crowd, from 1.
+func (t task) election(i int64) string { return fmt.Sprintf("%s_%d", t.Prefix, i) }
 
 // open connects as the library's users would who have many elections.
 func open(ctx context.Context, t task) (crowd, error) {
@@ -46,6 +51,8 @@ func open(ctx context.Context, t task) (crowd, error) {
 		return openElector(ctx, t)
 	case "etcd":
 		return openEtcd(t)
+	case clientGo:
+		return openClientGo(ctx, t)
 	case "zk-lock":
 		return openZooKeeper(ctx, t)
 	case "pglock":
@@ -151,6 +158,55 @@ func (c *etcdElections) lost() int {
 	}
 }
 
+// clientGo is the variant that a process with many elections would choose: it
+// releases them on its way out, and no request hangs for ever. It costs what the
+// others do while elections are held.
+const clientGo = "client-go/timeout+release"
+
+// clientGoElections share a backend of ours, whose connection theirs is.
+type clientGoElections struct {
+	backend backends.Backend
+	ttl     time.Duration
+
+	mutex sync.Mutex
+	held  []context.Context // each ends with its leading
+}
+
+func openClientGo(ctx context.Context, t task) (crowd, error) {
+	b, err := backends.Open(ctx, t.URL)
+	return &clientGoElections{backend: b, ttl: t.TTL}, err
+}
+
+func (c *clientGoElections) hold(ctx context.Context, name string) error {
+	won, ended := make(chan context.Context, 1), make(chan error, 1)
+	config := peers.Config{Name: name, ID: "scale", TTL: c.ttl}
+	go func() {
+		ended <- peers.RunClientGo(context.Background(), c.backend, config, func(ctx context.Context) { won <- ctx })
+	}()
+	select {
+	case leading := <-won:
+		c.mutex.Lock()
+		defer c.mutex.Unlock()
+		c.held = append(c.held, leading)
+		return nil
+	case err := <-ended:
+		return errors.Join(errors.New("the election was not won, or lost at once"), err)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (c *clientGoElections) lost() (n int) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	for _, leading := range c.held {
+		if leading.Err() != nil {
+			n++
+		}
+	}
+	return n
+}
+
 // pgLocks share a client, each with a heartbeat of its own.
 type pgLocks struct {
 	client *pglock.Client
@@ -243,7 +299,7 @@ func (c *dynamoLocks) lost() (n int) {
 
 // libraries are those that are measured on each store, ours first.
 var libraries = map[string][]string{
-	stores.Etcd:      {"elector", "etcd"},
+	stores.Etcd:      {"elector", "etcd", clientGo},
 	stores.ZooKeeper: {"elector", "zk-lock"},
 	stores.Postgres:  {"elector", "pglock"},
 	stores.DynamoDB:  {"elector", "dynamolock"},

@@ -6,6 +6,7 @@ package scale
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -20,9 +21,10 @@ import (
 
 // Options say what to measure.
 type Options struct {
-	TTL       time.Duration // 0 for 15 s, what a process with so much to renew would choose
+	TTL       time.Duration // 0 for 15 s, what a process with so much to renew would choose, or 3 s in short
 	Short     bool
 	Libraries []peers.Library // only their names and stores are looked at; none for all
+	Profiles  string          // a folder for profiles of the processes that hold elections, made if need be; empty for none
 	Log       func(format string, args ...any)
 }
 
@@ -43,11 +45,19 @@ type run struct {
 func Measure(ctx context.Context, o Options) ([]results.Figure, error) {
 	if o.TTL == 0 {
 		o.TTL = 15 * time.Second
+		if o.Short {
+			o.TTL = 3 * time.Second
+		}
 	}
 	if os.Getenv("ELECTOR_TEST_DYNAMODB") == "" {
 		// Clients want credentials although a local server does not look at them.
 		os.Setenv("AWS_ACCESS_KEY_ID", "test")
 		os.Setenv("AWS_SECRET_ACCESS_KEY", "test")
+	}
+	if o.Profiles != "" {
+		if err := os.MkdirAll(o.Profiles, 0o777); err != nil {
+			return nil, err
+		}
 	}
 	var mutex sync.Mutex
 	var all []results.Figure
@@ -146,7 +156,7 @@ func (r run) measure(ctx context.Context) (figures []results.Figure, err error) 
 		}
 	}()
 	t := task{Library: r.library, Store: r.kind, URL: r.store.Through(p.Address()), Address: p.Address(), TTL: r.o.TTL,
-		Elections: r.elections, Prefix: "scale_" + strconv.FormatInt(time.Now().UnixNano(), 36)}
+		Elections: r.elections, Prefix: "scale_" + strconv.FormatInt(time.Now().UnixNano(), 36), Profiles: r.profiles()}
 	holder, err := start(t)
 	if err != nil {
 		return nil, err
@@ -164,7 +174,9 @@ func (r run) measure(ctx context.Context) (figures []results.Figure, err error) 
 		figures = append(figures, results.Figure{Subject: results.Scale, Store: r.kind, Library: r.library,
 			What: what, Count: r.elections, Unit: unit, Values: values})
 	}
-	figure("winning all of them, 64 at a time", "s", time.Since(began).Seconds())
+	if r.elections > 1 {
+		figure("winning all of them, 64 at a time", "s", time.Since(began).Seconds())
+	}
 	if err := sleep(ctx, r.o.TTL); err != nil { // the last ones have then renewed too
 		return nil, err
 	}
@@ -177,7 +189,11 @@ func (r run) measure(ctx context.Context) (figures []results.Figure, err error) 
 	if err != nil {
 		return nil, err
 	}
-	r.uses("election", before.Usage, after.Usage, figure)
+	if r.elections == 1 {
+		uses("with one election", 1, before.Before, after.Usage, figure)
+	} else {
+		uses("per further election", r.elections-1, before.Usage, after.Usage, figure)
+	}
 	figure("connections", "connections", float64(last.Open))
 	figure("requests to hold all of them", "requests per second", float64(last.Requests-first.Requests)/seconds)
 	figure("bytes to hold all of them", "bytes per second", float64(last.Sent+last.Received-first.Sent-first.Received)/seconds)
@@ -191,17 +207,22 @@ func (r run) measure(ctx context.Context) (figures []results.Figure, err error) 
 // A reporter takes a figure of a run.
 type reporter func(what, unit string, values ...float64)
 
-// uses reports what a process uses more than when it began, of goroutines and of
-// memory: heap and stacks.
-func (r run) uses(each string, before, after usage, figure reporter) {
-	n := float64(r.elections)
-	figure("goroutines per "+each, "goroutines", float64(after.Goroutines-before.Goroutines)/n)
-	figure("heap per "+each, "bytes", (float64(after.Heap)+float64(after.Stacks)-float64(before.Heap)-float64(before.Stacks))/n)
+// uses reports what a process uses more than before, of goroutines and of memory:
+// heap and stacks. It is divided by the elections that are the reason.
+func uses(why string, elections int, before, after usage, figure reporter) {
+	n := float64(elections)
+	figure("goroutines "+why, "goroutines", float64(after.Goroutines-before.Goroutines)/n)
+	figure("memory "+why, "bytes", (float64(after.Heap)+float64(after.Stacks)-float64(before.Heap)-float64(before.Stacks))/n)
 }
 
 // takeOver lets a second child wait for all elections, and kills the first.
-func (r run) takeOver(ctx context.Context, t task, holder *process, figure reporter) error {
-	t.URL, t.Address, t.Wait = r.store.URL, r.store.Address, true
+func (r run) takeOver(ctx context.Context, t task, holder *process, figure reporter) (err error) {
+	p, err := wire.Start(r.kind, r.store.Address)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	t.URL, t.Address, t.Wait, t.Profiles = r.store.Through(p.Address()), p.Address(), true, ""
 	successor, err := start(t)
 	if err != nil {
 		return err
@@ -215,7 +236,12 @@ func (r run) takeOver(ctx context.Context, t task, holder *process, figure repor
 	if err != nil {
 		return err
 	}
-	r.uses("election that is waited for", before.Usage, beside.Usage, figure)
+	uses("per election that is waited for", r.elections, before.Usage, beside.Usage, figure)
+	first, start := p.Counts(), time.Now()
+	if err := sleep(ctx, r.o.TTL); err != nil {
+		return err
+	}
+	figure("requests to wait for all of them", "requests per second", float64(p.Counts().Requests-first.Requests)/time.Since(start).Seconds())
 	idle, err := holder.report(ctx)
 	if err != nil {
 		return err

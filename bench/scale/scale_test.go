@@ -1,6 +1,12 @@
 package scale
 
 import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,11 +16,15 @@ import (
 	"github.com/elector-go/elector/bench/results"
 )
 
+// fresh is for names of elections: what a test leads, it leads until its process
+// ends, and it may run again before.
+func fresh(name string) string { return name + strings.ToLower(rand.Text()) }
+
 // A child tells in this order what it does, and reports once for each line of
 // input.
 func TestChild(t *testing.T) {
 	var told []message
-	task := task{Library: "elector", URL: "memory://scale", TTL: time.Minute, Elections: 200, Prefix: "child"}
+	task := task{Library: "elector", URL: "memory://scale", TTL: time.Minute, Elections: 200, Prefix: fresh("child")}
 	if err := child(task, strings.NewReader("\n\n"), func(m message) { told = append(told, m) }); err != nil {
 		t.Fatal(err)
 	}
@@ -30,6 +40,82 @@ func TestChild(t *testing.T) {
 	}
 }
 
+// All three profiles are there at the first report, and are not touched after it.
+func TestProfiles(t *testing.T) {
+	folder := t.TempDir()
+	r := run{o: Options{Profiles: folder}, kind: "etcd", library: "client-go/release", elections: 3}
+	names := func() (all []string) {
+		files, err := os.ReadDir(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			all = append(all, f.Name())
+			if b, err := os.ReadFile(filepath.Join(folder, f.Name())); err != nil || !bytes.HasPrefix(b, []byte{0x1f, 0x8b}) { // gzip
+				t.Errorf("%s is no profile: %d bytes, error %v", f.Name(), len(b), err)
+			}
+			if err := os.Remove(filepath.Join(folder, f.Name())); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return all
+	}
+	reports := 0
+	tell := func(m message) {
+		if m.Kind != report {
+			return
+		}
+		var want []string
+		if reports++; reports == 1 {
+			want = []string{"etcd-client-go-release-3.cpu.pprof", "etcd-client-go-release-3.goroutine.pprof", "etcd-client-go-release-3.heap.pprof"}
+		}
+		if got := names(); !slices.Equal(got, want) {
+			t.Errorf("report %d has written %v; want %v", reports, got, want)
+		}
+	}
+	task := task{Library: "elector", URL: "memory://scale", TTL: time.Minute, Elections: 3, Prefix: fresh("profiles"), Profiles: r.profiles()}
+	if err := child(task, strings.NewReader("\n\n"), tell); err != nil || reports != 2 {
+		t.Errorf("%d reports, error %v", reports, err)
+	}
+	if r.o.Profiles = ""; r.profiles() != "" {
+		t.Error("profiles that nobody wants")
+	}
+}
+
+// A figure of a library that nobody knows would be lost.
+func TestLibrariesAreKnown(t *testing.T) {
+	for kind, names := range libraries {
+		for _, name := range names {
+			if !slices.ContainsFunc(peers.All(), func(l peers.Library) bool { return l.Name == name && l.Store == kind }) {
+				t.Errorf("peers has no %s on %s", name, kind)
+			}
+		}
+	}
+}
+
+// client-go's crowd counts contexts that have ended, and only those.
+func TestClientGo(t *testing.T) {
+	c, err := open(t.Context(), task{Library: clientGo, URL: "memory://scale", TTL: 15 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{fresh("one"), fresh("two")} {
+		if err := c.hold(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := c.lost(); n != 0 {
+		t.Errorf("%d are lost", n)
+	}
+	g := c.(*clientGoElections)
+	over, end := context.WithCancel(g.held[0])
+	end()
+	g.held[0] = over
+	if n := c.lost(); n != 1 {
+		t.Errorf("%d are lost; want 1", n)
+	}
+}
+
 func TestUnknownLibrary(t *testing.T) {
 	if err := child(task{Library: "nobody's"}, strings.NewReader(""), nil); err == nil {
 		t.Error("no error")
@@ -39,11 +125,10 @@ func TestUnknownLibrary(t *testing.T) {
 // What a process used before is taken off, and the rest shared out.
 func TestUses(t *testing.T) {
 	var figures []results.Figure
-	r := run{elections: 10}
-	r.uses("election", usage{5, 1000, 500}, usage{25, 21000, 10500}, func(what, unit string, values ...float64) {
+	uses("each", 10, usage{5, 1000, 500}, usage{25, 21000, 10500}, func(what, unit string, values ...float64) {
 		figures = append(figures, results.Figure{What: what, Unit: unit, Values: values})
 	})
-	if len(figures) != 2 || figures[0].Values[0] != 2 || figures[1].Values[0] != 3000 || figures[1].What != "heap per election" {
+	if len(figures) != 2 || figures[0].Values[0] != 2 || figures[1].Values[0] != 3000 || figures[1].What != "memory each" {
 		t.Errorf("%+v", figures)
 	}
 }

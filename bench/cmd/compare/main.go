@@ -8,12 +8,16 @@
 // -page measures nothing and writes page and plots again from the two files: for
 // after a change of package report, its reasons above all.
 //
-// Usage: go run ./cmd/compare [-page] [-short] [-only cost,handover] [-libraries etcd,pglock] [-ttl 3s] [-out .] [-logs file]
+// Usage: go run ./cmd/compare [-page] [-short] [-only cost,handover] [-libraries etcd,pglock] [-ttl 3s] [-out .] [-logs file] [-profiles folder]
 //
 // With -only or -libraries the figures that are measured replace those that
 // results.json has of the same subjects and libraries, and the others stay.
 // What was measured before something failed is in results.json too; the page is
 // only written when nothing did.
+//
+// -profiles gets, from each process that holds many elections (subject scale),
+// files such as etcd-elector-1000.cpu.pprof: where its processor was while it
+// held them, and the same with heap and goroutine for what there was at the end.
 //
 // -short needs -out with a folder that has no figures of a full run, so that
 // nobody keeps its figures by mistake.
@@ -31,6 +35,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -49,13 +54,14 @@ func main() {
 		return // it held many elections
 	}
 	var c comparison
-	flag.BoolVar(&c.short, "short", false, "fewest rounds that still show each row; needs -out")
+	flag.BoolVar(&c.short, "short", false, "fewest rounds that still show each row, all subjects at the same time; needs -out")
 	only := flag.String("only", "", "subjects, with commas between: "+strings.Join(subjectNames(), ", "))
 	libraries := flag.String("libraries", "", "libraries, with commas between, and ours on their stores: "+strings.Join(peerNames(), ", "))
 	flag.DurationVar(&c.ttl, "ttl", 3*time.Second, "of all libraries; whole seconds")
 	page := flag.Bool("page", false, "write the page again, from results.json and about.json")
 	flag.StringVar(&c.out, "out", ".", "the folder to write to")
-	logs := flag.String("logs", "", "a file for what the libraries log; it is thrown away without")
+	logs := flag.String("logs", "", "a file for what the peers log; it is thrown away without")
+	flag.StringVar(&c.profiles, "profiles", "", "a folder for profiles of the processes that hold many elections; none without")
 	flag.Parse()
 	c.only, c.wanted = list(*only), list(*libraries)
 	c.log = progress(os.Stdout, time.Now())
@@ -80,7 +86,7 @@ func main() {
 	}
 }
 
-// logTo redirects what goes through packages log and slog, where the libraries
+// logTo redirects what goes through packages log and slog, where the peers
 // tell of everything that is done to them.
 func logTo(path string) error {
 	if path == "" {
@@ -118,6 +124,7 @@ type comparison struct {
 	only, wanted []string // subjects and libraries; all if empty
 	ttl          time.Duration
 	out          string
+	profiles     string // a folder, empty for none
 	log          func(format string, args ...any)
 }
 
@@ -153,28 +160,43 @@ func (c *comparison) run(ctx context.Context, all []subject, ask func(context.Co
 	if err != nil {
 		return err
 	}
-	var failed error
-	for _, s := range chosen {
+	var mutex sync.Mutex // guards figures and the file
+	errs := make([]error, len(chosen))
+	measure := func(s subject) error {
 		c.log("%s: begins", s.name)
 		start := time.Now()
-		measured, err := s.measure(ctx, options{c.ttl, c.short, libraries, c.wanted, c.log})
+		measured, err := s.measure(ctx, options{c.ttl, c.short, libraries, c.wanted, c.profiles, c.log})
 		if err == nil {
 			err = report.Complete(measured, s.subjects, kinds(libraries))
 		}
+		mutex.Lock()
+		defer mutex.Unlock()
 		if len(measured) > 0 {
 			figures = merge(figures, measured, s.subjects, libraries)
 			err = errors.Join(err, results.Save(path, figures))
 		}
 		c.log("%s: %d figures in %v", s.name, len(measured), time.Since(start).Round(time.Second))
 		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", s.name, err))
 			c.log("%s: FAILED: %v", s.name, err)
+			return fmt.Errorf("%s: %w", s.name, err)
 		}
+		return nil
+	}
+	var measuring sync.WaitGroup
+	for i, s := range chosen {
 		if ctx.Err() != nil {
-			return errors.Join(failed, context.Cause(ctx))
+			break
+		}
+		measuring.Go(func() { errs[i] = measure(s) })
+		if !c.short { // a short run's times say little anyway
+			measuring.Wait()
 		}
 	}
-	if err := errors.Join(failed, c.describe(figures, systems)); err != nil {
+	measuring.Wait()
+	if ctx.Err() != nil {
+		return errors.Join(append(errs, context.Cause(ctx))...)
+	}
+	if err := errors.Join(append(errs, c.describe(figures, systems))...); err != nil {
 		return err
 	}
 	return c.page()

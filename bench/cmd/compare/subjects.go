@@ -25,6 +25,7 @@ type options struct {
 	short     bool
 	libraries []peers.Library
 	wanted    []string // the names that chose them
+	profiles  string   // a folder, empty for none
 	log       func(format string, args ...any)
 }
 
@@ -45,7 +46,7 @@ var subjects = []subject{
 	}},
 	{"overlap", []string{results.Overlap}, overlap},
 	{"scale", []string{results.Scale}, func(ctx context.Context, o options) ([]results.Figure, error) {
-		return scale.Measure(ctx, scale.Options{Short: o.short, Libraries: o.libraries, Log: o.log}) // with a TTL of its own
+		return scale.Measure(ctx, scale.Options{Short: o.short, Libraries: o.libraries, Profiles: o.profiles, Log: o.log}) // with a TTL of its own
 	}},
 	{"asking", []string{results.Check}, func(ctx context.Context, o options) ([]results.Figure, error) {
 		return asking.Measure(ctx, asking.Options{TTL: o.ttl, Short: o.short, Libraries: o.libraries, Log: o.log})
