@@ -17,7 +17,7 @@ type sighting struct {
 	since  time.Duration   // monotonic, after the response that first showed it
 
 	last    backends.Record // the latest state seen that was a record at all
-	before  time.Duration   // TTL of the acquisition seen before that one's
+	before  time.Duration   // TTL of the leader seen before, if it was not seen to resign
 	held    time.Duration   // monotonic: nobody takes over before, see see
 	highest uint64          // token
 	count   uint64          // of states seen: tells what a read overlapped with
@@ -54,7 +54,10 @@ func (s *sighting) see(r backends.Record, now time.Duration, o *Options) {
 	if r.Exists() {
 		s.meet(r.Attempt.Nonce)
 		if r.Attempt.Nonce != s.last.Attempt.Nonce {
-			s.before = s.last.TTL
+			s.before = 0
+			if !s.last.Vacant() {
+				s.before = s.last.TTL
+			}
 		}
 		s.last = r
 		s.highest = max(s.highest, r.Token)

@@ -26,6 +26,7 @@ type drawing struct {
 var drawings = []drawing{
 	{results.Cost, "handover", "requests", "handover-requests", "Requests of a handover", "waiters"},
 	{results.Handover, "from resign to the successor knowing", "ms", "handover", "From a release to the successor", "waiters"},
+	{results.Scale, "requests to hold all of them", "", "holding", "Requests to hold all elections of a process", "elections"},
 	{results.Scale, "memory per further election", "", "memory", "Memory of each further election of a process", "elections"},
 	{results.Scale, "goroutines per further election", "", "goroutines", "Goroutines of each further election of a process", "elections"},
 }

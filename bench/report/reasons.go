@@ -16,6 +16,7 @@ var reasons = map[place]string{
 	{results.Cost, "", "uncontended acquire"}:                                          wholeRecord,
 	{results.Cost, "", "holding for one TTL"}:                                          wholeRecord,
 	{results.Cost, "", "resign"}:                                                       wholeRecord,
+	{results.Cost, "", "closing after a resign"}:                                       "A store's client says goodbye, or answers to a sign of life that the server wanted just then.",
 	{results.Cost, "etcd", "waiting for one TTL"}:                                      pushedRenewals,
 	{results.Cost, "etcd", "observing for one TTL"}:                                    pushedRenewals,
 	{results.Cost, "etcd", "handover"}:                                                 everyoneIsTold,
@@ -39,7 +40,7 @@ var reasons = map[place]string{
 
 	{results.Scale, "", "winning all of them, 64 at a time"}:          "A first acquisition reads, and then writes; nothing is written on a guess. These are few milliseconds for all of them, and vary from run to run.",
 	{results.Scale, "", "goroutines per further election"}:            "A lease has a goroutine that keeps it, so that what hangs in one holds up no other; and with ZooKeeper one more that watches the leader's node. Elections of the others that have none hang on one session or one loop: they are lost together, or late together.",
-	{results.Scale, "", "memory per further election"}:                "It is the stack of that goroutine for the most part, and then the record, the timers and the lease. The goal is 16 KB. The others keep a name and a number, because the hold is their session's.",
+	{results.Scale, "", "memory per further election"}:                "It is the stack of that goroutine for the most part, and then the record, the timers and the lease. The goal is 16 KB, met with 1,000 elections and more; with 100 it counts that the stacks of some that have ended are kept for the next. The others keep a name and a number, because the hold is their session's.",
 	{results.Scale, "", "goroutines with one election"}:               "They are the client's, and the one that keeps the lease.",
 	{results.Scale, "", "memory with one election"}:                   "It is what the store's client makes when it connects, which is the same for all libraries within what a collection of garbage leaves, and for PostgreSQL another driver than the peer's.",
 	{results.Scale, "", "requests to hold all of them"}:               "A session's keep-alive holds everything that hangs on it, and loses everything with it, whatever else the store does; ours renews each record by itself, a hundred in a request. It would take the store's lease as evidence, which etcd and ZooKeeper were measured to break in their own failovers.",

@@ -72,6 +72,7 @@ func plausible() (all []results.Figure) {
 			add(results.Overlap, "cut: from the cut until the old leader no longer believes", 0, "s", note, 2.2+overlap, 2.4, 2.3)
 			for _, n := range []int{1, 100, 1000, 10000} {
 				if store != "dynamodb" {
+					add(results.Scale, "requests to hold all of them", n, "requests per second", "", 0.2+float64(n*i)*0.5)
 					add(results.Scale, "memory per further election", n, "KB", "", (14+float64(i)*20)+200/float64(n))
 					add(results.Scale, "goroutines per further election", n, "goroutines", "", 2+float64(i)+3/float64(n))
 				}
@@ -363,7 +364,7 @@ func TestPlots(t *testing.T) {
 			t.Errorf("%s lacks a name, a colour or a text", p.Name)
 		}
 	}
-	if !slices.Equal(names, []string{"handover-requests", "handover", "memory", "goroutines"}) {
+	if !slices.Equal(names, []string{"handover-requests", "handover", "holding", "memory", "goroutines"}) {
 		t.Errorf("plots %v", names)
 	}
 	if !strings.Contains(plots[1].SVG, "not measured: client-go, client-go/timeout<") {

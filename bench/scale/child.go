@@ -32,7 +32,7 @@ type message struct {
 // Kinds of messages, in their order.
 const (
 	connected = "connected" // to the store, and leads a first election
-	waiting   = "waiting"   // for all elections, which somebody else leads
+	waiting   = "waiting"   // has read all elections, which somebody else leads
 	held      = "held"      // all elections
 	report    = "report"    // the answer to a line of input
 	failed    = "failed"
@@ -79,6 +79,7 @@ func Main() bool {
 }
 
 // child holds elections until its input ends, and reports at each line of it.
+// One who waits reports meanwhile, and ends when it has won all of them.
 func child(t task, input io.Reader, tell func(message)) error {
 	ctx := context.Background()
 	before := measureUsage()
@@ -96,12 +97,20 @@ func child(t task, input io.Reader, tell func(message)) error {
 		return err
 	}
 	tell(message{Kind: connected, Before: before, Usage: measureUsage()})
-	if ours, ok := c.(*electors); ok && t.Wait {
-		ours.seen = func(elections int) {
-			if elections == t.Elections {
-				go func() { tell(message{Kind: waiting, Usage: measureUsage()}) }()
+	if t.Wait {
+		if ours, ok := c.(*electors); ok {
+			ours.seen = func(elections int) {
+				if elections == t.Elections {
+					go tell(message{Kind: waiting})
+				}
 			}
 		}
+		go reports(c, input, &profiler{}, tell) // which cannot fail without profiles
+		err := holdAll(ctx, c, t)
+		if err == nil {
+			tell(message{Kind: held})
+		}
+		return err
 	}
 	if err := holdAll(ctx, c, t); err != nil {
 		return err
@@ -111,6 +120,11 @@ func child(t task, input io.Reader, tell func(message)) error {
 		return err
 	}
 	tell(message{Kind: held})
+	return reports(c, input, p, tell)
+}
+
+// reports tells what the process uses, at each line of its input.
+func reports(c crowd, input io.Reader, p *profiler, tell func(message)) error {
 	for lines := bufio.NewScanner(input); lines.Scan(); {
 		p.stop()
 		m := message{Kind: report, Usage: measureUsage(), Lost: c.lost()}

@@ -232,16 +232,22 @@ func (r run) takeOver(ctx context.Context, t task, holder *process, figure repor
 	if err != nil {
 		return err
 	}
-	beside, err := successor.await(ctx, waiting)
+	if _, err := successor.await(ctx, waiting); err != nil {
+		return err
+	}
+	if err := sleep(ctx, r.o.TTL); err != nil { // the last ones then watch, or know when to read
+		return err
+	}
+	first, start := p.Counts(), time.Now()
+	if err := sleep(ctx, 2*r.o.TTL); err != nil {
+		return err
+	}
+	figure("requests to wait for all of them", "requests per second", float64(p.Counts().Requests-first.Requests)/time.Since(start).Seconds())
+	beside, err := successor.report(ctx)
 	if err != nil {
 		return err
 	}
 	uses("per election that is waited for", r.elections, before.Usage, beside.Usage, figure)
-	first, start := p.Counts(), time.Now()
-	if err := sleep(ctx, r.o.TTL); err != nil {
-		return err
-	}
-	figure("requests to wait for all of them", "requests per second", float64(p.Counts().Requests-first.Requests)/time.Since(start).Seconds())
 	idle, err := holder.report(ctx)
 	if err != nil {
 		return err

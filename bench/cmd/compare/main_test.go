@@ -55,7 +55,7 @@ func TestSubjectsHaveChapters(t *testing.T) {
 			}
 			figures := []results.Figure{f}
 			if of == results.Scale { // there are plots of these
-				for _, what := range []string{"memory per further election", "goroutines per further election"} {
+				for _, what := range []string{"requests to hold all of them", "memory per further election", "goroutines per further election"} {
 					f.What = what
 					figures = append(figures, f)
 				}
