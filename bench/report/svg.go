@@ -26,7 +26,7 @@ const (
 const style = `<style>
 text{font:18px system-ui,-apple-system,"Segoe UI",Roboto,"Liberation Sans",Arial,sans-serif;fill:#1f2328}
 .ground{fill:#fff}.grid{stroke:#d0d7de}.quiet{fill:#59636e}.title{font-weight:600}
-.lead{stroke-width:1;opacity:.6}
+.lead{stroke-width:1;stroke-dasharray:1 4}
 .s0{stroke:#0969da;fill:#0969da}.s1{stroke:#bc4c00;fill:#bc4c00}.s2{stroke:#1a7f37;fill:#1a7f37}.s3{stroke:#8250df;fill:#8250df}
 .s4{stroke:#bf3989;fill:#bf3989}.s5{stroke:#9a6700;fill:#9a6700}.s6{stroke:#59636e;fill:#59636e}
 .line{fill:none;stroke-width:2}.own{stroke-width:4}
