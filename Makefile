@@ -57,7 +57,7 @@ bench: stores ## Check against time.Now; the requests to every store against the
 	go test -run '^TestCheckCost$$' -count=1 -v . -cost
 	cd $(STORES) && go run ./cmd/budget $(KINDS)
 
-bench-peers: stores ## what an election costs with other libraries and with ours; SHORT=1 for a few minutes, into bin/peers
+bench-peers: stores ## what an election costs with other libraries and with ours; SHORT=1 for two minutes, into bin/peers
 	cd bench && go run ./cmd/compare $(if $(SHORT),-short -out $(CURDIR)/bin/peers)
 
 lint: ## gofmt, go vet for three systems, staticcheck

@@ -59,7 +59,7 @@ func rulesOf(l peers.Library, ttl time.Duration) (rules, error) {
 
 func ours(store string, ttl time.Duration) (rules, error) {
 	r := rules{renew: ttl * 9 / 10 / 3} // H/3
-	const gives = "a waiter then waits at random for up to 10 round trips (5 ms if these are less, 250 ms if more), so that not all write; then it reads and writes"
+	const gives = "a waiter then waits at random for up to 10 times what its reads took (5 ms if that is less, 250 ms if more), so that not all write; then it reads and writes"
 	const counts = "C = 1.1 TTL from after the read that first showed the last renewal, which was sent 0 to 0.3 TTL before the kill; then up to 250 ms at random, a read and a write"
 	c := ttl * 11 / 10
 	r.earliest, r.latest = c-r.renew, c+ourJitter

@@ -37,7 +37,7 @@ func clientGo(name string, release, timeout bool) Library {
 		Store:  stores.Etcd,
 		Belief: "OnStartedLeading's context has not ended (it ends just before OnStoppedLeading; IsLeader says true longer)",
 		Settings: "LeaseDuration is the TTL, RenewDeadline 2/3 and RetryPeriod 2/15 of it, as Kubernetes's 15, 10 and 2 s; " +
-			releases + "; " + requests,
+			releases + "; " + requests + "; over a lock of ours on elector's backend for etcd, since Kubernetes's API server is not here, so that its bytes are those of our record with its own in it",
 		Slowest: func(ttl time.Duration) time.Duration {
 			if timeout {
 				return requestTimeout(ttl)

@@ -23,7 +23,7 @@ var dynamodbs = []Library{
 		Module:   "cirello.io/dynamolock/v2",
 		Store:    stores.DynamoDB,
 		Belief:   "Lock.IsExpired says false",
-		Settings: "lease duration is the TTL, a heartbeat every quarter of it, as the defaults 20 and 5 s",
+		Settings: "lease duration is the TTL, a heartbeat every quarter of it, as the defaults 20 and 5 s; opening makes the table if it is missing, which New does not",
 		// Each heartbeat is given the time until the next one.
 		Slowest: func(ttl time.Duration) time.Duration { return ttl / 4 },
 		Open:    openDynamoLock,

@@ -24,7 +24,7 @@ func electorOn(store string) Library {
 		Module:   electorModule,
 		Store:    store,
 		Belief:   "Lease.Check returns nil",
-		Settings: "defaults",
+		Settings: "defaults; on ZooKeeper a session of 30 s, which no lease rests on",
 		// RequestTimeout: half of RenewEvery, which is a third of H.
 		Slowest: func(ttl time.Duration) time.Duration { return ttl * 9 / 10 / 3 / 2 },
 		Open: func(ctx context.Context, c Config) (Candidate, error) {

@@ -23,11 +23,12 @@ var postgreses = []Library{
 
 func pgLock(name, driver, which string, client func(*sql.DB, ...pglock.ClientOption) (*pglock.Client, error)) Library {
 	return Library{
-		Name:     name,
-		Module:   "cirello.io/pglock",
-		Store:    stores.Postgres,
-		Belief:   "the context that Client.Do gives has not ended",
-		Settings: "lease duration is the TTL, a heartbeat every quarter of it, as the defaults 20 and 5 s; " + which,
+		Name:   name,
+		Module: "cirello.io/pglock",
+		Store:  stores.Postgres,
+		Belief: "the context that Client.Do gives has not ended",
+		Settings: "lease duration is the TTL, a heartbeat every quarter of it, as the defaults 20 and 5 s; " + which +
+			"; opening makes the table if it is missing, which New does not; many locks of a process share a pool of 16 connections at most",
 		// One timeout for the number and the write.
 		Slowest: func(ttl time.Duration) time.Duration { return ttl },
 		Open: func(ctx context.Context, c Config) (Candidate, error) {

@@ -31,9 +31,9 @@ var chapters = []chapter{
 	{results.Overlap, "Two who believe that they lead",
 		"The leader's network goes dark, and a successor is elected. Both processes ask their library every 5 ms whether they lead. Of a peer only what is sure counts, of ours all that may be. See [README.md](README.md)."},
 	{results.Scale, "Many elections in one process",
-		"All of them are held by one process on one store, with a TTL of 15 s (3 s in a short run). Each number of elections is a process of its own. Memory is heap and stacks: with one election what the process has more than before it opened the store, which is the client's above all, and otherwise what each further election takes."},
+		"All of them are held by one process on one store, with a TTL of 15 s (3 s in a short run). Each number of elections is a process of its own. Memory is heap and stacks: with one election what the process has more than before it opened the store, which is the client's above all, and otherwise what each further election takes. The goal is two goroutines and 16 KB for each. Waiting takes more: a campaign, its watch and, on etcd and ZooKeeper, the client's part of it are a goroutine each."},
 	{results.Check, "Asking before a side effect",
-		"What a question whether one still leads costs, in the way that each library's documentation tells users to ask, while the store answers and while it hangs with a renewal under way. Calls are timed in turn, all libraries in each round."},
+		"What a question whether one still leads costs, in the way that each library's documentation tells users to ask (go-zookeeper's Lock has none: a flag that session events set stands in), while the store answers and while it hangs with a renewal under way. Calls are timed in turn, all libraries in each round."},
 }
 
 // titles are how stores are called in headings.
@@ -89,8 +89,8 @@ func (p *page) printf(format string, args ...any) { fmt.Fprintf(p, format, args.
 func (p *page) head() {
 	a := p.about
 	p.printf("# Side by side: what an election costs, here and elsewhere\n\n")
-	p.printf("`%s` is this repository's library. Each of the others runs on the same real store, started for the measurement, with the same TTL of %s where nothing else is said.\n", ours, ttl(a.TTL))
-	p.printf("This page is written by a program from what was measured; nothing in it is estimated. To measure again, on a clone, which needs Go and gets the stores itself:\n\n")
+	p.printf("`%s` is this repository's library. Each of the others runs on the same store, started for the measurement, with the same TTL of %s where nothing else is said: real servers, and for DynamoDB the emulator dynalite.\n", ours, ttl(a.TTL))
+	p.printf("This page is written by a program from what was measured. Nothing in it is estimated; the rows \"what its rules allow\" are read from the libraries' sources. To measure again, on a clone, which needs Go, Java and Node and gets the stores itself:\n\n")
 	p.printf("```\nmake bench-peers            # all of it: under an hour on two cores\nmake bench-peers SHORT=1    # fewest rounds, as in CI; prints where it writes\n```\n\n")
 	if a.Short {
 		p.printf("**%s**: all rows, but so few rounds that the times say little.\n\n", ShortRun)
@@ -99,8 +99,10 @@ func (p *page) head() {
 	p.printf("## How to read it\n\n")
 	p.printf("- A cell is the median and in brackets the least and the most, or one number where it is exact or all were the same. Less is better.\n")
 	p.printf("- **Bold** is a figure of `%s` that is behind the best peer in its row, as printed. Below the table stands why.\n", ours)
-	p.printf("- – was not measured, ≥ was broken off at the end of the observation: the notes below the table say why. An empty cell does not apply.\n")
-	p.printf("- Times are of a machine that does other things too. Counts are exact, and ratios of what was measured in turn hold elsewhere; absolute times do not.\n\n")
+	p.printf("- – was not measured, ≥ was broken off at the end of the observation: the notes below the table say why. An empty cell does not apply, or was not tried: peers have up to 1,000 elections here, and an emulator up to 100.\n")
+	p.printf("- There were five rounds of what a request costs and four windows of a TTL, 20 releases (5 where waiters poll), five kills, three cuts, and one run with many elections. Variants of a library that send the same were measured once.\n")
+	p.printf("- `%s` renews every 0.3 TTL. A leader stops at 0.9 TTL after its last renewal was sent; a successor begins at C, 1.1 TTL after it saw that one first. The difference is ClockDrift. J is for how long a waiter waits at random after a release, before it tries.\n", ours)
+	p.printf("- Times are of a machine that does other things too. Counts are exact, and ratios of what was measured in turn hold elsewhere; absolute times do not, and multiples of a round trip only where nothing waits by a clock: not with J, and not for who polls.\n\n")
 	p.machine()
 	p.libraries()
 }
@@ -215,7 +217,11 @@ func (p *page) table(t *table) {
 	for _, r := range t.rows {
 		stands, _ := r.stands()
 		common := r.note()
-		p.printf("| %s%s |", escape(r.heading()), notes.mark(common))
+		mark := common
+		if why := notCompared[place{r.subject, "", r.what}]; why != "" {
+			mark = strings.TrimPrefix(common+"; not compared: "+why, "; ")
+		}
+		p.printf("| %s%s |", escape(r.heading()), notes.mark(mark))
 		for _, l := range t.libraries {
 			f, ok := r.cells[l]
 			if !ok {
@@ -275,10 +281,10 @@ func (r *row) note() (common string) {
 	return common
 }
 
-// behind lists the cases in which ours is behind, each with its rows and the
-// reason.
+// behind lists the cases in which ours is behind, under the reason that they
+// have.
 func (p *page) behind(t *table) {
-	var cases []string
+	var cases, reasons []string // in their order
 	rows, why := map[string][]string{}, map[string]string{}
 	for _, r := range t.rows {
 		stands, best := r.stands()
@@ -294,15 +300,23 @@ func (p *page) behind(t *table) {
 		}
 		rows[r.what] = append(rows[r.what], fmt.Sprintf("%s%s, %s has %s", r.number(), strings.TrimSpace(own+" "+r.unit), escape(best.Library), cellMedian(best)))
 		if why[r.what] = reason(r); why[r.what] == "" {
-			why[r.what] = "**behind, not explained yet**"
+			why[r.what] = "**Behind, not explained yet.**"
+		}
+		if !slices.Contains(reasons, why[r.what]) {
+			reasons = append(reasons, why[r.what])
 		}
 	}
 	if cases == nil {
 		return
 	}
 	p.printf("Behind:\n\n")
-	for _, c := range cases {
-		p.printf("- %s: %s: %s\n", escape(c), strings.Join(rows[c], "; "), why[c])
+	for _, reason := range reasons {
+		p.printf("- %s\n", reason)
+		for _, c := range cases {
+			if why[c] == reason {
+				p.printf("  - %s: %s\n", escape(c), strings.Join(rows[c], "; "))
+			}
+		}
 	}
 	p.printf("\n")
 }

@@ -13,63 +13,95 @@ var reasons = map[place]string{
 	{results.Cost, "", "opening and first acquire"}: firstRead,
 	{results.Cost, "", "opening"}:                   firstRead,
 
-	{results.Cost, "", "uncontended acquire"}:                                          wholeRecord,
-	{results.Cost, "", "holding for one TTL"}:                                          wholeRecord,
-	{results.Cost, "", "resign"}:                                                       wholeRecord,
-	{results.Cost, "", "closing after a resign"}:                                       "A store's client says goodbye, or answers to a sign of life that the server wanted just then.",
-	{results.Cost, "etcd", "waiting for one TTL"}:                                      pushedRenewals,
-	{results.Cost, "etcd", "observing for one TTL"}:                                    pushedRenewals,
-	{results.Cost, "etcd", "handover"}:                                                 everyoneIsTold,
-	{results.Cost, "etcd", "handover and one TTL after it"}:                            everyoneIsTold,
-	{results.Cost, "zookeeper", "uncontended acquire"}:                                 "A read is a sync and then a get, since a follower may lag behind, and the write changes the record, checks that no other one was made in its place, and makes the leader's node. The queue of a lock needs no read before its first write, and has no record. It would take a client that sends the two at once, which go-zookeeper does not.",
-	{results.Cost, "zookeeper", "holding for one TTL"}:                                 "The record is renewed, and the session too, which the client pings for whatever else it sends. A lock lives by its session alone, which was measured to end seconds before its holder could know. Without a leader's node no session would have to be held; operators would then not see who leads.",
-	{results.Cost, "zookeeper", "waiting for one TTL"}:                                 eventsAreEmpty,
-	{results.Cost, "zookeeper", "handover"}:                                            eventsAreEmpty,
-	{results.Cost, "zookeeper", "handover and one TTL after it"}:                       eventsAreEmpty,
-	{results.Cost, "postgres", "waiting for one TTL"}:                                  polledInStep + " One connection of the pool listens, for all elections of a process together.",
-	{results.Cost, "postgres", "handover"}:                                             notified,
-	{results.Cost, "postgres", "handover and one TTL after it"}:                        notified + " " + polledInStep,
-	{results.Cost, "dynamodb", "waiting for one TTL"}:                                  polledInStep + " dynamolock's waiters read every second whatever the TTL: with one of 15 s they read 15 times in it, ours 3 to 7 times.",
-	{results.Cost, "dynamodb", "handover"}:                                             polledHandover,
-	{results.Cost, "dynamodb", "handover and one TTL after it"}:                        polledHandover,
-	{results.Handover, "", "from resign to the successor knowing"}:                     "A waiter that sees a release waits for a random time first, up to J (10 round trips, at least 5 ms and at most 250 ms), so that of many a few write and the others see it in time: without, most of 50 would. etcd's and ZooKeeper's queues wake the next in line alone. It would take a queue of our own in every store, and a waiter in it who has died would have to be waited for, a TTL each.",
-	{results.Handover, "dynamodb", "from resign to the successor knowing"}:             "DynamoDB pushes nothing, so both poll: ours in each renewal interval of 0.3 TTL, dynamolock every second whatever the TTL. RenewEvery sets it.",
-	{results.Takeover, "", "takeover after kill -9"}:                                   afterC,
-	{results.Overlap, "", "cut: from the cut until the successor believes"}:            afterC,
-	{results.Overlap, "", "slow, then cut: from the cut until the successor believes"}: afterC,
+	{results.Cost, "", "uncontended acquire"}:    wholeRecord,
+	{results.Cost, "", "holding for one TTL"}:    wholeRecord,
+	{results.Cost, "", "resign"}:                 wholeRecord,
+	{results.Cost, "", "closing after a resign"}: "Chance: both close the same client of the store, which now and then sends one frame more.",
 
-	{results.Scale, "", "winning all of them, 64 at a time"}:          "A first acquisition reads, and then writes; nothing is written on a guess. These are few milliseconds for all of them, and vary from run to run.",
-	{results.Scale, "", "goroutines per further election"}:            "A lease has a goroutine that keeps it, so that what hangs in one holds up no other; and with ZooKeeper one more that watches the leader's node. Elections of the others that have none hang on one session or one loop: they are lost together, or late together.",
-	{results.Scale, "", "memory per further election"}:                "It is the stack of that goroutine for the most part, and then the record, the timers and the lease. The goal is 16 KB, met with 1,000 elections and more; with 100 it counts that the stacks of some that have ended are kept for the next. The others keep a name and a number, because the hold is their session's.",
-	{results.Scale, "", "goroutines with one election"}:               "They are the client's, and the one that keeps the lease.",
-	{results.Scale, "", "memory with one election"}:                   "It is what the store's client makes when it connects, which is the same for all libraries within what a collection of garbage leaves, and for PostgreSQL another driver than the peer's.",
-	{results.Scale, "", "requests to hold all of them"}:               "A session's keep-alive holds everything that hangs on it, and loses everything with it, whatever else the store does; ours renews each record by itself, a hundred in a request. It would take the store's lease as evidence, which etcd and ZooKeeper were measured to break in their own failovers.",
-	{results.Scale, "", "bytes to hold all of them"}:                  "Each record is written in each interval, with what it is compared to; see the rows of holding. A session's keep-alive says nothing of the elections that hang on it.",
-	{results.Scale, "dynamodb", "connections"}:                        "At most 64, over HTTP/1.1 on purpose, so that one that has gone dark holds up one request; renewals of many elections go side by side, where dynamolock makes one after the other, and those behind one that hangs are late.",
-	{results.Scale, "postgres", "connections"}:                        "A pool of up to four connections and no more, however many elections.",
-	{results.Check, "", "one call"}:                                   checkReadsClocks,
-	{results.Check, "", "one call, as a multiple of time.Now"}:        checkReadsClocks,
-	{results.Check, "", "the store hangs: one call, timed by itself"}: checkReadsClocks,
+	{results.Cost, "etcd", "waiting for one TTL"}:           "etcd pushes each renewal to each waiter, with the record: so it knows without a request when the leader was last heard of. A waiter in etcd's own queue keeps its session alive, with requests, and does not know whether the leader is well. " + apartFromRenewals,
+	{results.Cost, "etcd", "observing for one TTL"}:         "etcd pushes each renewal with the record, so an observer knows without a request when the leader was last heard of. etcd's Observe is told of new leaders and values only; its bytes are the keep-alives of the session that its API wants. " + apartFromRenewals,
+	{results.Cost, "etcd", "handover"}:                      everyoneIsTold,
+	{results.Cost, "etcd", "handover and one TTL after it"}: everyoneIsTold,
+
+	{results.Cost, "zookeeper", "uncontended acquire"}:           "A read is a sync and then a get, since a server may lag behind. The write changes the record, checks that no other one was made in its place, and makes the leader's node. Without the sync it would be two requests, as the lock's: a server that lags would then be asked, and its answer refused at the write. Fewer bytes would take a record with less in it.",
+	{results.Cost, "zookeeper", "holding for one TTL"}:           "The record is written every 0.3 TTL, 3 or 4 times in one, by a multi that checks more than a ping of 32 bytes does; a lock pings every third of a TTL and writes nothing. With RenewEvery a third of the TTL it would be level in requests. Fewer bytes would take the session as the lease: a holder of zk-lock believed for more than 12 s after a successor led, see the table of two leaders.",
+	{results.Cost, "zookeeper", "waiting for one TTL"}:           eventsAreEmpty,
+	{results.Cost, "zookeeper", "handover"}:                      eventsAreEmpty,
+	{results.Cost, "zookeeper", "handover and one TTL after it"}: eventsAreEmpty,
+
+	{results.Cost, "postgres", "waiting for one TTL"}:           polledInStep + " One more connection, beside the pool's, listens for all elections of a process together; listen=false saves it, and a release is then seen at the next read.",
+	{results.Cost, "postgres", "handover"}:                      notified,
+	{results.Cost, "postgres", "handover and one TTL after it"}: notified + " " + polledInStep,
+
+	{results.Cost, "dynamodb", "waiting for one TTL"}:           polledInStep + " dynamolock's waiters read every second unless WithRefreshPeriod says otherwise: at this TTL that is fewer reads, and with a long one more.",
+	{results.Cost, "dynamodb", "handover"}:                      polledHandover,
+	{results.Cost, "dynamodb", "handover and one TTL after it"}: polledHandover + " " + polledInStep,
+
+	{results.Handover, "", "from resign to the successor knowing"}: "A waiter that sees a release waits at random first, up to J: ten times what its own last reads took (two round trips each on ZooKeeper; where the store pushes it has hardly read since it began), at least 5 and at most 250 ms. Then it reads, and writes. So few of many write, without a queue, and the median is near the end of J also when nobody else waits. The queues of etcd and ZooKeeper wake the next in line alone. To be ahead, elector would need a queue in the store, with a key for each waiter that must be kept alive; to come closer, a J from more and quieter measurements.",
+
+	{results.Takeover, "", "takeover after kill -9"}:                                            afterC,
+	{results.Takeover, "etcd", "takeover after kill -9"}:                                        afterC + withEtcd,
+	{results.Takeover, "zookeeper", "takeover after kill -9"}:                                   afterC + withZooKeeper,
+	{results.Takeover, "dynamodb", "takeover after kill -9"}:                                    afterC + withDynamoDB,
+	{results.Overlap, "", "cut: from the cut until the successor believes"}:                     afterC,
+	{results.Overlap, "etcd", "cut: from the cut until the successor believes"}:                 afterC + withEtcd,
+	{results.Overlap, "zookeeper", "cut: from the cut until the successor believes"}:            afterC + withZooKeeper,
+	{results.Overlap, "dynamodb", "cut: from the cut until the successor believes"}:             afterC + withDynamoDB,
+	{results.Overlap, "", "slow, then cut: from the cut until the successor believes"}:          afterC,
+	{results.Overlap, "etcd", "slow, then cut: from the cut until the successor believes"}:      afterC + withEtcd,
+	{results.Overlap, "zookeeper", "slow, then cut: from the cut until the successor believes"}: afterC + withZooKeeper,
+	{results.Overlap, "dynamodb", "slow, then cut: from the cut until the successor believes"}:  afterC + withDynamoDB,
+
+	{results.Scale, "", "winning all of them, 64 at a time"}:       "An acquisition reads and then writes, three requests on ZooKeeper; etcd's Election and the lock write first. It is one run each, and varies from run to run. It would take a first write on a guess, which is refused wherever there is a record.",
+	{results.Scale, "", "goroutines with one election"}:            "The goroutine that keeps the lease and, on ZooKeeper, the one that watches the leader's node come to those of the client.",
+	{results.Scale, "", "goroutines per further election"}:         "A lease has a goroutine that keeps it, so that what hangs in one holds up no other, and on ZooKeeper one more that watches the leader's node. It would take one loop for all leases, as the session of etcd's Election and of the lock has.",
+	{results.Scale, "dynamodb", "goroutines per further election"}: "A lease has a goroutine that keeps it, and each connection of the client two. dynamolock has as many workers as processors, which go through a list; a heartbeat that hangs holds up a part of the others for up to a heartbeat period.",
+	{results.Scale, "", "memory per further election"}:             "About half of it are the stacks of its goroutines, the rest the record, timers, contexts and the lease. The goal of 16 KB is met with 1,000 elections and more; with 100 it is not on ZooKeeper and DynamoDB, where the stacks of goroutines that have ended, and connections, count. Elections of a session (etcd, zk-lock) need a name and a number each, those of dynamolock an entry of a list. It would take one loop for all leases, in which one that hangs holds up the others.",
+	{results.Scale, "", "requests to hold all of them"}:            "A session's keep-alive holds everything that hangs on it, however many, and loses it together. Here each election has its renewal, and up to a hundred of them share a request; on ZooKeeper the session's pings come on top, one in 10 s. It would take the store's lease as evidence: both stores were measured to acknowledge keep-alives of leases that were about to vanish, see [PEERS.md](../conformance/PEERS.md).",
+	{results.Scale, "", "bytes to hold all of them"}:               "Each record is written in each interval, with the one before to compare with, see the rows of holding; a session's keep-alive says nothing of the elections that hang on it. Comparing with a revision would save the second one.",
+	{results.Scale, "postgres", "bytes to hold all of them"}:       "pglock writes a number in each heartbeat, see the rows of holding. With 100 elections and more ours sends less.",
+	{results.Scale, "dynamodb", "connections"}:                     "At most 64, over HTTP/1.1 on purpose, so that one that has gone dark holds up one request, and each lease renews by itself. dynamolock renews with as many workers as the process has processors. A lower bound would be level; renewals would then wait for each other.",
+
+	{results.Check, "", "one call"}:                                    checkReadsClocks,
+	{results.Check, "", "one call, as a multiple of time.Now"}:         checkReadsClocks,
+	{results.Check, "", "the store hangs: one call, timed by itself"}:  checkReadsClocks,
+	{results.Check, "dynamodb", "one call"}:                            checkReadsMoreClocks,
+	{results.Check, "dynamodb", "one call, as a multiple of time.Now"}: checkReadsMoreClocks,
 }
 
+// What stands in more than one place.
 const (
-	afterC         = "A successor of ours waits for C, 1.1 TTL, from when it first saw the last renewal, so that it comes after the old leader has stopped believing, whatever the two clocks do and however late the renewal was seen; the others end a hold after one TTL, and had two leaders in the table of overlaps, or look only now and then, and are later in the worst case that their rules allow. A smaller ClockDrift makes it shorter."
-	firstRead      = "Opening reads the record once, so that a wrong URL, a missing table or a right that lacks shows at once and not in the first campaign, which reads again. Without it a process would make one request less."
-	wholeRecord    = "A record has what a successor, an operator and the resource need: holder, token, times, the attempt of the writer, a value. It is written whole each time, and compared with all that identifies the one before, which is how an answer that was lost can be read back. A session's keep-alive, or a counter, is shorter and can do none of it."
-	pushedRenewals = "etcd pushes each renewal to each waiter, with the record: that is how it knows, without a request, when the leader was last heard of. A waiter in etcd's own queue only keeps its session alive, with requests, and does not know whether the leader is well."
-	everyoneIsTold = wholeRecord + " And all waiters are told of the release and of the new leader; in etcd's own queue one is, of the release alone."
-	eventsAreEmpty = "ZooKeeper's events do not hold what has changed, so each waiter reads after each one, the renewals included: that is how it knows when the leader was last heard of, and who leads. In the queue of a lock each waits for the one before it and knows neither. It would take events with content, which ZooKeeper does not have."
-	polledInStep   = "A waiter reads once in each renewal interval, 0.3 TTL, just after the renewal: that is what brings the takeover near 1.1 TTL after the last one, where a waiter that looks once in a TTL may need two."
-	notified       = "A release and a new leader are notified to all waiters, who then read: anybody who may connect to the database can send a notification, so what it says is not believed. pglock's waiters are not told and come up to a TTL later."
-	polledHandover = "A waiter reads in step with the renewals, sees the release, and reads again before it writes, since others may have been quicker, of whom nothing tells it."
+	firstRead = "The backend first asks whether the store can be used (and on PostgreSQL and DynamoDB whether the table fits), and then the election's record is read once, so that a missing right, or something foreign in its place, shows when a service starts and not in its first campaign. Without that read it is one request fewer, on ZooKeeper two; without the store's own check nothing would be left, and a wrong setting would show in the campaign."
 
-	checkReadsClocks = "It asks the clocks whether the time is over, the one that goes on during a suspend among them where they disagree, so that the answer is right also when nothing in this process has run for a while. A flag that somebody else sets is read in less, and is as old as the one who sets it is late: after a pause of the process, or while a request hangs."
+	wholeRecord = "The record holds the holder, its token, the TTL, the attempt of the writer and a value. Each write sends all of it, and the one before to compare with: a revision or a version number would do, but comes back when a backup is restored. The attempt is how a write whose answer was lost is found. Others keep less: a value under a session (etcd), a number and an owner (pglock, dynamolock). Comparing with a revision, or with the attempt alone as DynamoDB does here, would save etcd and PostgreSQL the second record, at the price of restored backups and of changes by hand."
+
+	apartFromRenewals = "To be shorter, renewals would have to go to a key that nobody watches, and a waiter could not tell a dead leader from a quiet one without etcd's own leases."
+
+	everyoneIsTold = "All waiters are told of the release and of the new leader, each with the record, and who takes over reads before it writes; of many some write in vain. In etcd's own queue one is told, of the release alone. It would take a queue: see the times from a release."
+
+	eventsAreEmpty = "ZooKeeper's events do not hold what has changed, so each waiter reads after each one, the renewals included: so it knows when the leader was last heard of, and who leads. In the queue of a lock each waits for the one before it, and knows neither. It would take events with content, which ZooKeeper does not have, and a queue: who takes over also syncs and reads before it writes."
+
+	polledInStep = "A waiter reads once in each renewal interval of 0.3 TTL, now and then twice, just after the renewal, so that its takeover comes near 1.1 TTL after the last one; one that looks once in a TTL may come two TTLs after it. A longer RenewEvery means fewer reads."
+
+	notified = "A release and a new leader are notified to all waiters, who then read: anybody who may connect to the database can send a notification, so what it says is not believed. The bytes are those of the record. pglock's waiters are not told, and come up to a TTL later. It would take a queue, or as much patience."
+
+	polledHandover = "A waiter sees the release at a read in step with the renewals, and reads again before it writes, since others may have been quicker, of whom nothing tells it. Without the second read it would be level with one waiter; with more, writes would be refused, and charged."
+
+	afterC        = "A successor of ours waits for C = TTL·(1+ClockDrift), 1.1 TTL, from when it first saw the last renewal, and a leader stops at 0.9 TTL: so they do not overlap while the rates of their clocks differ by less. A ClockDrift of 1 % instead of 10 would take off 0.09 TTL."
+	withEtcd      = " etcd's Election, and client-go in most settings, end a hold after one TTL and had two leaders."
+	withZooKeeper = " zk-lock had two leaders, since it does not notice; zk-lock/careful stops at the first disconnection, and so loses office each time that a connection breaks for a moment."
+	withDynamoDB  = " dynamolock had no two leaders either: both sides count one TTL, with no room for clocks that differ."
+
+	checkReadsClocks = "Check compares the clocks with the end of the lease: the monotonic one and the time of day, and where they disagree the boot-time clock, which goes on during a suspend. So it is right also when nothing in this process has run for a while. The others read a flag that somebody else sets, which is as late as that somebody. To be level, Check would have to read such a flag, and be wrong after a pause."
+
+	checkReadsMoreClocks = "dynamolock asks a clock too, the monotonic one alone, which stands still on Linux while the machine is suspended, and under a lock that its heartbeat holds: see the calls while the store hangs. Without the time of day ours would be level, and not see a suspend."
 )
 
 // notCompared are the cases in which less is not better, and why.
 var notCompared = map[place]string{
 	{results.Overlap, "", "cut: from the cut until the old leader no longer believes"}:            "it is too late only after the successor",
 	{results.Overlap, "", "slow, then cut: from the cut until the old leader no longer believes"}: "it is too late only after the successor",
+	{results.Scale, "", "memory with one election"}:                                               "it is one process each, of which a collection of garbage leaves tens of kilobytes more or less",
 	{results.Takeover, "", takeoverBounds}:                                                        "it is a range and was not measured",
 }
 

@@ -209,9 +209,10 @@ func TestPage(t *testing.T) {
 		"make bench-peers", "## The machine", "River (`github.com/riverqueue/river`", "21 November 2026", "| PostgreSQL | PostgreSQL 18.1 |", "### etcd 3.7.3", "### ZooKeeper\n", "### DynamoDB (dynalite 4)\n",
 		"![From a release", "(plots/handover.svg)", "| | elector | etcd | client-go |",
 		"| uncontended acquire: requests | 2 | 3 | 4 |",
-		"- one call: ", ": It reads the clock.\n", // a reason
-		"- one call: ", "**behind, not explained yet**", // and none, on another store
-		"- handover: 10 waiters: 20.1 requests, etcd has 14.6; 50 waiters: 108 requests, etcd has 55.5: **behind",
+		"- It reads the clock.\n  - one call: ",            // a reason
+		"- **Behind, not explained yet.**\n  - one call: ", // and none, on another store
+		"  - handover: 10 waiters: 20.1 requests, etcd has 14.6; 50 waiters: 108 requests, etcd has 55.5\n",
+		"<sup>1</sup> not compared: it is too late only after the successor",
 		"| – <sup>", "without ReleaseOnCancel nothing is released",
 		"≥ ", "0.8–1.2",
 		"| resign: requests | 1 | 2 | 0 <sup>1</sup> |", "<sup>1</sup> not compared: it tells the store nothing",

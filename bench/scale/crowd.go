@@ -255,7 +255,8 @@ func (c *pgLocks) lost() int {
 	return c.over
 }
 
-// dynamoLocks share a client, which renews one after the other.
+// dynamoLocks share a client, which renews with as many workers as there are
+// processors.
 type dynamoLocks struct {
 	client *dynamolock.Client
 

@@ -197,7 +197,11 @@ func (r run) measure(ctx context.Context) (figures []results.Figure, err error) 
 	figure("connections", "connections", float64(last.Open))
 	figure("requests to hold all of them", "requests per second", float64(last.Requests-first.Requests)/seconds)
 	figure("bytes to hold all of them", "bytes per second", float64(last.Sent+last.Received-first.Sent-first.Received)/seconds)
-	figure(fmt.Sprintf("lost within %d TTLs", r.ttls), "elections", float64(after.Lost))
+	within := "one TTL"
+	if r.ttls > 1 {
+		within = fmt.Sprintf("%d TTLs", r.ttls)
+	}
+	figure("lost within "+within, "elections", float64(after.Lost))
 	if r.takeover {
 		return figures, r.takeOver(ctx, t, holder, figure)
 	}
