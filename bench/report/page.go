@@ -31,7 +31,7 @@ var chapters = []chapter{
 	{results.Overlap, "Two who believe that they lead",
 		"The leader's network goes dark, and a successor is elected. Both processes ask their library every 5 ms whether they lead. Of a peer only what is sure counts, of ours all that may be. See [README.md](README.md)."},
 	{results.Scale, "Many elections in one process",
-		"All of them are held by one process on one store, with a TTL of 15 s (3 s in a short run). Each number of elections is a process of its own. Memory is heap and stacks: with one election what the process has more than before it opened the store, which is the client's above all, and otherwise what each further election takes. The goal is two goroutines and 16 KB for each. Waiting takes more: a campaign, its watch and, on etcd and ZooKeeper, the client's part of it are a goroutine each."},
+		"All of them are held by one process on one store, with a TTL of 15 s (3 s in a short run). Each number of elections is a process of its own. Memory is heap and stacks: with one election what the process has more than before it opened the store, which is the client's above all, and otherwise what each further election takes. The goal is two goroutines and 16 KB for each. Waiting takes more memory: a campaign and its watch are a goroutine each, and on etcd the client has a third."},
 	{results.Check, "Asking before a side effect",
 		"What a question whether one still leads costs, in the way that each library's documentation tells users to ask (go-zookeeper's Lock has none: a flag that session events set stands in), while the store answers and while it hangs with a renewal under way. Calls are timed in turn, all libraries in each round."},
 }
