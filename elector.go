@@ -50,7 +50,9 @@ type Elector struct {
 // named election there. The backend's package must be imported, for its side
 // effect of registering the URL's scheme.
 //
-// Open blocks until the store has answered, or ctx ends. It does not campaign.
+// Open blocks until the store has answered, for 10 s or RequestTimeout at most if
+// that is more, besides what the backend takes to connect, or until ctx ends. It
+// does not campaign.
 // It returns ErrURL, ErrUnknownScheme, ErrName, ErrInvalid, ErrUnavailable,
 // ErrDenied, ErrMisconfigured, ErrReadOnly or ErrForeignRecord.
 //
@@ -67,12 +69,26 @@ func Open(ctx context.Context, url, name string, o *Options) (*Elector, error) {
 	e, err := New(backend, name, o)
 	if err == nil {
 		e.owned = true
-		_, err = e.Leader(ctx)
+		err = e.reach(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, backend.Close())
 	}
 	return e, nil
+}
+
+// patience is the least that the first read has, which may have to connect, on
+// a machine that starts many things at once.
+const patience = 10 * time.Second
+
+// reach reads the record, to see that this can be done.
+func (e *Elector) reach(ctx context.Context) error {
+	if err := e.begin(); err != nil {
+		return e.fail("open", err)
+	}
+	defer e.active.Done()
+	_, err := e.load(ctx, max(e.o.RequestTimeout, patience))
+	return e.fail("open", err)
 }
 
 // New returns a candidate for the named election on a backend, which may be

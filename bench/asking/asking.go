@@ -56,13 +56,13 @@ func Measure(ctx context.Context, o Options) (all []results.Figure, err error) {
 		if err != nil {
 			return nil, err
 		}
-		figures, err := onStore(ctx, s, o)
-		if err := errors.Join(err, s.Stop()); err != nil {
-			return nil, err
-		}
+		figures, failed := onStore(ctx, s, o)
 		all = append(all, figures...)
+		if err = errors.Join(err, failed, s.Stop()); ctx.Err() != nil {
+			break
+		}
 	}
-	return all, nil
+	return all, err
 }
 
 func kinds(libraries []peers.Library) (all []string) {
@@ -86,6 +86,7 @@ type subject struct {
 // the same time, each in an election of its own.
 func onStore(ctx context.Context, s *stores.Store, o Options) (figures []results.Figure, err error) {
 	var subjects []subject
+	var failed []error
 	var ends []func()
 	defer func() {
 		for _, end := range ends {
@@ -102,7 +103,8 @@ func onStore(ctx context.Context, s *stores.Store, o Options) (figures []results
 		}
 		way, c, err := lead(ctx, s, l, o.TTL, run)
 		if err != nil {
-			return nil, fmt.Errorf("%s on %s: %w", l.Name, s.Kind, err)
+			failed = append(failed, &peers.Failure{Library: l.Name, Store: s.Kind, Err: err})
+			continue
 		}
 		ends = append(ends, func() {
 			way.heal()
@@ -117,16 +119,18 @@ func onStore(ctx context.Context, s *stores.Store, o Options) (figures []results
 		}
 	}
 	figures, empty := whileItAnswers(subjects, s.Kind, o)
-	for _, s := range subjects {
-		if !s.ask() {
-			return nil, fmt.Errorf("%s lost its lead while its store answered", s.library)
+	subjects = slices.DeleteFunc(subjects, func(q subject) bool {
+		if q.ask() {
+			return false
 		}
-	}
+		failed = append(failed, &peers.Failure{Library: q.library, Store: s.Kind, Err: errors.New("it lost its lead while its store answered")})
+		return true
+	})
 	for _, s := range subjects {
 		s.way.hang()
 	}
 	hung, err := whileItHangs(ctx, subjects, s.Kind, o, empty)
-	return append(figures, hung...), err
+	return append(figures, hung...), errors.Join(append(failed, err)...)
 }
 
 // asksAs names the library that asks in the very same way, if there is one:

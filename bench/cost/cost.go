@@ -134,7 +134,7 @@ func onStore(ctx context.Context, kind string, libraries []peers.Library, o Opti
 		u := &subject{store: s, library: l, o: o, prefix: fmt.Sprintf("cost_%s_%d", run, i)}
 		these, err := u.measure(ctx)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("cost: %s on %s: %w", l.Name, kind, err))
+			errs = append(errs, &peers.Failure{Library: l.Name, Store: kind, Err: err})
 		}
 		figures = append(figures, these...)
 		o.Log("cost: %s on %s took %v", l.Name, kind, time.Since(started).Round(time.Second))

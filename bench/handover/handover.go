@@ -121,7 +121,7 @@ func Measure(ctx context.Context, o Options) (figures []results.Figure, err erro
 			return
 		}
 		if r.figures, r.err = r.measure(ctx); r.err != nil {
-			r.err = fmt.Errorf("%s: %w", r.name, r.err)
+			r.err = &peers.Failure{Library: r.library.Name, Store: r.library.Store, Err: fmt.Errorf("%s: %w", r.name, r.err)}
 			o.log("%v", r.err)
 			return
 		}

@@ -20,7 +20,7 @@ const electorModule = "github.com/elector-go/elector"
 // Nothing is logged, as with the others, so that it does not count.
 func electorOn(store string) Library {
 	return Library{
-		Name:     "elector",
+		Name:     ourName,
 		Module:   electorModule,
 		Store:    store,
 		Belief:   "Lease.Check returns nil",

@@ -5,6 +5,7 @@ package peers
 
 import (
 	"context"
+	"errors"
 	"runtime/debug"
 	"time"
 )
@@ -85,4 +86,41 @@ func All() []Library {
 		all = append(all, on...)
 	}
 	return all
+}
+
+// ourName is what this repository's library is called among the others.
+const ourName = "elector"
+
+// A Failure says that a library could not be measured.
+type Failure struct {
+	Library, Store string
+	Err            error
+}
+
+func (f *Failure) Error() string { return f.Library + " on " + f.Store + ": " + f.Err.Error() }
+
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Besides returns what of an error is not the failure of other libraries than
+// ours, nil if nothing is.
+func Besides(err error) error {
+	switch e := err.(type) {
+	case nil:
+		return nil
+	case *Failure:
+		if e.Library != ourName {
+			return nil
+		}
+	case interface{ Unwrap() []error }:
+		var all []error
+		for _, one := range e.Unwrap() {
+			all = append(all, Besides(one))
+		}
+		return errors.Join(all...)
+	case interface{ Unwrap() error }:
+		if inner := e.Unwrap(); inner != nil && Besides(inner) == nil {
+			return nil
+		}
+	}
+	return err
 }

@@ -78,10 +78,7 @@ func Measure(ctx context.Context, o Options) ([]results.Figure, error) {
 		}
 	}
 	group.Wait()
-	if len(errs) > 0 {
-		return all, errs[0]
-	}
-	return all, ctx.Err()
+	return all, errors.Join(append(errs, ctx.Err())...)
 }
 
 func onStore(ctx context.Context, o Options, kind string) (figures []results.Figure, err error) {
@@ -110,16 +107,20 @@ func onStore(ctx context.Context, o Options, kind string) (figures []results.Fig
 			err = stopErr
 		}
 	}()
+	var failed []error
 	for _, r := range runs {
 		r.store = s
 		o.Log("scale: %s, %s, %d elections", kind, r.library, r.elections)
 		some, err := r.measure(ctx)
 		if err != nil {
-			return figures, fmt.Errorf("%s with %d elections: %w", r.library, r.elections, err)
+			failed = append(failed, &peers.Failure{Library: r.library, Store: kind, Err: fmt.Errorf("with %d elections: %w", r.elections, err)})
+		}
+		if ctx.Err() != nil {
+			break
 		}
 		figures = append(figures, some...)
 	}
-	return figures, nil
+	return figures, errors.Join(failed...)
 }
 
 func wanted(some []peers.Library, name, kind string) bool {

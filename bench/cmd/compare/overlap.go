@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/elector-go/elector/bench/peers"
 	"github.com/elector-go/elector/bench/results"
 )
 
@@ -37,7 +38,11 @@ func overlap(ctx context.Context, o options) (figures []results.Figure, err erro
 	cmd.WaitDelay = time.Minute
 	if err := cmd.Run(); err != nil {
 		figures, _ = results.Load(file) // what there is
-		return figures, fmt.Errorf("see above what is wrong: %w", err)
+		err = fmt.Errorf("see above what is wrong: %w", err)
+		if cmd.ProcessState.ExitCode() == 3 { // as it says that only they failed
+			err = &peers.Failure{Library: "others", Store: "their stores", Err: err}
+		}
+		return figures, err
 	}
 	return results.Load(file)
 }

@@ -33,22 +33,21 @@ func TestReport(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		rows      []*row
-		good      bool
+		want      error
 		has, lack []string
 	}{
-		{"a peer's overlap is no failure", []*row{own(apart), peer(bad...)}, true,
+		{"a peer's overlap is no failure", []*row{own(apart), peer(bad...)}, nil,
 			[]string{"8.00 s  9.00 s  ≥ 12.00 s  0 s", "never two leaders", "two leaders for", "go-zookeeper/zk v", "nowhere"}, []string{"WRONG"}},
-		{"ours is", []*row{own(apart, together), peer(bad...)}, false,
+		{"ours is", []*row{own(apart, together), peer(bad...)}, errWrong,
 			[]string{"≥ 12.00 s  0.01 s", "WRONG: elector on zookeeper, cut: two processes led at once for 0.01 s"}, []string{"nowhere"}},
-		{"an instant is too", []*row{own(touching), peer(bad...)}, false, []string{"WRONG: elector"}, []string{"nowhere"}},
-		{"a round did not take place", []*row{own(apart), {library: zk, scene: idle, figures: bad, errs: []error{errors.New("nobody took over")}}}, false,
+		{"an instant is too", []*row{own(touching), peer(bad...)}, errWrong, []string{"WRONG: elector"}, []string{"nowhere"}},
+		{"a round did not take place", []*row{own(apart), {library: zk, scene: idle, figures: bad, errs: []error{errors.New("nobody took over")}}}, errPeers,
 			[]string{"WRONG: zk-lock on zookeeper, cut: nobody took over"}, []string{"nowhere"}},
-		{"nothing was measured", []*row{own(), peer(bad...)}, false, []string{"WRONG: elector on zookeeper, cut: nothing was measured", "–"}, []string{"nowhere"}},
+		{"nothing was measured", []*row{own(), peer(bad...)}, errWrong, []string{"WRONG: elector on zookeeper, cut: nothing was measured", "–"}, []string{"nowhere"}},
 	} {
 		var out strings.Builder
-		good := report(&out, c.rows, 3*time.Second)
-		if good != c.good {
-			t.Errorf("%s: good %v; want %v", c.name, good, c.good)
+		if err := report(&out, c.rows, 3*time.Second); err != c.want {
+			t.Errorf("%s: error %v; want %v", c.name, err, c.want)
 		}
 		for _, text := range c.has {
 			if !strings.Contains(out.String(), text) {
