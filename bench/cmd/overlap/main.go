@@ -3,7 +3,8 @@
 // others, on the same real stores, with the same TTL, in one run.
 //
 // It prints a table, and exits 1 if two processes led at once with this
-// repository's library, or if a case did not take place.
+// repository's library, or if a case of it did not take place; 3 if only cases of
+// other libraries did not.
 //
 // Usage: go run ./cmd/overlap [-ttl 3s] [-rounds 3] [-json file] [library ...]
 package main
