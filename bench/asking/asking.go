@@ -41,7 +41,7 @@ const (
 
 // Measure starts the stores that the libraries run on, one after another, since
 // nanoseconds are measured. It takes about half a minute for each.
-func Measure(ctx context.Context, o Options) (all []results.Figure, err error) {
+func Measure(ctx context.Context, o Options) (all []results.Figure, failed error) {
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
 	}
@@ -54,15 +54,16 @@ func Measure(ctx context.Context, o Options) (all []results.Figure, err error) {
 		o.Log("asking: %s", kind)
 		s, err := stores.Start(ctx, kind)
 		if err != nil {
-			return nil, err
+			return all, errors.Join(failed, err)
 		}
-		figures, failed := onStore(ctx, s, o)
+		figures, err := onStore(ctx, s, o)
 		all = append(all, figures...)
-		if err = errors.Join(err, failed, s.Stop()); ctx.Err() != nil {
+		failed = errors.Join(failed, err, s.Stop())
+		if ctx.Err() != nil {
 			break
 		}
 	}
-	return all, err
+	return all, failed
 }
 
 func kinds(libraries []peers.Library) (all []string) {
