@@ -56,5 +56,17 @@ func TestPushed(t *testing.T) {
 		if at, now := e.sighting.claimable(&e.o), e.clock.Now().Mono; at < now+time.Hour {
 			t.Errorf("an election may be claimed in %v whose leader, with a lease of an hour, was read a moment ago", at-now)
 		}
+
+		// One who has resigned is waited for no more.
+		e.sighting = sighting{}
+		resigned := led("second", 6, time.Hour)
+		resigned.Holder, resigned.Attempt.Sequence, resigned.Version = "", 2, "resigned"
+		read(led("second", 5, time.Hour))
+		read(resigned)
+		read(led("third", 7, time.Second))
+		read(backends.Record{})
+		if at, now := e.sighting.claimable(&e.o), e.clock.Now().Mono; at <= now || at > now+time.Minute {
+			t.Errorf("an election may be claimed in %v, whose last leader had a lease of a second and the one before has resigned", at-now)
+		}
 	})
 }

@@ -43,6 +43,10 @@ func TestRoundTrip(t *testing.T) {
 	if e.roundTrip < 19*time.Millisecond {
 		t.Errorf("after 50 reads of 20 ms the round trip counts as %v", e.roundTrip)
 	}
+	e.timed(time.Millisecond)
+	if e.roundTrip < 15*time.Millisecond {
+		t.Errorf("one quick read among slow ones makes the round trip count as %v", e.roundTrip)
+	}
 }
 
 // A waiter that polls learns when the holder renews, and pays for it with less

@@ -100,7 +100,9 @@ func (p *page) head() {
 	p.printf("- A cell is the median and in brackets the least and the most, or one number where it is exact or all were the same. Less is better.\n")
 	p.printf("- **Bold** is a figure of `%s` that is behind the best peer in its row, as printed. Below the table stands why.\n", ours)
 	p.printf("- – was not measured, ≥ was broken off at the end of the observation: the notes below the table say why. An empty cell does not apply, or was not tried: peers have up to 1,000 elections here, and an emulator up to 100.\n")
-	p.printf("- There were five rounds of what a request costs and four windows of a TTL, 20 releases (5 where waiters poll), five kills, three cuts, and one run with many elections. Variants of a library that send the same were measured once.\n")
+	if !a.Short {
+		p.printf("- There were five rounds of what a request costs and four windows of a TTL, 20 releases (5 where waiters poll), five kills, three cuts, and one run with many elections. Variants of a library that send the same were measured once.\n")
+	}
 	p.printf("- `%s` renews every 0.3 TTL. A leader stops at 0.9 TTL after its last renewal was sent; a successor begins at C, 1.1 TTL after it saw that one first. The difference is ClockDrift. J is for how long a waiter waits at random after a release, before it tries.\n", ours)
 	p.printf("- Times are of a machine that does other things too. Counts are exact, and ratios of what was measured in turn hold elsewhere; absolute times do not, and multiples of a round trip only where nothing waits by a clock: not with J, and not for who polls.\n\n")
 	p.machine()

@@ -36,8 +36,8 @@ type subject struct {
 	measure  func(context.Context, options) ([]results.Figure, error)
 }
 
-// undisturbed is the subject that a short run measures apart from the others: what
-// does not take place there fails it.
+// undisturbed is the subject that a short run measures apart from the others: a
+// case of ours that does not take place there fails it.
 const undisturbed = "overlap"
 
 // subjects are all measurements, in the order in which they run.
