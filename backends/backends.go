@@ -27,9 +27,10 @@ import (
 // was deleted and created anew.
 type Version string
 
-// An Attempt names one write. The elector gives each write of a record an
-// Attempt that was never written before, so that a writer whose answer was
-// lost recognises its own write when it reads the record back.
+// An Attempt names one write of a holder. The elector gives each an Attempt that
+// was never written before, so that a writer whose answer was lost recognises
+// its own write when it reads the record back. Another process that changes an
+// extension leaves the Attempt as it is.
 type Attempt struct {
 	Nonce    string // of one acquisition: random, the same for all its writes
 	Sequence uint64 // of the write within the acquisition, from 1
@@ -44,6 +45,7 @@ type Record struct {
 	RenewEvery time.Duration // how often the holder renews
 	Attempt    Attempt       // the write that made this state
 	Value      string        // published by the holder, an address say
+	Extensions Extensions    // what other versions and other processes add
 
 	// Version is set by the backend on every record that it returns. It is
 	// the only field that is not stored.
@@ -77,7 +79,7 @@ type Backend interface {
 
 	// Swap replaces the record by next if and only if its present Version is
 	// prev.Version, in one atomic step, and returns next with its new
-	// Version. An empty prev.Version means that the record must not exist.
+	// Version, also where the two differ in one field alone. An empty prev.Version means that the record must not exist.
 	// When Swap returns without error, the write has reached the durability
 	// that the store offers, and every later Load sees it.
 	//

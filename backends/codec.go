@@ -5,14 +5,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 )
 
-// Schema is the number of the record layout that this version writes. A record
-// with another number is foreign.
+// Schema is the major version of the record's layout. A record with a higher
+// number is foreign: a newer version of this library wrote it, in a way that
+// this one cannot follow. What a version adds without that is an extension.
 const Schema = 1
 
 // maxEncoded bounds what Decode looks at: more than any valid record takes.
@@ -20,7 +22,8 @@ const maxEncoded = 64 << 10
 
 // encoded is the record as JSON, for stores that keep bytes. The name of the
 // election is in it, so that a file system that folds case, or a copied object,
-// cannot pass one election's record for another's.
+// cannot pass one election's record for another's. Everything that a renewal may
+// change stands after the attempt, extensions last.
 type encoded struct {
 	Schema     int    `json:"schema"`
 	Election   string `json:"election"`
@@ -39,27 +42,28 @@ func Encode(name string, r Record) []byte {
 	if err != nil {
 		panic(err) // strings and integers always marshal
 	}
-	return b
+	return r.Extensions.join(b)
 }
 
 // Decode returns the record of the named election from what Encode wrote,
 // without a Version. Anything else is ErrForeignRecord: other fields, missing
-// or repeated ones, nested ones, a later schema, values out of bounds.
+// or repeated ones, nested ones, a higher schema, values out of bounds,
+// extensions that do not stand in order after the attempt.
 func Decode(name string, b []byte) (Record, error) {
 	if len(b) > maxEncoded {
 		return Record{}, Foreign("it has %d bytes", len(b))
 	}
-	fields, err := flatFields(b)
+	fields, misplaced, err := flatFields(b)
 	if err != nil {
 		return Record{}, Foreign("%v", err)
 	}
-	if schema := fields["schema"]; schema != strconv.Itoa(Schema) {
-		return Record{}, Foreign("its schema is %.20q and this version of the library knows %d", schema, Schema)
+	if err := CheckSchema(fields["schema"]); err != nil {
+		return Record{}, err
 	}
-	if len(fields) != len(known) {
-		return Record{}, Foreign("it has %d fields, not %d", len(fields), len(known))
+	if misplaced != "" {
+		return Record{}, Foreign("its field %.40q is neither one of a record nor an extension in its place", misplaced)
 	}
-	for key := range known { // or an unknown field would stand in for one, and an empty holder means vacant
+	for key := range known { // an empty holder means vacant, a missing one nothing
 		if _, ok := fields[key]; !ok {
 			return Record{}, Foreign("it has no field %q", key)
 		}
@@ -68,6 +72,11 @@ func Decode(name string, b []byte) (Record, error) {
 		return Record{}, Foreign("it belongs to election %.140q", fields["election"])
 	}
 	r := Record{Holder: fields["holder"], Value: fields["value"]}
+	extensions := maps.Clone(fields)
+	maps.DeleteFunc(extensions, func(key, _ string) bool { _, ok := known[key]; return ok })
+	if r.Extensions, err = extensionsOf(extensions); err != nil {
+		return Record{}, err
+	}
 	if r.Token, err = strconv.ParseUint(fields["token"], 10, 64); err != nil {
 		return Record{}, Foreign("its token is unreadable")
 	}
@@ -83,6 +92,19 @@ func Decode(name string, b []byte) (Record, error) {
 	return r, r.Validate()
 }
 
+// CheckSchema returns ErrForeignRecord with the reason unless this version reads
+// records of the schema.
+func CheckSchema(schema string) error {
+	n, err := strconv.ParseInt(schema, 10, 64)
+	switch {
+	case err != nil || n < 1:
+		return Foreign("its schema is %.20q, no number of one", schema)
+	case n > Schema:
+		return Foreign("its schema is %d and this version of the library knows %d: a newer version is in use, so upgrade this process", n, Schema)
+	}
+	return nil
+}
+
 // known names the fields of schema 1 and which of them are JSON numbers.
 var known = map[string]bool{"schema": true, "token": true,
 	"election": false, "holder": false, "ttl": false, "renew_every": false, "attempt": false, "value": false}
@@ -90,29 +112,32 @@ var known = map[string]bool{"schema": true, "token": true,
 // flatFields reads one JSON object of strings and numbers. The decoder is
 // driven token by token because Unmarshal takes the last of repeated keys and
 // folds their case, and because nesting must cost no memory.
-func flatFields(b []byte) (map[string]string, error) {
+//
+// misplaced is a field that this version does not know and that stands where no
+// extension may: before the attempt, out of order, or as a number. In a record
+// of a higher schema that is no fault.
+func flatFields(b []byte) (fields map[string]string, misplaced string, err error) {
 	if !utf8.Valid(b) {
-		return nil, fmt.Errorf("it is not UTF-8")
+		return nil, "", fmt.Errorf("it is not UTF-8")
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil, fmt.Errorf("it is not a JSON object")
+		return nil, "", fmt.Errorf("it is not a JSON object")
 	}
-	fields := make(map[string]string, len(known))
+	fields = make(map[string]string, len(known))
+	last := "" // extension
 	for d.More() {
 		t, err := d.Token()
 		key, ok := t.(string)
 		if err != nil || !ok {
-			return nil, fmt.Errorf("it is not JSON")
+			return nil, "", fmt.Errorf("it is not JSON")
 		}
 		if _, repeated := fields[key]; repeated {
-			return nil, fmt.Errorf("it has the field %.20q twice", key)
+			return nil, "", fmt.Errorf("it has the field %.20q twice", key)
 		}
-		// A later schema may have fields that this version does not know;
-		// let the caller say that it is the schema.
 		if t, err = d.Token(); err != nil {
-			return nil, fmt.Errorf("it is not JSON")
+			return nil, "", fmt.Errorf("it is not JSON")
 		}
 		number, isKnown := known[key]
 		switch v := t.(type) {
@@ -123,19 +148,26 @@ func flatFields(b []byte) (map[string]string, error) {
 			fields[key] = v.String()
 			ok = number
 		default:
-			return nil, fmt.Errorf("its field %.20q is neither text nor a number", key)
+			return nil, "", fmt.Errorf("its field %.20q is neither text nor a number", key)
 		}
 		if isKnown && !ok {
-			return nil, fmt.Errorf("its field %.20q is of the wrong kind", key)
+			return nil, "", fmt.Errorf("its field %.20q is of the wrong kind", key)
+		}
+		if !isKnown {
+			_, isText := t.(string)
+			if _, begun := fields["attempt"]; !begun || !isText || key < last {
+				misplaced = key
+			}
+			last = key
 		}
 	}
 	if _, err := d.Token(); err != nil {
-		return nil, fmt.Errorf("it is not JSON")
+		return nil, "", fmt.Errorf("it is not JSON")
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, fmt.Errorf("something follows it")
+		return nil, "", fmt.Errorf("something follows it")
 	}
-	return fields, nil
+	return fields, misplaced, nil
 }
 
 // String returns the attempt as one word, nonce and sequence number.

@@ -3,7 +3,9 @@ package backends
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,9 +39,20 @@ var bundled = map[string]string{
 	"gs":         "gcs",
 }
 
+// url.Parse returns schemes in lower case.
+var schemeForm = regexp.MustCompile(`^[a-z][a-z0-9+.-]*$`)
+
 // Register makes open serve URLs with the scheme. A backend calls it from its
-// init function. Registering a scheme twice panics.
+// init function. It panics if the scheme is registered already or cannot be that
+// of a URL (a lower-case letter, then lower-case letters, digits, '+', '-' and
+// '.'), or if open is nil.
 func Register(scheme string, open Opener) {
+	if !schemeForm.MatchString(scheme) {
+		panic("backends: no URL has the scheme " + strconv.Quote(scheme))
+	}
+	if open == nil {
+		panic("backends: scheme " + scheme + " is registered without an Opener")
+	}
 	openersMutex.Lock()
 	defer openersMutex.Unlock()
 	if _, taken := openers[scheme]; taken {
@@ -71,9 +84,48 @@ func Open(ctx context.Context, rawURL string) (Backend, error) {
 		if pkg := bundled[u.Scheme]; pkg != "" {
 			return nil, fmt.Errorf("%w %q: %s; add import _ \"github.com/elector-go/elector/backends/%s\"", ErrUnknownScheme, u.Scheme, there, pkg)
 		}
+		if meant := nearest(u.Scheme, schemes); meant != "" {
+			return nil, fmt.Errorf("%w %q: did you mean %s://? (%s)", ErrUnknownScheme, u.Scheme, meant, there)
+		}
 		return nil, fmt.Errorf("%w %q: %s; import the backend that serves it", ErrUnknownScheme, u.Scheme, there)
 	}
 	return open(ctx, u)
+}
+
+// nearest returns the known scheme that differs from this one by two typing
+// errors at most, "" if there is none.
+func nearest(scheme string, registered []string) string {
+	best, errors := "", 3
+	for _, s := range slices.Sorted(maps.Keys(bundled)) {
+		registered = append(registered, s)
+	}
+	for _, s := range registered {
+		if d := distance(scheme, s); d < errors && d < len(s)/2 {
+			best, errors = s, d
+		}
+	}
+	return best
+}
+
+// distance counts the letters to insert, remove or replace (Levenshtein, 1966).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replace := diagonal
+			if a[i] != b[j] {
+				replace++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replace, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
 }
 
 // parse is url.Parse with errors that never repeat the URL, which may hold a

@@ -34,7 +34,7 @@ func (r Record) Validate() error {
 	case !ValidText(r.Holder) || !ValidText(r.Value) || !ValidText(r.Attempt.Nonce):
 		return Foreign("its text is not UTF-8, or has a NUL")
 	}
-	return nil
+	return r.Extensions.validate()
 }
 
 // ValidText reports whether s is text that every store keeps as it is: UTF-8

@@ -1,0 +1,162 @@
+package backends
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Extensions are what a record holds besides its fields: flat texts by name.
+// They let two versions of this library share an election, and let a process
+// that does not lead leave a word for the one that does. The first letter of a
+// name is its class, and the class says what a version does that does not know
+// the name:
+//
+//   - c_ is critical: it never claims, overwrites or calls lapsed a record that
+//     has one. Only an acquisition or a release writes it.
+//   - k_ is kept: whoever writes the record passes it on.
+//   - t_ belongs to the tenure: renewals pass it on, acquisitions and releases
+//     drop it.
+//
+// Only the holder changes the other fields of its record. Another process
+// changes an extension and nothing else, the attempt included; it writes a
+// random value, so that no state of the record ever comes back.
+//
+// The zero value has none. Equal Extensions are equal strings: the text is a
+// JSON object of strings with its names in order, as encoding/json writes it.
+type Extensions string
+
+// MaxExtensions is how many bytes the names and values of a record's extensions
+// have together at most.
+const MaxExtensions = 2 << 10
+
+var extensionName = regexp.MustCompile(`^[ckt]_[a-z_]{1,30}$`)
+
+// ParseExtensions returns the extensions that s is the text of. It returns
+// ErrForeignRecord for any other text: a name out of form, a value that is no
+// string, names repeated or out of order, more than MaxExtensions bytes.
+func ParseExtensions(s string) (Extensions, error) {
+	if s == "" {
+		return "", nil
+	}
+	if len(s) > maxEncoded {
+		return "", Foreign("its extensions have %d bytes", len(s))
+	}
+	fields := map[string]string{}
+	d := json.NewDecoder(strings.NewReader(s))
+	if err := d.Decode(&fields); err != nil {
+		return "", Foreign("its extensions are not a JSON object of texts")
+	}
+	x, err := extensionsOf(fields)
+	if err == nil && string(x) != s {
+		err = Foreign("its extensions are not in order, or not as this library writes them")
+	}
+	if err != nil {
+		return "", err
+	}
+	return x, nil
+}
+
+// extensionsOf checks names and sizes.
+func extensionsOf(fields map[string]string) (Extensions, error) {
+	if len(fields) == 0 {
+		return "", nil
+	}
+	size := 0
+	for name, value := range fields {
+		if !extensionName.MatchString(name) {
+			return "", Foreign("it has a field %.40q, which is neither one of a record nor an extension", name)
+		}
+		if !ValidText(value) {
+			return "", Foreign("its extension %q is not UTF-8, or has a NUL", name)
+		}
+		size += len(name) + len(value)
+	}
+	if size > MaxExtensions {
+		return "", Foreign("its extensions have %d bytes, more than %d", size, MaxExtensions)
+	}
+	b, err := json.Marshal(fields) // in order
+	if err != nil {
+		panic(err) // strings always marshal
+	}
+	return Extensions(b), nil
+}
+
+// all returns the extensions by their names.
+func (x Extensions) all() map[string]string {
+	fields := map[string]string{}
+	if x != "" {
+		if err := json.NewDecoder(bytes.NewReader([]byte(x))).Decode(&fields); err != nil {
+			return map[string]string{} // Validate says so
+		}
+	}
+	return fields
+}
+
+// Get returns the value of an extension, and whether there is one.
+func (x Extensions) Get(name string) (value string, ok bool) {
+	value, ok = x.all()[name]
+	return value, ok
+}
+
+// With returns the extensions with one of them set. It returns
+// ErrForeignRecord if no record may have them.
+func (x Extensions) With(name, value string) (Extensions, error) {
+	fields := x.all()
+	fields[name] = value
+	return extensionsOf(fields)
+}
+
+// Kept returns what an acquisition or a release passes on of the extensions
+// that stand in the record: those of class k_, and those that the caller knows.
+func (x Extensions) Kept(known ...string) Extensions {
+	if x == "" {
+		return ""
+	}
+	fields := x.all()
+	maps.DeleteFunc(fields, func(name, _ string) bool {
+		return !strings.HasPrefix(name, "k_") && !slices.Contains(known, name)
+	})
+	kept, _ := extensionsOf(fields) // fewer than were valid
+	return kept
+}
+
+// Critical returns the name of a critical extension that is not known, or "".
+func (x Extensions) Critical(known ...string) string {
+	if x == "" {
+		return ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(x.all())) {
+		if strings.HasPrefix(name, "c_") && !slices.Contains(known, name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// Size returns the bytes of all names and values.
+func (x Extensions) Size() int {
+	size := 0
+	for name, value := range x.all() {
+		size += len(name) + len(value)
+	}
+	return size
+}
+
+// validate returns ErrForeignRecord unless ParseExtensions takes the text.
+func (x Extensions) validate() error {
+	_, err := ParseExtensions(string(x))
+	return err
+}
+
+// join returns a JSON object with the extensions at its end.
+func (x Extensions) join(object []byte) []byte {
+	if x == "" {
+		return object
+	}
+	return fmt.Appendf(object[:len(object)-1], ",%s", x[1:])
+}
