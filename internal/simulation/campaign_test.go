@@ -1,14 +1,11 @@
 package simulation
 
 import (
-	"context"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/elector-go/elector"
 )
 
 var campaignCases = []simCase{
@@ -16,7 +13,8 @@ var campaignCases = []simCase{
 }
 
 // randomCampaign runs many seeds, each a short life of 2 to 5 candidates in
-// which everything goes wrong.
+// which everything goes wrong, and in every other one, drawn by the seed, much
+// more: see wild.
 func randomCampaign(t *testing.T) {
 	if *seedFlag != 0 {
 		w, s := randomRun(t, *seedFlag)
@@ -48,13 +46,19 @@ func randomRun(t *testing.T, seed uint64) (*world, *storm) {
 	w := simulate(t, seed, kinds[d.below(len(kinds))], func(w *world) {
 		s = &storm{w: w, ttl: d.between(time.Second, 30*time.Second), raw: d.chance(0.4)}
 		s.timeout = s.ttl * 15 / 100
-		s.wild = []float64{0, 0.02, 0.1, 0.3}[d.below(4)]
+		s.faulty = []float64{0, 0.02, 0.1, 0.3}[d.below(4)]
+		if newDice(seed, 8).chance(0.5) {
+			s.goWild()
+		}
 		for range 2 + d.below(4) {
 			s.join(d, "")
 		}
 		s.play(d, 40*s.ttl)
 		s.settle()
 		s.recovers()
+		if s.wild != nil {
+			s.wild.pester()
+		}
 	})
 	return w, s
 }
@@ -62,8 +66,9 @@ func randomRun(t *testing.T, seed uint64) (*world, *storm) {
 // join adds a candidate that works for as long as the world lasts, under an
 // identity of its own or of one that crashed.
 func (s *storm) join(d *dice, id string) {
-	number := len(s.w.nodes)
+	number := len(s.w.all())
 	n := s.w.node(func(n *node) {
+		n.storm = s
 		n.options.TTL = s.ttl
 		if d.chance(0.2) {
 			n.options.TTL = d.between(s.ttl/2, 2*s.ttl)
@@ -71,59 +76,47 @@ func (s *storm) join(d *dice, id string) {
 		if id != "" {
 			n.options.ID = id
 		}
+		if s.wild != nil {
+			s.wild.adjust(n)
+		}
 		n.machine.slack = s.slack(number)
-		n.machine.drift(s.rate(d))
-		n.machine.step(d.between(-time.Hour, time.Hour))
-		n.link.random = s.trips(n, number)
+		n.machine.drift(n.rate(d))
+		n.machine.step(d.between(-s.far(), s.far()))
+		n.link.random = s.trips(n)
+		if s.wild != nil {
+			n.link.creates = s.wild.creation
+		}
 		n.stream = s.streams(n, number)
 	})
-	ctx, cancel := context.WithCancel(context.Background())
-	n.stop = cancel
 	run, start := d.chance(0.5), d.between(1, s.ttl)
-	if newDice(s.w.seed, uint64(number), 7).chance(0.5) {
-		n.company(ctx)
+	if newDice(s.w.seed, n.number, 7).chance(0.5) {
+		n.company(n.life)
+	}
+	if s.wild != nil {
+		s.wild.begins(n, start)
+		return
 	}
 	go func() {
 		time.Sleep(start)
-		n.serve(ctx, run)
+		n.serve(run)
 	}()
 }
 
-// serve campaigns and works, by Run or by Campaign, until the context ends.
-func (n *node) serve(ctx context.Context, run bool) {
-	for ctx.Err() == nil {
-		if run {
-			n.elector.Run(ctx, n.work)
-			continue
-		}
-		l, err := n.elector.Campaign(ctx)
-		if err == nil {
-			n.work(l.Context(), l)
-			l.Resign(ctx)
-		}
+// far is how far the time of day of machines is off at most.
+func (s *storm) far() time.Duration {
+	if s.wild != nil {
+		return 100 * time.Hour
 	}
-}
-
-// work is what a leader does until its context ends, or it has had enough.
-func (n *node) work(ctx context.Context, l *elector.Lease) error {
-	n.w.check.acquired(n, l)
-	d := newDice(n.w.seed, uint64(l.Token()), 5)
-	enough := n.w.now() + d.between(0, 12*n.options.TTL)
-	for ctx.Err() == nil && n.w.now() < enough {
-		n.machine.sleep(ctx, d.between(0, n.options.TTL/2))
-		l.Check()
-		n.w.check.sample()
-	}
-	if d.chance(0.5) { // it takes its time to stop
-		n.machine.sleep(n.w.Context(), d.between(0, n.options.TTL/2))
-	}
-	return nil
+	return time.Hour
 }
 
 // recovers checks that somebody leads soon after all faults have ended.
 func (s *storm) recovers() {
 	w := s.w
 	bound := w.now() + 8*s.ttl
+	if s.wild != nil {
+		bound += 4 * s.wild.longest()
+	}
 	for {
 		w.pass(s.ttl / 10)
 		w.check.sample()
@@ -135,13 +128,17 @@ func (s *storm) recovers() {
 }
 
 // led reports whether a lease is valid now.
-func (c *checker) led() bool {
+func (c *checker) led() bool { return c.leader() != nil }
+
+// leader returns a lease that is valid now and whose process lives, nil if there
+// is none.
+func (c *checker) leader() *office {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	for _, o := range c.leases {
-		if o.lease.Remaining() > 0 {
-			return true
+		if o.lease.Remaining() > 0 && !o.n.crashed.Load() {
+			return o
 		}
 	}
-	return false
+	return nil
 }

@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
@@ -19,17 +18,27 @@ type checker struct {
 	stopped   bool
 	stray     int  // overlaps that the store's own faults excuse, see excused
 	unseen    int  // overlaps by a suspend that no clock shows, see blind
+	byHand    int  // overlaps because somebody has edited the record
 	beyond    bool // clocks run beyond rho: guarantee 1 is off
 
-	live   backends.Record // the acquisition that the store holds
+	live   backends.Record // what the store holds
 	faults int             // of the store
 	since  int             // acquisitions applied since the last of them
 	last   time.Duration   // when the store took a write
 	writes int             // acquisitions sent
 	old    [][]byte        // the record's states, for rollbacks
+
+	roots    map[backends.Version]backends.Version // see root
+	edited   map[string]bool                       // acquisitions whose holder or TTL somebody has edited
+	applied  map[string]bool                       // acquisitions
+	cameBack bool                                  // the live one was applied before, and lost
+	again    func()                                // called when one comes back; may be nil
+	critical time.Duration                         // since when the record has a critical extension, -1 if it has none
 }
 
-func newChecker(w *world) *checker { return &checker{w: w} }
+func newChecker(w *world) *checker {
+	return &checker{w: w, roots: map[backends.Version]backends.Version{}, edited: map[string]bool{}, applied: map[string]bool{}, critical: -1}
+}
 
 func (c *checker) stop() {
 	c.mutex.Lock()
@@ -48,12 +57,10 @@ func (c *checker) sends(n *node, prev, next backends.Record, t trip) {
 	defer c.mutex.Unlock()
 	switch {
 	case c.stopped:
+	case prev.Extensions.Critical() != "":
+		c.w.broken("rec/critical", "%s writes over the critical extension %q", n.name, prev.Extensions.Critical())
 	case next.Vacant():
-		for _, o := range c.leases {
-			if o.n == n && o.token == next.Token && o.lease.Remaining() > 0 {
-				c.w.broken("guarantee 8", "%s tells the store that token %d is free while its lease is valid", n.name, next.Token)
-			}
-		}
+		c.mayRelease(n, next)
 	case next.Attempt.Nonce != prev.Attempt.Nonce:
 		c.writes++
 		c.mayAcquire(n, prev, next, now)
@@ -68,14 +75,14 @@ func (c *checker) mayAcquire(n *node, prev, next backends.Record, now moment) {
 	if next.Attempt.Sequence == 1 && next.Token <= w.highest {
 		c.w.broken("guarantee 5", "%s asks for token %d after it has seen %d", n.name, next.Token, w.highest)
 	}
-	own := false
-	for _, nonce := range w.names {
-		own = own || nonce == prev.Attempt.Nonce
-	}
-	if prev.Vacant() || own {
+	nonce := prev.Attempt.Nonce
+	if prev.Vacant() || w.mine[nonce] && !w.doubtful[nonce] {
 		return
 	}
-	if stood := now.mono - w.first[prev.Version]; stood < challenge(n, prev.TTL) {
+	if stood := now.mono - w.first[c.root(prev.Version)]; stood < challenge(n, prev.TTL) {
+		if w.mine[nonce] {
+			c.w.broken("guarantee 7", "%s retakes token %d after %v, not %v, although its creation was in doubt", n.name, prev.Token, stood, challenge(n, prev.TTL))
+		}
 		c.w.broken("guarantee 3", "%s takes over from %q although version %q stood for %v, not %v", n.name, prev.Holder, prev.Version, stood, challenge(n, prev.TTL))
 	}
 }
@@ -103,15 +110,33 @@ func (c *checker) apply(n *node, next backends.Record, swap func() (backends.Rec
 	}
 	c.last = c.w.now()
 	c.old = append(c.old, before)
-	if next.Attempt.Nonce != c.live.Attempt.Nonce {
+	c.passesOn(n, c.live, next)
+	nonce := next.Attempt.Nonce
+	if nonce != c.live.Attempt.Nonce {
 		c.waited(n, next)
 		c.since++
 		if next.Token <= c.live.Token && !c.stopped {
 			c.w.broken("guarantee 5", "%s wins with token %d after %d", n.name, next.Token, c.live.Token)
 		}
+		c.cameBack = c.applied[nonce]
+		c.applied[nonce] = true
+		if c.cameBack && c.again != nil {
+			c.again()
+		}
 	}
-	c.live = r
+	c.stands(r)
 	return r, err
+}
+
+// stands notes what the store holds now.
+func (c *checker) stands(r backends.Record) {
+	c.live = r
+	switch {
+	case r.Extensions.Critical() == "":
+		c.critical = -1
+	case c.critical < 0:
+		c.critical = c.w.now()
+	}
 }
 
 // waited checks that an acquisition that was applied was not sent too early
@@ -120,7 +145,7 @@ func (c *checker) waited(n *node, next backends.Record) {
 	w := &n.witness
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	sent := w.sent[next.Attempt].mono
+	sent := w.sent[next.Attempt].at.mono
 	if c.stopped || c.faults == 0 || w.heldSince != c.faults || c.since > 0 || sent < w.heldFrom {
 		return
 	}
@@ -129,10 +154,20 @@ func (c *checker) waited(n *node, next backends.Record) {
 	}
 }
 
-func (c *checker) storeFaults() int {
+// root returns the version that a state had before others than its holder
+// changed its extensions: they do not make it stand for less long.
+func (c *checker) root(v backends.Version) backends.Version {
+	if root, ok := c.roots[v]; ok {
+		return root
+	}
+	return v
+}
+
+// lookup returns how many faults the store has had, and the root of a version.
+func (c *checker) lookup(v backends.Version) (faults int, root backends.Version) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	return c.faults
+	return c.faults, c.root(v)
 }
 
 // spoil changes the record behind everybody's back: to an older state, or to
@@ -140,7 +175,7 @@ func (c *checker) storeFaults() int {
 func (c *checker) spoil(content []byte) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	genuine := c.faults == 0 || c.since > 0 // the record is not itself one that came back
+	genuine := (c.faults == 0 || c.since > 0) && !c.cameBack // the record is not itself one that came back
 	c.faults++
 	c.since = 0
 	if content == nil {
@@ -150,7 +185,7 @@ func (c *checker) spoil(content []byte) {
 	}
 	restored := c.w.record()
 	c.w.history.add("store", "the record becomes %v behind everybody's back", brief{answer{r: restored}})
-	for _, n := range c.w.nodes {
+	for _, n := range c.w.all() {
 		if !genuine || !n.witness.shown(c.live.Attempt.Nonce, c.faults-1) {
 			continue
 		}
@@ -158,32 +193,14 @@ func (c *checker) spoil(content []byte) {
 		w.mutex.Lock()
 		if c.live.Token > restored.Token && w.last.Token > restored.Token {
 			w.heldFrom, w.heldSince = n.machine.moment().mono, c.faults
-			w.heldUntil = w.heldFrom + challenge(n, w.last.TTL)
+			w.heldUntil = w.heldFrom + challenge(n, min(w.last.TTL, c.live.TTL)) // the node may still be shown a lowered TTL
 		}
 		w.mutex.Unlock()
 	}
-	c.live = restored
+	c.stands(restored)
 	for _, o := range c.leases {
 		if o.lease.Remaining() > 0 {
 			c.expose(o)
 		}
 	}
-}
-
-// brief prints an answer in the history.
-type brief struct{ answer }
-
-func (b brief) String() string {
-	if b.err != nil {
-		return b.err.Error()
-	}
-	r := b.r
-	if r.TTL == 0 {
-		return "no record"
-	}
-	return fmt.Sprintf("{%q token %d attempt %.6s.%d version %q}", r.Holder, r.Token, r.Attempt.Nonce, r.Attempt.Sequence, r.Version)
-}
-
-func (t trip) String() string {
-	return fmt.Sprintf("out %v back %v lost %v mute %v breaks %v again %v second %v pause %v", t.out, t.back, t.lost, t.mute, t.breaks, t.again, t.second, t.pause+t.suspend)
 }

@@ -6,6 +6,11 @@
 //	go test ./internal/simulation -run . -seeds=5000 -v
 //	go test ./internal/simulation -run TestSimulation/sim/random -seed=17 -v
 //
+// About half of the seeds are wild: options differ from node to node, Electors
+// share processes and names, workers linger, stall and panic, every method is
+// called at any time, and people edit the record.
+//
 // A run depends on its seed alone: what happens to a request is a function of
-// the seed, the node and the instant, and not of how goroutines are scheduled.
+// the seed, the Elector and the instant, and not of how goroutines are
+// scheduled.
 package simulation

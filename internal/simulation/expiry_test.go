@@ -17,7 +17,7 @@ var expiryCases = []simCase{
 // expiry is when a lease must end, if nothing renews it and the node's clock is
 // right: t0 + H, by what the network knows of t0.
 func (n *node) expiry(l *elector.Lease) time.Duration {
-	_, t0, _ := n.witness.since(uint64(l.Token()))
+	t0, _ := n.witness.since(n.witness.won(uint64(l.Token())))
 	return n.w.now() + t0.boot + holds(n) - n.machine.moment().boot
 }
 

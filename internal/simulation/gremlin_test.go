@@ -9,11 +9,16 @@ func (s *storm) play(d *dice, until time.Duration) {
 		if s.w.now() >= until {
 			return
 		}
-		n := s.w.nodes[d.below(len(s.w.nodes))]
-		if n.crashed {
+		nodes := s.w.all()
+		n := nodes[d.below(len(nodes))]
+		if n.crashed.Load() {
 			continue
 		}
-		kind := nodePaused + faultKind(d.below(int(faultKinds-nodePaused)))
+		if s.wild != nil && d.chance(0.4) {
+			s.wild.tamper(d, n)
+			continue
+		}
+		kind := nodePaused + faultKind(d.below(int(recordRolledBack+1-nodePaused)))
 		length := d.between(0, 2*s.ttl)
 		if d.chance(0.5) {
 			length /= 8
@@ -31,7 +36,7 @@ func (s *storm) play(d *dice, until time.Duration) {
 			n.machine.suspend(length)
 			n.machine.step(-d.between(0, 2*length))
 		case rateChanged:
-			n.machine.drift(s.rate(d))
+			n.machine.drift(n.rate(d))
 		case timersHeld:
 			n.machine.holdTimers(length)
 		case cutOff, cutOneWay:
@@ -61,31 +66,35 @@ func (s *storm) play(d *dice, until time.Duration) {
 	}
 }
 
-// rate is a clock's rate within rho, often at its bounds.
-func (s *storm) rate(d *dice) float64 {
+// rate is a clock's rate within the node's own rho, often at its bounds.
+func (n *node) rate(d *dice) float64 {
 	switch d.below(4) {
 	case 0:
-		return 0.9
+		return 1 - rho(n)
 	case 1:
-		return 1.1
+		return 1 + rho(n)
 	}
-	return 0.9 + 0.2*d.float()
+	return 1 - rho(n) + 2*rho(n)*d.float()
 }
 
 // alive returns how many processes have not crashed.
 func (s *storm) alive() int {
-	count := 0
-	for _, n := range s.w.nodes {
-		if !n.crashed {
-			count++
+	machines := map[*machine]bool{}
+	for _, n := range s.w.all() {
+		if !n.crashed.Load() {
+			machines[n.machine] = true
 		}
 	}
-	return count
+	return len(machines)
 }
 
 // crash stops a process for good.
 func (s *storm) crash(n *node) {
-	n.crashed = true
+	for _, mate := range s.w.all() {
+		if mate.machine == n.machine {
+			mate.crashed.Store(true)
+		}
+	}
 	n.machine.pause(10000 * time.Hour)
 	n.link.cut(true, true)
 }

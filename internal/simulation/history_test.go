@@ -52,7 +52,7 @@ func (h *history) tail(most int) string {
 		events = events[len(events)-most:]
 	}
 	for _, e := range events {
-		fmt.Fprintf(&b, "%14.6fs %-6s %s\n", e.at.Seconds(), e.node, fmt.Sprintf(e.format, e.args...))
+		fmt.Fprintf(&b, "%17.9fs %-6s %s\n", e.at.Seconds(), e.node, fmt.Sprintf(e.format, e.args...))
 	}
 	return b.String()
 }

@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -10,28 +9,17 @@ import (
 	"github.com/elector-go/elector/backends/memory"
 )
 
-// A trip is what the network does to one request.
-type trip struct {
-	out, back time.Duration // on the way to the store and back
-	lost      bool          // the request does not arrive
-	mute      bool          // the answer does not arrive
-	breaks    time.Duration // the caller gets an error after so long; 0: it hears nothing
-	again     time.Duration // the request arrives once more so long after; 0: it does not
-	second    bool          // it is the second answer that comes back
-	pause     time.Duration // the machine is paused before the request leaves it
-	suspend   time.Duration // the same, suspended
-}
-
-var errBroken = errors.New("the simulated connection broke")
-
-// A link is a node's connection to the store: the backend of its elector.
+// A link is a process's connection to the store: the backend of its Electors.
 type link struct {
-	n      *node
-	handle *memory.Handle
-	others *memory.Handle       // with all other elections: the versions of this one count its own writes
-	random func(op string) trip // draws a trip
+	w       *world
+	machine *machine
+	handle  *memory.Handle
+	others  *memory.Handle      // with all other elections: the versions of this one count its own writes
+	random  network             // draws a trip
+	creates func() (trip, bool) // draws one for a write that creates the record; may be nil
 
 	mutex    sync.Mutex
+	nodes    []*node           // whose link it is
 	scripted map[string][]trip // by op, to be taken before random ones
 	cutOut   bool              // nothing goes out
 	cutIn    bool              // nothing comes back
@@ -40,8 +28,47 @@ type link struct {
 	shared   int               // renewals of the election that went with others
 }
 
-func newLink(n *node, random func(string) trip) *link {
-	return &link{n: n, handle: n.w.store.Handle(), others: n.w.others.Handle(), random: random, scripted: map[string][]trip{}, count: map[string]int{}}
+func newLink(w *world, m *machine, random network) *link {
+	return &link{w: w, machine: m, handle: w.store.Handle(), others: w.others.Handle(), random: random, scripted: map[string][]trip{}, count: map[string]int{}}
+}
+
+// add notes whose link it is too, and returns how late the timers of that node
+// are.
+func (l *link) add(n *node) (lag time.Duration) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.nodes = append(l.nodes, n)
+	return time.Duration(len(l.nodes)-1) * 41
+}
+
+// whose returns the node that makes a request: the one that the context names,
+// or that has made the acquisition.
+func (l *link) whose(ctx context.Context, nonce string) *node {
+	if n, marked := ctx.Value(nodeKey{}).(*node); marked {
+		return n
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	for _, n := range l.nodes {
+		if n.witness.made(nonce) {
+			return n
+		}
+	}
+	return l.nodes[0]
+}
+
+// in is a number of a node that requests.
+func (n *node) in(name string) uint64 {
+	if name == election {
+		return n.number
+	}
+	return n.number + 1000 // of its company
+}
+
+func (l *link) setRandom(random network) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.random, l.creates = random, nil
 }
 
 // on returns the store of an election.
@@ -90,7 +117,7 @@ func (l *link) requests(op string) int {
 	return l.count[op]
 }
 
-func (l *link) take(op string) trip {
+func (l *link) take(op string, who uint64) trip {
 	l.mutex.Lock()
 	l.count[op]++
 	l.flying++
@@ -99,58 +126,80 @@ func (l *link) take(op string) trip {
 		l.mutex.Unlock()
 		return queue[0]
 	}
+	random := l.random
 	l.mutex.Unlock()
-	return l.random(op)
+	return random(op, who)
+}
+
+// takeSwap draws the trip of a write.
+func (l *link) takeSwap(name string, n *node, prev backends.Record) trip {
+	t := l.take("swap", n.in(name))
+	l.mutex.Lock()
+	creates := l.creates
+	l.mutex.Unlock()
+	if name == election && !prev.Exists() && creates != nil {
+		if special, ok := creates(); ok {
+			return special
+		}
+	}
+	return t
 }
 
 // Load implements backends.Backend.
 func (l *link) Load(ctx context.Context, name string) (backends.Record, error) {
-	a := l.travel(ctx, l.take("load"), "load", func() answer {
+	n := l.whose(ctx, "")
+	a := l.travel(ctx, l.take("load", n.in(name)), "load", func() answer {
 		r, err := l.on(name).Load(context.Background(), name)
-		return answer{r: r, err: err, name: name}
+		return answer{r: r, err: err, name: name, to: n}
 	})
 	return a.r, a.err
 }
 
 // Swap implements backends.Backend.
 func (l *link) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-	t := l.take("swap")
+	n := l.whose(ctx, next.Attempt.Nonce)
+	t := l.takeSwap(name, n, prev)
 	if name == election {
-		l.n.w.check.sends(l.n, prev, next, t)
+		l.w.check.sends(n, prev, next, t)
 	}
 	a := l.travel(ctx, t, "swap", func() answer {
-		r, err := l.write(name, prev, next)
-		return answer{r: r, err: err, name: name}
+		r, err := l.write(n, name, prev, next)
+		return answer{r: r, err: err, name: name, to: n}
 	})
+	if name == election {
+		l.w.check.answered(n, prev, next, a.err)
+	}
 	return a.r, a.err
 }
 
 // write is a Swap that has reached the store.
-func (l *link) write(name string, prev, next backends.Record) (backends.Record, error) {
+func (l *link) write(n *node, name string, prev, next backends.Record) (backends.Record, error) {
 	swap := func() (backends.Record, error) { return l.on(name).Swap(context.Background(), name, prev, next) }
 	if name != election {
 		return swap()
 	}
-	return l.n.w.check.apply(l.n, next, swap)
+	return l.w.check.apply(n, next, swap)
 }
 
 // RenewMany implements backends.Batcher. Some batches are passed over in part.
 func (l *link) RenewMany(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
-	t := l.take("swap")
+	t := l.take("swap", l.whose(ctx, "").in(election)+2000)
+	var n *node
 	for _, r := range renewals {
 		if r.Name == election {
-			l.n.w.check.sends(l.n, r.Prev, r.Next, t)
+			n = l.whose(context.Background(), r.Next.Attempt.Nonce)
+			l.w.check.sends(n, r.Prev, r.Next, t)
 			l.mutex.Lock()
 			l.shared++
 			l.mutex.Unlock()
 		}
 	}
 	a := l.travel(ctx, t, "swap", func() answer {
-		a := answer{name: election, err: backends.ErrNotTried, outcomes: make([]backends.Outcome, len(renewals))}
+		a := answer{name: election, to: n, err: backends.ErrNotTried, outcomes: make([]backends.Outcome, len(renewals))}
 		for i, r := range renewals {
 			o := &a.outcomes[i]
-			if o.Err = backends.ErrNotTried; !newDice(l.n.w.seed, uint64(l.n.w.now()), uint64(len(r.Name)), 6).chance(0.1) {
-				o.Record, o.Err = l.write(r.Name, r.Prev, r.Next)
+			if o.Err = backends.ErrNotTried; !newDice(l.w.seed, uint64(l.w.now()), uint64(len(r.Name)), 6).chance(0.1) {
+				o.Record, o.Err = l.write(n, r.Name, r.Prev, r.Next)
 			}
 			if r.Name == election {
 				a.r, a.err = o.Record, o.Err
@@ -167,83 +216,9 @@ func (l *link) RenewMany(ctx context.Context, renewals []backends.Renewal) []bac
 	return a.outcomes
 }
 
-// An answer is what the store answers, of a batch for the election that is
-// looked at.
-type answer struct {
-	name     string
-	r        backends.Record
-	err      error
-	outcomes []backends.Outcome // of a batch, all of them
-}
-
-// travel takes a request over the network, and is what the caller sees of it;
-// the request goes its way also when the caller has given up.
-func (l *link) travel(ctx context.Context, t trip, op string, send func() answer) answer {
-	m := l.n.machine
-	defer func() {
-		l.mutex.Lock()
-		l.flying--
-		l.mutex.Unlock()
-	}()
-	if t.pause > 0 {
-		m.pause(t.pause)
-	}
-	if t.suspend > 0 {
-		m.suspend(t.suspend)
-	}
-	m.runs(false)
-	out, _ := l.isCut()
-	arrived := make(chan answer, 1)
-	if !out && !t.lost {
-		go l.deliver(t, send, arrived)
-	}
-	var broken <-chan time.Time
-	if t.breaks > 0 {
-		broken = time.After(t.breaks)
-	}
-	a := answer{}
-	select {
-	case a = <-arrived:
-		if ctx.Err() == nil && a.name == election && (a.err == nil || op == "load") {
-			l.n.saw(op, a)
-		}
-	case <-broken:
-		m.runs(false)
-		a.err = errBroken
-	case <-ctx.Done():
-		a.err = ctx.Err()
-	}
-	return a
-}
-
-// deliver brings a request to the store and the answer to the machine.
-func (l *link) deliver(t trip, send func() answer, arrived chan<- answer) {
-	time.Sleep(t.out)
-	a := send()
-	if t.again > 0 {
-		repeat := make(chan answer, 1)
-		go func() {
-			time.Sleep(t.again)
-			repeat <- send()
-		}()
-		if t.second {
-			a = <-repeat
-		}
-	}
-	if t.mute {
-		return
-	}
-	time.Sleep(t.back)
-	if _, in := l.isCut(); in {
-		return
-	}
-	l.n.machine.runs(false)
-	arrived <- a
-}
-
 // Describe implements backends.Backend.
 func (l *link) Describe() backends.Description {
-	return backends.Description{Store: "simulated://", MaxBatch: 10, PushesRenewals: l.n.w.watch == pushesAll}
+	return backends.Description{Store: "simulated://", MaxBatch: 10, PushesRenewals: l.w.watch == pushesAll}
 }
 
 // Close implements backends.Backend.

@@ -139,6 +139,7 @@ func (m *machine) runs(timer bool) {
 		case <-t.C:
 		case <-changed:
 			t.Stop()
+			time.Sleep(m.late(d)) // all who wait are woken at one instant
 		}
 	}
 }

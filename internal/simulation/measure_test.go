@@ -42,7 +42,7 @@ func oneTakeover(t *testing.T, seed uint64, kind watchKind) float64 {
 				n.options.TTL = calm.ttl
 				n.machine.slack = calm.slack(number)
 				n.machine.drift(1 + (d.float()-0.5)/5000)
-				n.link.random = calm.trips(n, number)
+				n.link.random = calm.trips(n)
 				n.stream = calm.streams(n, number)
 			})
 		}

@@ -10,13 +10,16 @@ import (
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/clock"
 	"github.com/elector-go/elector/internal/inject"
 )
 
-// A node is one process on one machine.
+// A node is one Elector of a process on a machine. A second one of the same
+// process shares the machine and the link.
 type node struct {
 	w       *world
 	name    string
+	number  uint64
 	machine *machine
 	link    *link
 	backend backends.Backend // the link as the elector has it
@@ -25,15 +28,21 @@ type node struct {
 	second  *elector.Elector // in another election, over the same link; may be nil
 	witness witness
 	stream  func() (life time.Duration, delay func() time.Duration)
-	stop    context.CancelFunc // of what the node does, may be nil
-	crashed bool
+	life    context.Context // of what the node does
+	stop    context.CancelFunc
+	lag     time.Duration // of its timers, so that they do not fire with those of its process's other Electors
+
+	crashed atomic.Bool
+	closed  atomic.Bool            // somebody has called Close
+	office  atomic.Pointer[office] // the latest
+	storm   *storm                 // that it lives in; nil outside of the random campaign
 
 	mutex  sync.Mutex
 	warned []string // messages logged as warnings
 }
 
 // steady is a network on which each request takes 1 ms each way.
-func steady(string) trip { return trip{out: time.Millisecond, back: time.Millisecond} }
+func steady(string, uint64) trip { return trip{out: time.Millisecond, back: time.Millisecond} }
 
 // ttl, hold, claim and every are the times of nodes with the usual options: H,
 // C and the renewal interval.
@@ -45,15 +54,32 @@ const (
 )
 
 // node adds a node with a perfect clock and a steady network; adjust may be nil.
-func (w *world) node(adjust func(n *node)) *node {
-	n := &node{w: w, name: fmt.Sprintf("n%d", len(w.nodes))}
-	n.machine = newMachine(len(w.nodes))
-	n.link = newLink(n, steady)
+func (w *world) node(adjust func(n *node)) *node { return w.join(nil, adjust) }
+
+// join adds a node, to the process of another one if there is a mate. It
+// returns nil if the world is over.
+func (w *world) join(mate *node, adjust func(n *node)) *node {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.over {
+		return nil
+	}
+	n := &node{w: w, name: fmt.Sprintf("n%d", len(w.nodes)), number: uint64(len(w.nodes))}
+	n.life, n.stop = context.WithCancel(n.mark(context.Background()))
+	if mate == nil {
+		n.machine = newMachine(len(w.nodes))
+		n.link = newLink(w, n.machine, steady)
+		n.backend = n.link
+		if w.watch != polled {
+			n.backend = watchLink{n.link}
+		}
+	} else {
+		n.machine, n.link, n.backend = mate.machine, mate.link, mate.backend
+	}
 	n.options = elector.Options{ID: n.name, TTL: ttl}
 	n.stream = func() (time.Duration, func() time.Duration) {
 		return 1000 * time.Hour, func() time.Duration { return time.Millisecond }
 	}
-	number := uint64(len(w.nodes))
 	n.options.Logger = slog.New(logHandler{w.history, n.name, func(r slog.Record) {
 		if r.Level >= slog.LevelWarn {
 			n.mutex.Lock()
@@ -64,18 +90,39 @@ func (w *world) node(adjust func(n *node)) *node {
 	if adjust != nil {
 		adjust(n)
 	}
-	inject.Machine(&n.options, n.machine, w.randomFor(number))
-	var b backends.Backend = n.link
-	if w.watch != polled {
-		b = watchLink{n.link}
-	}
-	e, err := elector.New(b, election, &n.options)
+	n.lag = n.link.add(n)
+	inject.Machine(&n.options, timepiece{n.machine, n}, w.randomFor(n.number))
+	e, err := elector.New(n.backend, election, &n.options)
 	if err != nil {
 		w.Fatal(err)
 	}
-	n.elector, n.backend = e, b
+	n.elector = e
 	w.nodes = append(w.nodes, n)
 	return n
+}
+
+// A timepiece is a machine's clock in the hands of one Elector: it marks the
+// contexts of requests, so that the link knows whose they are.
+type timepiece struct {
+	*machine
+	n *node
+}
+
+var _ clock.Clock = timepiece{}
+
+func (t timepiece) WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return t.machine.WithTimeout(t.n.mark(ctx), d+t.n.lag)
+}
+
+func (t timepiece) AfterFunc(d time.Duration, f func()) func() bool {
+	return t.machine.AfterFunc(d+t.n.lag, f)
+}
+
+type nodeKey struct{}
+
+// mark notes in a context that what is done with it is the node's.
+func (n *node) mark(ctx context.Context) context.Context {
+	return context.WithValue(ctx, nodeKey{}, n)
 }
 
 // randomFor gives an elector random numbers that depend on the seed, the node
@@ -88,11 +135,9 @@ func (w *world) randomFor(number uint64) func() uint64 {
 // retire lets the node run out: it is well, connected, and stops.
 func (n *node) retire() {
 	n.link.cut(false, false)
-	n.link.random = steady
+	n.link.setRandom(steady)
 	n.machine.wake()
-	if n.stop != nil {
-		n.stop()
-	}
+	n.stop()
 }
 
 // lead makes the node win the election, which must be possible soon.
@@ -111,7 +156,8 @@ func (n *node) lead() *elector.Lease {
 func (n *node) company(ctx context.Context) {
 	o := n.options
 	o.ID, o.Logger = n.name+"'s", slog.New(slog.DiscardHandler)
-	inject.Machine(&o, n.machine, n.w.randomFor(uint64(1000+len(n.w.nodes))))
+	o.Healthy, o.StallTimeout = nil, 0
+	inject.Machine(&o, n.machine, n.w.randomFor(1000+n.number+1))
 	var err error
 	if n.second, err = elector.New(n.backend, "company-of-"+n.name, &o); err != nil {
 		n.w.Fatal(err)
@@ -139,10 +185,8 @@ type outcome struct {
 // campaign makes the node campaign in the background.
 func (n *node) campaign() *bid {
 	b := &bid{}
-	ctx, cancel := context.WithCancel(context.Background())
-	n.stop = cancel
 	go func() {
-		l, err := n.elector.Campaign(ctx)
+		l, err := n.elector.Campaign(n.life)
 		if err == nil {
 			n.w.check.acquired(n, l)
 		}

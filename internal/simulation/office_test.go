@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/elector-go/elector"
@@ -12,10 +13,15 @@ type office struct {
 	lease   *elector.Lease
 	token   uint64
 	nonce   string
+	run     bool          // it is of Run
+	working bool          // its worker has not returned
 	over    bool          // it was seen not to be valid
 	overAt  time.Time     // since when a timer has had the time to say so
 	seen    map[*node]int // who had been shown it before which store fault
 	exposed bool          // a store fault has hit it
+
+	panicked bool         // its worker has
+	alive    atomic.Int64 // monotonic, when the worker last called Check
 }
 
 // expose notes that the store has lost a lease's record, and who had been shown
@@ -25,7 +31,7 @@ func (c *checker) expose(o *office) {
 	if c.live.Token >= o.token {
 		return // an older loss let tokens fall: nobody can tell
 	}
-	for _, n := range c.w.nodes {
+	for _, n := range c.w.all() {
 		if n.witness.shown(o.nonce, 0) && !n.witness.shown(o.nonce, c.faults) {
 			o.seen[n] = c.faults
 		}
@@ -33,41 +39,52 @@ func (c *checker) expose(o *office) {
 }
 
 // acquired checks a lease that a node has just won against all others.
-func (c *checker) acquired(n *node, l *elector.Lease) {
+func (c *checker) acquired(n *node, l *elector.Lease) *office {
 	c.sample()
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
+	nonce := n.witness.won(uint64(l.Token()))
+	o := &office{n: n, lease: l, token: uint64(l.Token()), nonce: nonce, seen: map[*node]int{}}
+	o.live()
 	if c.stopped {
-		return
+		return o
 	}
 	c.elections++
-	nonce, _, known := n.witness.since(uint64(l.Token()))
+	_, known := n.witness.since(nonce)
 	n.log("leads with token %d for %v", l.Token(), l.Remaining())
 	if !known {
 		c.w.broken("guarantee 2", "%s leads with token %d and no answer has told it so", n.name, l.Token())
 	}
 	for _, o := range c.leases {
-		if (o.lease.Remaining() > 0 || !o.n.machine.stopped() && valid(o.lease)) && !c.beyond && !c.excused(o, n) {
+		asked := o.n.options.StallTimeout == 0 && !o.n.machine.stopped() // Check is a sign of life
+		if (o.lease.Remaining() > 0 || asked && valid(o.lease)) && !c.beyond && !c.excused(o, n) {
 			c.w.broken("guarantee 1", "two valid leases: %s with token %d while %s holds token %d for %v more", n.name, l.Token(), o.n.name, o.token, o.lease.Remaining())
 		}
 	}
-	o := &office{n: n, lease: l, token: uint64(l.Token()), nonce: nonce, seen: map[*node]int{}}
 	if c.live.Attempt.Nonce != nonce {
 		c.expose(o) // the store has lost it since it took the write
 	}
 	c.leases = append(c.leases, o)
-	if len(c.leases) > 32 {
+	if len(c.leases) > 64 {
 		c.leases = c.leases[1:]
 	}
+	return o
 }
 
-// excused reports whether o is blind to a suspend, or a fault of the store is
-// why n leads besides o: n had
-// not seen o's record before the store lost it, or took over from somebody of
-// whom that is true.
+// live notes a sign of life of the worker.
+func (o *office) live() { o.alive.Store(int64(o.n.machine.moment().mono)) }
+
+// excused reports whether something is why n leads besides o: o is blind to a
+// suspend; or somebody has edited o's record, which o finds out by its next
+// renewal, see passesOn; or n had not seen o's record before the store lost it,
+// or took over from somebody of whom that is true.
 func (c *checker) excused(o *office, n *node) bool {
 	if o.blind() {
 		c.unseen++
+		return true
+	}
+	if c.edited[o.nonce] {
+		c.byHand++
 		return true
 	}
 	if !o.exposed {
@@ -89,7 +106,7 @@ func (c *checker) sample() {
 	}
 	for _, o := range c.leases {
 		left := o.lease.Remaining()
-		_, at, _ := o.n.witness.since(o.token)
+		at, _ := o.n.witness.since(o.nonce)
 		most := holds(o.n) - (o.n.machine.moment().boot - at.boot)
 		if left == 0 {
 			o.over = o.over || most <= 0 // a wall clock may have jumped, and jump back
@@ -102,6 +119,15 @@ func (c *checker) sample() {
 		if left > most+tolerance && !o.blind() {
 			c.w.broken("guarantee 2", "%s's lease with token %d is valid for %v more, %v longer than its last acknowledged write allows", o.n.name, o.token, left, left-most)
 		}
+		if at := o.n.witness.editedAt(o.nonce); at != 0 && c.w.now() > at+time.Millisecond {
+			c.w.broken("rec/edited", "%s's lease with token %d is valid %v after a read has shown that somebody changed its record", o.n.name, o.token, c.w.now()-at)
+		}
+		if stall := o.n.options.StallTimeout; stall > 0 && o.n.storm != nil && !o.blind() {
+			silent := o.n.machine.moment().mono - time.Duration(o.alive.Load())
+			if silent > stall+2*holds(o.n) { // once more, as a renewal may be repeated at once
+				c.w.broken("ren/stall", "%s's lease with token %d is valid %v after its worker called Check", o.n.name, o.token, silent)
+			}
+		}
 	}
 }
 
@@ -113,7 +139,7 @@ const tolerance = 2 * time.Millisecond
 // set back by just as much, so that the two agree and clock.Elapsed has no
 // reason to ask the boot-time clock.
 func (o *office) blind() bool {
-	_, at, _ := o.n.witness.since(o.token)
+	at, _ := o.n.witness.since(o.nonce)
 	now := o.n.machine.moment()
 	mono, wall, boot := now.mono-at.mono, now.wall-at.wall, now.boot-at.boot
 	return (wall-mono).Abs() <= tolerance && boot-mono > tolerance
@@ -128,7 +154,7 @@ func holds(n *node) time.Duration {
 // earlier.
 func (c *checker) toldInTime(o *office) {
 	m := o.n.machine
-	_, at, _ := o.n.witness.since(o.token)
+	at, _ := o.n.witness.since(o.nonce)
 	m.mutex.Lock()
 	late := m.read().mono >= at.mono+holds(o.n)
 	free := m.paused // when its timers could fire again

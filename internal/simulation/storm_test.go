@@ -5,56 +5,14 @@ import (
 	"time"
 )
 
-// A faultKind is something that can go wrong in the random campaign, where each
-// is counted: a fault that never happens proves nothing.
-type faultKind int
-
-const (
-	slowRequest faultKind = iota
-	slowAnswer
-	requestLost
-	requestRefused
-	answerLost
-	answerBroken
-	appliedLate
-	appliedTwice
-	conflictAnswered
-	pausedSending
-	suspendedSending
-	nodePaused
-	nodeSuspended
-	wallForward
-	wallBack
-	suspendHidden
-	rateChanged
-	timersHeld
-	cutOff
-	cutOneWay
-	streamBroke
-	crashed
-	restarted
-	recordVanished
-	recordRolledBack
-	faultKinds
-)
-
-func (k faultKind) String() string {
-	return [...]string{
-		"request slow", "answer slow", "request lost", "request refused", "answer lost", "answer broken off",
-		"applied late, given up", "applied twice", "own conflict answered", "paused before sending",
-		"suspended before sending", "node paused", "node suspended", "wall clock forward", "wall clock back",
-		"suspended, wall clock back", "clock rate changed", "timers held back", "cut off", "cut off one way",
-		"watch broken", "crashed", "restarted", "record vanished", "record rolled back",
-	}[k]
-}
-
 // A storm draws the faults of one random run.
 type storm struct {
 	w       *world
 	ttl     time.Duration // of most nodes
-	wild    float64       // part of requests that meet a fault
+	faulty  float64       // part of requests that meet a fault
 	raw     bool          // the store loses records too
 	timeout time.Duration // about RequestTimeout
+	wild    *wild         // nil unless it is a wild run
 
 	mutex  sync.Mutex
 	calm   bool
@@ -81,8 +39,9 @@ func (s *storm) settle() {
 	s.mutex.Lock()
 	s.calm = true
 	s.mutex.Unlock()
-	for _, n := range s.w.nodes {
-		if !n.crashed {
+	s.w.check.edit(strip("c_"))
+	for _, n := range s.w.all() {
+		if !n.crashed.Load() {
 			n.link.cut(false, false)
 			n.machine.wake()
 		}
@@ -91,12 +50,13 @@ func (s *storm) settle() {
 
 // trips returns what the network does to a node's requests. It depends on the
 // instant, not on the order in which requests are made.
-func (s *storm) trips(n *node, number int) func(op string) trip {
-	return func(op string) trip {
-		d := newDice(s.w.seed, uint64(number), uint64(s.w.now()), uint64(op[0]), 2)
+func (s *storm) trips(n *node) network {
+	return func(op string, who uint64) trip {
+		d := newDice(s.w.seed, who, uint64(s.w.now()), uint64(op[0]), 2)
 		near := s.timeout / 50
-		t := trip{out: d.between(near/20, near), back: d.between(near/20, near)}
-		if s.calmed() || !d.chance(s.wild) {
+		lag := newDice(s.w.seed, who, uint64(s.w.now()), uint64(op[0]), 22).between(0, time.Microsecond)
+		t := trip{lag: lag, out: d.between(near/20, near), back: d.between(near/20, near)}
+		if s.calmed() || !d.chance(s.faulty) {
 			return t
 		}
 		kind := faultKind(d.below(int(suspendedSending) + 1))
@@ -140,12 +100,12 @@ func (s *storm) streams(n *node, number int) func() (time.Duration, func() time.
 	return func() (time.Duration, func() time.Duration) {
 		d := newDice(s.w.seed, uint64(number), uint64(s.w.now()), 3)
 		life := 1000 * time.Hour
-		if !s.calmed() && s.wild > 0 {
+		if !s.calmed() && s.faulty > 0 {
 			life = d.between(s.ttl/10, 20*s.ttl)
 			time.AfterFunc(life, func() { s.hit(streamBroke, nil) })
 		}
 		return life, func() time.Duration {
-			if !s.calmed() && d.chance(s.wild) {
+			if !s.calmed() && d.chance(s.faulty) {
 				return d.between(0, s.ttl)
 			}
 			return d.between(0, s.timeout/50)

@@ -16,6 +16,8 @@ type tally struct {
 	elections int
 	stray     int
 	unseen    int
+	byHand    int
+	wild      int
 	shared    int
 	time      time.Duration
 	counts    [faultKinds]int
@@ -28,8 +30,12 @@ func (a *tally) add(w *world, s *storm) {
 	a.elections += w.check.elections
 	a.stray += w.check.stray
 	a.unseen += w.check.unseen
+	a.byHand += w.check.byHand
+	if s.wild != nil {
+		a.wild++
+	}
 	a.time += w.lasted
-	for _, n := range w.nodes {
+	for _, n := range w.all() {
 		a.shared += n.link.shared
 	}
 	for k, n := range s.counts {
@@ -45,10 +51,12 @@ func (a *tally) report(t *testing.T) {
 	var b strings.Builder
 	out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(out, "seeds\t%d\n", a.seeds)
+	fmt.Fprintf(out, "wild ones of them\t%d\n", a.wild)
 	fmt.Fprintf(out, "elections\t%d\n", a.elections)
 	fmt.Fprintf(out, "simulated hours\t%.1f\n", a.time.Hours())
 	fmt.Fprintf(out, "overlaps: the winner had not seen the lost record\t%d\n", a.stray)
 	fmt.Fprintf(out, "overlaps: suspended, and the wall clock hides it\t%d\n", a.unseen)
+	fmt.Fprintf(out, "overlaps: somebody had edited the record\t%d\n", a.byHand)
 	fmt.Fprintf(out, "renewals that went with another election's\t%d\n", a.shared)
 	if a.shared == 0 && a.seeds >= 100 {
 		t.Errorf("in %d seeds no renewal went with another one", a.seeds)

@@ -36,7 +36,7 @@ type push struct {
 // Watch implements backends.Watcher. A cut breaks the stream, as the adapters'
 // keep-alives do.
 func (l watchLink) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
-	m := l.n.machine
+	m, n := l.machine, l.whose(ctx, "")
 	m.runs(false)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -44,7 +44,7 @@ func (l watchLink) Watch(ctx context.Context, name string, changed func(backends
 		m.sleep(ctx, time.Second)
 		return errStream
 	}
-	life, delay := l.n.stream()
+	life, delay := n.stream()
 	var mutex sync.Mutex
 	var queue []push
 	more := make(chan struct{}, 1)
@@ -55,7 +55,7 @@ func (l watchLink) Watch(ctx context.Context, name string, changed func(backends
 		first := true
 		l.on(name).Watch(ctx, name, func(r backends.Record) {
 			quiet := r.Exists() == last.Exists() && r.Holder == last.Holder && r.Token == last.Token && r.Value == last.Value
-			if l.n.w.watch == pushesSome && quiet && !first {
+			if l.w.watch == pushesSome && quiet && !first {
 				return
 			}
 			first, last = false, r
@@ -98,7 +98,7 @@ func (l watchLink) Watch(ctx context.Context, name string, changed func(backends
 				return ctx.Err()
 			}
 			if name == election {
-				l.n.saw("push", answer{r: p.r})
+				n.saw("push", answer{r: p.r})
 			}
 			changed(p.r)
 			time.Sleep(time.Microsecond) // one after the other, so that a seed replays

@@ -2,27 +2,67 @@ package simulation
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/elector-go/elector/backends"
 )
 
-// A witness is what one process has been shown of the record and what it sent,
+// A witness is what one Elector has been shown of the record and what it sent,
 // as the network knows it and not as the elector remembers it.
 type witness struct {
 	mutex   sync.Mutex
-	first   map[backends.Version]time.Duration // monotonic, when each version was first shown
+	first   map[backends.Version]time.Duration // monotonic, when each state was first shown: see checker.root
+	current backends.Record                    // the latest state shown
+	root    backends.Version                   // its root
 	last    backends.Record                    // the latest that was a record at all
 	highest uint64                             // token
 	nonces  map[string]int                     // acquisitions shown, after how many store faults
 
-	sent      map[backends.Attempt]moment // our own writes
-	names     map[uint64]string           // nonces of our own acquisitions by token
-	confirmed map[string]moment           // by nonce: the latest write that an answer showed to be applied
+	sent      map[backends.Attempt]sending // our own writes
+	names     map[uint64]string            // nonces of our own acquisitions by token
+	mine      map[string]bool              // nonces of our own acquisitions
+	confirmed map[string]moment            // by nonce: the latest write that an answer showed to be applied
+	doubtful  map[string]bool              // nonces whose creation was in doubt
+	told      map[string]bool              // nonces whose release was acknowledged
+	edited    map[string]time.Duration     // by nonce: when a read showed that somebody else had changed the record
 
 	heldFrom  time.Duration // monotonic, of a store fault
 	heldUntil time.Duration // by guarantee 3 nothing sent after it and before this acquires,
 	heldSince int           // unless somebody else won after this many store faults
+}
+
+// A sending is one of our own writes.
+type sending struct {
+	at  moment
+	own backends.Record
+}
+
+// lookKey marks the contexts of reads that nothing is decided by: those of
+// Leader and Observe.
+type lookKey struct{}
+
+// A look is such a call.
+type look struct{ served atomic.Int64 } // when the store gave its latest answer
+
+// own returns the fields of a record that only its holder writes.
+func own(r backends.Record) backends.Record {
+	r.Version, r.Extensions = "", ""
+	return r
+}
+
+// asWritten reports whether a record is one that we wrote, but for extensions
+// that others may add.
+func (w *witness) asWritten(r backends.Record) bool {
+	s, ours := w.sent[r.Attempt]
+	return ours && s.own == own(r) && r.Extensions.Critical() == ""
+}
+
+// wrote is asWritten for those who do not hold the mutex.
+func (w *witness) wrote(r backends.Record) bool {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.asWritten(r)
 }
 
 // saw notes an answer or a push that reached the elector in time.
@@ -32,29 +72,42 @@ func (n *node) saw(op string, a answer) {
 		return
 	}
 	r := a.r
-	now, faults := n.machine.moment(), n.w.check.storeFaults()
+	now, c := n.machine.moment(), n.w.check
+	faults, root := c.lookup(r.Version)
 	w := &n.witness
 	w.mutex.Lock()
 	if w.first == nil {
 		w.first, w.nonces, w.confirmed = map[backends.Version]time.Duration{}, map[string]int{}, map[string]moment{}
+		w.edited = map[string]time.Duration{}
 	}
-	if op == "push" && w.older(r) {
+	older := w.older(r)
+	if op == "push" && older {
 		w.mutex.Unlock()
 		return // an elector settles it by a read, and so do we
 	}
-	if _, known := w.first[r.Version]; !known {
-		w.first[r.Version] = now.mono
+	if _, known := w.first[root]; !known {
+		w.first[root] = now.mono
+		if r.Exists() && own(r) == own(w.current) {
+			w.first[root] = w.first[w.root] // others changed its extensions, or it came back and nothing else was shown
+		}
 	}
+	w.current, w.root = r, root
 	if r.Exists() {
 		w.last = r
 		w.highest = max(w.highest, r.Token)
-		w.nonces[r.Attempt.Nonce] = faults
-		if at, ours := w.sent[r.Attempt]; ours && at.boot >= w.confirmed[r.Attempt.Nonce].boot {
-			w.confirmed[r.Attempt.Nonce] = at
+		nonce := r.Attempt.Nonce
+		w.nonces[nonce] = faults
+		switch {
+		case w.asWritten(r):
+			if at := w.sent[r.Attempt].at; at.boot >= w.confirmed[nonce].boot {
+				w.confirmed[nonce] = at
+			}
+		case op == "load" && w.mine[nonce] && !older && w.edited[nonce] == 0:
+			w.edited[nonce] = n.w.now()
 		}
 	}
 	w.mutex.Unlock()
-	n.w.check.sample()
+	c.sample()
 }
 
 // older reports whether r is an earlier state than the last one shown, or none.
@@ -68,10 +121,19 @@ func (w *witness) sends(next backends.Record, now moment) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	if w.sent == nil {
-		w.sent, w.names = map[backends.Attempt]moment{}, map[uint64]string{}
+		w.sent, w.names = map[backends.Attempt]sending{}, map[uint64]string{}
+		w.mine, w.doubtful, w.told = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	}
-	w.sent[next.Attempt] = now
+	w.sent[next.Attempt] = sending{now, own(next)}
 	w.names[next.Token] = next.Attempt.Nonce
+	w.mine[next.Attempt.Nonce] = true
+}
+
+// made reports whether an acquisition is our own.
+func (w *witness) made(nonce string) bool {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.mine[nonce]
 }
 
 // shown reports whether the process was shown somebody else's acquisition after
@@ -79,21 +141,30 @@ func (w *witness) sends(next backends.Record, now moment) {
 func (w *witness) shown(nonce string, faults int) bool {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	for _, own := range w.names {
-		if own == nonce {
-			return false
-		}
-	}
 	at, known := w.nonces[nonce]
-	return known && at >= faults
+	return known && at >= faults && !w.mine[nonce]
 }
 
-// since returns when the process sent the latest write of a lease that it knows
-// to be applied.
-func (w *witness) since(token uint64) (nonce string, at moment, known bool) {
+// won returns the latest acquisition with a token.
+func (w *witness) won(token uint64) (nonce string) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	nonce = w.names[token]
+	return w.names[token]
+}
+
+// since returns when the process sent the latest write of an acquisition that
+// it knows to be applied.
+func (w *witness) since(nonce string) (at moment, known bool) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
 	at, known = w.confirmed[nonce]
-	return nonce, at, known
+	return at, known
+}
+
+// editedAt returns when a read showed the process that somebody had changed its
+// own record, 0 if none did.
+func (w *witness) editedAt(nonce string) time.Duration {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.edited[nonce]
 }

@@ -1,7 +1,10 @@
 package simulation
 
 import (
+	"context"
 	"fmt"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -22,7 +25,9 @@ type world struct {
 	others   *memory.Store // of other elections
 	check    *checker
 	history  *history
-	nodes    []*node
+	mutex    sync.Mutex
+	nodes    []*node       // their number grows while the world lasts: see all
+	over     bool          // no node joins any more
 	reported atomic.Bool   // a broken rule
 	lasted   time.Duration // how much time was simulated
 }
@@ -76,10 +81,13 @@ func (w *world) end() {
 	w.check.stop()
 	w.history.close()
 	w.lasted = w.now()
-	for _, n := range w.nodes {
+	w.mutex.Lock()
+	w.over = true
+	w.mutex.Unlock()
+	for _, n := range w.all() {
 		n.retire()
 	}
-	for _, n := range w.nodes {
+	for _, n := range w.all() {
 		n.elector.Close()
 		if n.second != nil {
 			n.second.Close()
@@ -88,17 +96,19 @@ func (w *world) end() {
 	time.Sleep(time.Hour) // for requests that are still on their way
 }
 
+// all returns the nodes that there are now.
+func (w *world) all() []*node {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return slices.Clip(w.nodes)
+}
+
 // record is what the store holds.
 func (w *world) record() backends.Record {
-	content := w.store.Get(election)
-	if content == nil {
-		return backends.Record{}
-	}
-	r, err := backends.Decode(election, content)
+	r, err := w.store.Handle().Load(context.Background(), election)
 	if err != nil {
 		w.Fatal(err)
 	}
-	r.Version = "raw"
 	return r
 }
 

@@ -1,0 +1,93 @@
+package simulation
+
+// A faultKind is something that can go wrong in the random campaign, where each
+// is counted: a fault that never happens proves nothing.
+type faultKind int
+
+const (
+	// Of requests.
+	slowRequest faultKind = iota
+	slowAnswer
+	requestLost
+	requestRefused
+	answerLost
+	answerBroken
+	appliedLate
+	appliedTwice
+	conflictAnswered
+	pausedSending
+	suspendedSending
+
+	// Of machines, cables and the store.
+	nodePaused
+	nodeSuspended
+	wallForward
+	wallBack
+	suspendHidden
+	rateChanged
+	timersHeld
+	cutOff
+	cutOneWay
+	streamBroke
+	crashed
+	restarted
+	recordVanished
+	recordRolledBack
+
+	// Of wild runs alone: somebody changes the record.
+	holderEmptied
+	ttlLowered
+	intervalChanged
+	valueChanged
+	criticalAdded
+	keptAdded
+	tenureAdded
+	keptRemoved
+	tenureRemoved
+	resignRequested
+	creationAgain
+	wallFar
+
+	// Of candidates.
+	oneIdentity
+	secondElector
+	driftsMixed
+	ttlsMixed
+	unhealthy
+	workerStalled
+	workerLingered
+	workerPanicked
+
+	// Of calls that race with a campaign or a lease.
+	triedOnce
+	contextEnded
+	askedLeader
+	observed
+	proclaimed
+	resigned
+	closedAnew
+
+	faultKinds
+)
+
+func (k faultKind) String() string {
+	return [...]string{
+		"request slow", "answer slow", "request lost", "request refused", "answer lost", "answer broken off",
+		"applied late, given up", "applied twice", "own conflict answered", "paused before sending",
+		"suspended before sending",
+
+		"node paused", "node suspended", "wall clock forward", "wall clock back",
+		"suspended, wall clock back", "clock rate changed", "timers held back", "cut off", "cut off one way",
+		"watch broken", "crashed", "restarted", "record vanished", "record rolled back",
+
+		"edited: holder emptied or changed", "edited: TTL lowered", "edited: interval changed", "edited: value changed",
+		"edited: critical extension added", "edited: kept extension added", "edited: tenure extension added",
+		"edited: kept extensions removed", "edited: tenure extensions removed", "request to resign",
+		"created again by a late request", "wall clock set by up to 100 h",
+
+		"one ID for all", "second Elector of a process", "ClockDrift mixed", "TTLs mixed, up to 1:12",
+		"Healthy says no", "worker stalls", "worker lingers", "worker panics",
+
+		"TryCampaign", "campaign's context ended", "Leader", "Observe", "Proclaim", "Elector.Resign", "Close, and a new Elector",
+	}[k]
+}
