@@ -1,8 +1,11 @@
 package simulation
 
 import (
+	"errors"
 	"testing"
 	"time"
+
+	"github.com/elector-go/elector"
 )
 
 var ambiguityCases = []simCase{
@@ -12,6 +15,7 @@ var ambiguityCases = []simCase{
 	{"amb/two-unresolved", twoUnresolved},
 	{"amb/release", ambiguousRelease},
 	{"amb/delayed-write", delayedWrite},
+	{"amb/late-creation-twice", lateCreationTwice},
 }
 
 // Trips of scripted requests.
@@ -164,6 +168,35 @@ func delayedWrite(t *testing.T) {
 			l := a.lead()
 			w.pass(2 * delay)
 			w.assert(a.link.left() == 0 && valid(l), "of all writes of an acquisition one is applied")
+		})
+	}
+}
+
+// lateCreationTwice: the record is deleted twice, and then a creation that was
+// on its way all the time is applied: its sender's lease is long over, and yet
+// it must not retake its record at once, as another one leads whom it has never
+// seen.
+func lateCreationTwice(t *testing.T) {
+	for _, cut := range []bool{false, true} {
+		everyKind(t, func(w *world) {
+			a, b := w.node(nil), w.node(nil)
+			a.link.next("swap", trip{out: 20 * time.Second, breaks: time.Millisecond})
+			first := a.lead()
+			w.passUntil(4 * time.Second)
+			w.check.spoil(nil)
+			a.link.cut(cut, cut)
+			w.passUntil(12500 * time.Millisecond)
+			a.link.cut(false, false)
+			w.assert(!valid(first), "the first leader has lost")
+			second := b.lead()
+			w.passUntil(19500 * time.Millisecond)
+			w.check.spoil(nil)
+			w.passUntil(20100 * time.Millisecond)
+			w.assert(w.record().Holder == a.name && valid(second), "the first creation is applied while another one leads")
+			l, err := a.elector.TryCampaign(w.Context())
+			w.assert(l == nil && errors.Is(err, elector.ErrHeld), "a creation that was in doubt is not retaken at once: %v", err)
+			at := w.now()
+			a.campaign().won(w, at+claim+every)
 		})
 	}
 }

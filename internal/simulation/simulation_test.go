@@ -19,7 +19,7 @@ type simCase struct {
 
 func TestSimulation(t *testing.T) {
 	seen := map[string]bool{}
-	for _, list := range [][]simCase{exclusionCases, tokenCases, expiryCases, renewalCases, ambiguityCases, clockCases, campaignCases, measureCases} {
+	for _, list := range [][]simCase{exclusionCases, tokenCases, expiryCases, renewalCases, ambiguityCases, clockCases, recordCases, lossCases, campaignCases, measureCases} {
 		for _, c := range list {
 			if seen[c.name] || strings.Count(c.name, "/") != 1 {
 				t.Fatalf("case %q: its name is taken or is not of the form group/case", c.name)
