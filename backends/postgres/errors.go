@@ -80,7 +80,7 @@ func (b *Backend) classify(ctx context.Context, err error) (advice string, kind 
 	case "3D000":
 		return "create the database, or correct its name in the URL", backends.ErrMisconfigured
 	case "22021", "22P05":
-		return "the database cannot store this holder or value: it has a NUL, or a character outside the database's encoding", backends.ErrMisconfigured
+		return "the database cannot store this holder, value or extension: it has a NUL, or a character outside the database's encoding", backends.ErrMisconfigured
 	case "57014", "53300":
 		return "the server is overloaded or has too small a limit (max_connections, statement_timeout)", backends.ErrUnavailable
 	}

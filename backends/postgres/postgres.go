@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -38,7 +39,7 @@ var _ backends.Batcher = (*Backend)(nil)
 // whatever somebody put into the table, it takes little memory.
 const load = `select current_setting('transaction_read_only'), %[2]s, e.*
 from (select 1) as one left join lateral (
-	select name, schema, left(holder, 4097), token, ttl, renew_every, left(attempt, 128), left(value, 4097)
+	select name, schema, left(holder, 4097), token, ttl, renew_every, left(attempt, 128), left(value, 4097), left(ext, 16385)
 	from %[1]s where name = $1 %[3]s) as e on true`
 
 // Load implements [backends.Backend]. Besides the errors that it documents it
@@ -54,11 +55,11 @@ func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error
 		sql = fmt.Sprintf(load, b.table.quoted(), durably, "for update")
 	}
 	var readOnly string
-	var found, holder, attempt, value *string
+	var found, holder, attempt, value, ext *string
 	var schema *int32
 	var token, ttl, renewEvery *int64
 	_, err := b.queryRow(ctx, sql, []any{name}, &readOnly, nil, nil,
-		&found, &schema, &holder, &token, &ttl, &renewEvery, &attempt, &value)
+		&found, &schema, &holder, &token, &ttl, &renewEvery, &attempt, &value, &ext)
 	if err == nil && readOnly != "off" {
 		err = errReadOnly
 	}
@@ -67,18 +68,18 @@ func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error
 	}
 	r := backends.Record{}
 	if found != nil {
-		if schema == nil || *schema != backends.Schema {
-			return r, backends.Foreign("its schema is not %d, the one this version of the library knows", backends.Schema)
-		}
-		if holder == nil || token == nil || ttl == nil || renewEvery == nil || attempt == nil || value == nil {
+		if schema == nil || holder == nil || token == nil || ttl == nil || renewEvery == nil || attempt == nil || value == nil || ext == nil {
 			return r, backends.Foreign("it has a NULL column")
+		}
+		if err := backends.CheckSchema(strconv.Itoa(int(*schema))); err != nil {
+			return r, err
 		}
 		parsed, err := backends.ParseAttempt(*attempt)
 		if err != nil {
 			return r, backends.Foreign("%v", err)
 		}
 		found := backends.Record{Holder: *holder, Token: uint64(*token), TTL: time.Duration(*ttl),
-			RenewEvery: time.Duration(*renewEvery), Attempt: parsed, Value: *value}
+			RenewEvery: time.Duration(*renewEvery), Attempt: parsed, Value: *value, Extensions: backends.Extensions(*ext)}
 		if err := found.Validate(); err != nil {
 			return r, err
 		}
@@ -98,14 +99,14 @@ const durably = `set_config('client_min_messages', 'warning', true), set_config(
 	else current_setting('synchronous_commit') end, true)`
 
 const (
-	notify = `, case when $9 then pg_notify($10, $1)::text end`
+	notify = `, case when $10 then pg_notify($11, $1)::text end`
 
-	insert = `insert into %s (name, schema, holder, token, ttl, renew_every, attempt, value)
-values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (name) do nothing
+	insert = `insert into %s (name, schema, holder, token, ttl, renew_every, attempt, value, ext)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict (name) do nothing
 returning ` + durably + notify
 
-	update = `update %s set schema = $2, holder = $3, token = $4, ttl = $5, renew_every = $6, attempt = $7, value = $8
-where name = $1 and attempt = $11 and schema = $2 and holder = $12 and token = $13 and ttl = $14 and renew_every = $15 and value = $16
+	update = `update %s set schema = $2, holder = $3, token = $4, ttl = $5, renew_every = $6, attempt = $7, value = $8, ext = $9
+where name = $1 and attempt = $12 and schema = $2 and holder = $13 and token = $14 and ttl = $15 and renew_every = $16 and value = $17 and ext = $18
 returning ` + durably + notify
 )
 
@@ -114,10 +115,10 @@ func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Rec
 	if err := backends.CheckName(name); err != nil {
 		return backends.Record{}, err
 	}
-	changed := prev.Holder != next.Holder || prev.Token != next.Token || prev.Value != next.Value
+	changed := prev.Holder != next.Holder || prev.Token != next.Token || tells(prev, next)
 	next = versioned(name, next)
 	args := []any{name, backends.Schema, next.Holder, int64(next.Token), int64(next.TTL), int64(next.RenewEvery),
-		next.Attempt.String(), next.Value, changed, b.table.channel()}
+		next.Attempt.String(), next.Value, string(next.Extensions), changed, b.table.channel()}
 	sql := insert
 	if prev.Exists() {
 		was, err := backends.Decode(name, []byte(prev.Version))
@@ -125,7 +126,7 @@ func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Rec
 			return backends.Record{}, fmt.Errorf("%w (and the version to replace is none of this election's)", backends.ErrConflict)
 		}
 		sql = update
-		args = append(args, was.Attempt.String(), was.Holder, int64(was.Token), int64(was.TTL), int64(was.RenewEvery), was.Value)
+		args = append(args, was.Attempt.String(), was.Holder, int64(was.Token), int64(was.TTL), int64(was.RenewEvery), was.Value, string(was.Extensions))
 	}
 	sent, err := b.queryRow(ctx, fmt.Sprintf(sql, b.table.quoted()), args, nil, nil, nil)
 	switch {
@@ -138,6 +139,11 @@ func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Rec
 		b.doubts.Store(name, prev.Version)
 	}
 	return backends.Record{}, b.explain(ctx, "writing election "+name, err)
+}
+
+// tells reports whether a renewal is news.
+func tells(prev, next backends.Record) bool {
+	return prev.Value != next.Value || prev.Extensions != next.Extensions
 }
 
 // versioned sets the record's version, which is all that its row holds: the
