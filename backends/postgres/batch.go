@@ -58,7 +58,7 @@ func (b *Backend) RenewMany(ctx context.Context, renewals []backends.Renewal) []
 	// From here on: while others wait for the answer, somebody who has given up
 	// may read.
 	for _, r := range renewals {
-		b.doubts.Store(r.Name, r.Prev.Version)
+		b.doubts.add(r.Name, r.Prev.Version)
 	}
 	var renewed []string
 	_, err := b.run(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
@@ -73,17 +73,22 @@ func (b *Backend) RenewMany(ctx context.Context, renewals []backends.Renewal) []
 		})
 		return err
 	})
-	if rolledBack(err) {
-		return all(fmt.Errorf("%w: %w", backends.ErrNotTried, err))
-	}
-	if err != nil {
+	if err != nil && !rolledBack(err) {
 		return all(b.explain(ctx, fmt.Sprintf("renewing %d elections", len(renewals)), err))
 	}
 	outcomes := all(backends.ErrNotTried)
+	if err != nil {
+		outcomes = all(fmt.Errorf("%w: %w", backends.ErrNotTried, err))
+	}
 	for _, name := range renewed {
 		r := renewals[at[name]]
-		b.doubts.CompareAndDelete(name, r.Prev.Version)
+		b.doubts.end(name, r.Prev.Version)
 		outcomes[at[name]] = backends.Outcome{Record: versioned(name, r.Next)}
+	}
+	for i, r := range renewals {
+		if outcomes[i].Err != nil {
+			b.doubts.drop(r.Name, r.Prev.Version)
+		}
 	}
 	return outcomes
 }

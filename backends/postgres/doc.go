@@ -52,6 +52,12 @@
 // waits for the standbys, and for every commit before it. It ends with the
 // first read that shows that the change can no longer be applied.
 //
+// Nothing waits long for a row that another transaction has locked: a change,
+// or a read that locks, is refused after 300 ms, or a quarter of the time that
+// it has (lock_timeout), and the change was then not applied. Such a read then
+// returns what the change without an answer was to replace, if that is still
+// there, and ErrUnavailable otherwise.
+//
 // # Expiry
 //
 // By the elector's rule alone. The server's clock, sessions and advisory locks

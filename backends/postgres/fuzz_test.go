@@ -30,7 +30,7 @@ type canned struct {
 	with  []string // their first parameters
 }
 
-// The types of the columns of load.
+// The types of the columns of readRow and lockRow.
 var loadTypes = []uint32{25, 25, 25, 25, 23, 25, 20, 20, 20, 25, 25, 25}
 
 func (s *canned) answers(types []uint32, row [][]byte) {
