@@ -64,12 +64,14 @@
 // play no part: a session can end while its holder works on, and go on when
 // its holder is dead.
 //
-// A change of holder, token, value or extensions sends a NOTIFY on the channel named as
-// the table (without schema), with the election's name as payload. Renewals
-// send none, because NOTIFY takes a lock of the whole server when it commits.
-// Watch is therefore a hint of new leaders, values, extensions and vacancies, and waiters
-// read besides. One connection for each handle, apart from the pool, listens
-// for all its Watches.
+// A change of holder, token, value or extensions sends a NOTIFY on the channel
+// named as the table (without schema), with the election's name as payload.
+// Renewals send none, because NOTIFY takes a lock of the whole server when it
+// commits. Watch is therefore a hint of new leaders, values, extensions and
+// vacancies, and waiters read besides. One connection for each handle, apart
+// from the pool, listens for all its Watches. It is notified once to begin with;
+// if that does not arrive within 5 s, as through a transaction pooler, Watch
+// ends with an error that says so, and the elector goes on by reading.
 //
 // # Permissions
 //
@@ -105,6 +107,12 @@
 //
 // The same holds for two primaries at once, for logical replication in both
 // directions, and for a restored backup. The table must be LOGGED.
+//
+// When a table is renamed or dropped while elections run, those who have it open
+// get an error. But a process that starts then creates an empty one by default,
+// warns of that in the log, and leads at once, while the old leader leads until
+// its next renewal, or until its lease ends. Write create=false where that may
+// happen.
 //
 // One connection serves a renewal; the pool has at most 4 by default, and a
 // Watch adds one for all. In a network gone dark, a call returns when its

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"regexp"
 	"slices"
 	"strings"
@@ -52,7 +53,7 @@ func (t table) createSQL() string {
 		definitions = append(definitions, c+" not null")
 	}
 	definitions = append(definitions, extDefinition)
-	return "create table if not exists " + t.quoted() + " (" + strings.Join(definitions, ", ") + ")"
+	return "create table " + t.quoted() + " (" + strings.Join(definitions, ", ") + ")"
 }
 
 func (t table) grantSQL(role string) string {
@@ -139,12 +140,14 @@ func (b *Backend) create(ctx context.Context, allowed bool) error {
 	case "42501", "3F000":
 		return fmt.Errorf("%w: there is no table %s, and role %s may not create it; an administrator can run: %s: %w",
 			backends.ErrMisconfigured, b.table.quoted(), b.role, setup, err)
-	case "23505", "42P07": // IF NOT EXISTS does not cover another's create that commits at the same time
-		err = nil
+	case "23505", "42P07": // somebody else has created it meanwhile
+		return b.prepare(ctx, false)
 	}
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return b.explain(ctx, "creating the table", err)
 	}
+	slog.Warn("elector: created the table, which was not there; if elections are running, theirs was renamed or dropped, and two may lead now: stop this process and restore that table",
+		"table", b.table.quoted(), "store", b.store)
 	return b.prepare(ctx, false)
 }
 

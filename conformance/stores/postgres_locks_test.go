@@ -26,7 +26,7 @@ type lockedRows struct {
 }
 
 func beside(t *testing.T) lockedRows {
-	s := obtain(t, Postgres)
+	s := begin(t, Postgres)
 	pool, err := pgxpool.New(context.Background(), s.URL)
 	must(t, err)
 	t.Cleanup(pool.Close)
