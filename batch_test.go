@@ -162,13 +162,15 @@ func allValid(t *testing.T, leases []*elector.Lease) {
 
 // Where large requests hang and single ones work, no lease is lost, however long
 // that lasts.
-func TestLargeRequestsHang(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := &carriage{Batcher: memory.New(), large: make(chan struct{})}
-		leases := govern(t, c, 100, elector.Options{Trace: trouble})
-		pass(20 * batchTTL)
-		allValid(t, leases)
-		close(c.large)
+func TestHang(t *testing.T) {
+	t.Run("large requests", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := &carriage{Batcher: memory.New(), large: make(chan struct{})}
+			leases := govern(t, c, 100, elector.Options{Trace: trouble})
+			pass(20 * batchTTL)
+			allValid(t, leases)
+			close(c.large)
+		})
 	})
 }
 
