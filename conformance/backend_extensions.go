@@ -76,12 +76,12 @@ func extensionsDropped(s *suite) {
 	s.shows(all, s.name, held, rule)
 
 	free := vacancy(held)
-	free.Extensions = held.Extensions.Kept()
+	free.Extensions = held.Extensions.Class('k')
 	free = s.swap(all[0], s.name, held, free)
 	s.shows(all, s.name, free, rule)
 
 	next = acquisition("successor", 2)
-	next.Extensions = free.Extensions.Kept()
+	next.Extensions = free.Extensions.Class('k')
 	held = s.swap(all[1], s.name, free, next)
 	s.shows(all, s.name, held, rule)
 
