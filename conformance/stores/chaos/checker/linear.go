@@ -21,11 +21,12 @@ type request struct {
 type requestKind int
 
 const (
-	acquire requestKind = iota // the record becomes holder's, with a token above all before
-	renew                      // the record is holder's
-	release                    // the record becomes vacant if it is holder's
-	observe                    // the record says so
-	restore                    // the record is changed behind everybody's back
+	acquire     requestKind = iota // the record becomes holder's, with a token above all before
+	disbelieved                    // the same, but holder does not lead by it: so the token may be a lower one
+	renew                          // the record is holder's
+	release                        // the record becomes vacant if it is holder's
+	observe                        // the record says so
+	restore                        // the record is changed behind everybody's back
 	remove
 	spoil
 	accept // the resource takes a write with the token
@@ -51,6 +52,8 @@ var recordModel = porcupine.Model{
 		switch r.kind {
 		case acquire:
 			return r.token > s.highest && !s.garbage, record{holder: r.holder, token: r.token, highest: r.token}
+		case disbelieved:
+			return !s.garbage && !ours, record{holder: r.holder, token: r.token, highest: max(s.highest, r.token)}
 		case renew, observe:
 			return ours, s
 		case release:
@@ -133,9 +136,18 @@ func (e *election) recordRequests() (ops []porcupine.Operation) {
 			}
 		}
 		for _, v := range c.events {
-			if v.Kind == history.Observed {
+			switch v.Kind {
+			case history.Observed:
 				ops = append(ops, operation(request{observe, v.Holder, v.Token}, v.Before, v.At))
+			case history.Disbelieved:
+				known[state{c.name, v.Token}] = true
+				ops = append(ops, operation(request{disbelieved, c.name, v.Token}, c.began(), v.At))
 			}
+		}
+	}
+	for _, x := range e.edits {
+		if x.Detail == history.EditedHolder {
+			ops = append(ops, operation(request{restore, x.Holder, x.Token}, x.Before, x.At))
 		}
 	}
 	for _, x := range e.tampering {
@@ -151,12 +163,17 @@ func (e *election) recordRequests() (ops []porcupine.Operation) {
 		ops = append(ops, op, op)
 	}
 	// What was observed and nobody told of was acquired some time before by a
-	// candidate that did not live, or did not get the answer, to tell.
+	// candidate that did not live, or did not get the answer, to tell. It may
+	// not have believed it if the record had gone back.
 	for _, c := range e.candidates {
 		for _, v := range c.events {
 			if s := (state{v.Holder, v.Token}); v.Kind == history.Observed && v.Holder != "" && !known[s] {
 				known[s] = true
-				ops = append(ops, operation(request{acquire, v.Holder, v.Token}, e.candidates[v.Holder].began(), e.firstSeen(v)))
+				began, seen, kind := e.candidates[v.Holder].began(), e.firstSeen(v), acquire
+				if e.wentBack(began, seen) {
+					kind = disbelieved
+				}
+				ops = append(ops, operation(request{kind, v.Holder, v.Token}, began, seen))
 			}
 		}
 	}
