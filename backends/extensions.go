@@ -111,18 +111,15 @@ func (x Extensions) With(name, value string) (Extensions, error) {
 	return extensionsOf(fields)
 }
 
-// Kept returns what an acquisition or a release passes on of the extensions
-// that stand in the record: those of class k_, and those that the caller knows.
-func (x Extensions) Kept(known ...string) Extensions {
+// Class returns the extensions whose names begin with the letter.
+func (x Extensions) Class(letter byte) Extensions {
 	if x == "" {
 		return ""
 	}
 	fields := x.all()
-	maps.DeleteFunc(fields, func(name, _ string) bool {
-		return !strings.HasPrefix(name, "k_") && !slices.Contains(known, name)
-	})
-	kept, _ := extensionsOf(fields) // fewer than were valid
-	return kept
+	maps.DeleteFunc(fields, func(name, _ string) bool { return name[0] != letter })
+	some, _ := extensionsOf(fields) // fewer than were valid
+	return some
 }
 
 // Critical returns the name of a critical extension that is not known, or "".
@@ -131,7 +128,7 @@ func (x Extensions) Critical(known ...string) string {
 		return ""
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.all())) {
-		if strings.HasPrefix(name, "c_") && !slices.Contains(known, name) {
+		if name[0] == 'c' && !slices.Contains(known, name) {
 			return name
 		}
 	}

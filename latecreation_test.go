@@ -210,7 +210,7 @@ func TestLateRenewal(t *testing.T) {
 			c := &courier{Backend: memory.NewStore().Handle(), answers: make(chan error), deliver: make(chan struct{})}
 			var told []time.Duration
 			a := join(t, c, elector.Options{TTL: 10 * time.Minute, RenewEvery: 3 * time.Minute, Trace: &elector.Trace{
-				Renewed: func(_ elector.Token, remaining time.Duration) { told = append(told, remaining) },
+				Renewed: func(_ context.Context, l elector.LeaseInfo) { told = append(told, l.Remaining) },
 			}})
 			lease := win(t, a)
 			c.keep.Store(true)
