@@ -836,6 +836,26 @@ func TestRules(t *testing.T) {
 			s.tell(1020, "A", history.Observed, 8, holder("B"))
 			s.lose(1310, "C", 9)
 		}},
+		{"a swap that was taken back by one that was told to end", "", func(s *story) {
+			s.open("A", "B", "D")
+			s.lead("A", 5, 100, 1000)
+			s.resign(1100, "A", 5)
+			s.tell(1110, "B", history.Terminated, 0)
+			s.tell(1120, "A", history.Observed, 6, holder("B"))
+			s.tell(1130, "A", history.Observed, 6)
+			s.lead("A", 7, 1140, 2000)
+			s.resign(2100, "A", 7)
+			s.tell(2120, "A", history.Observed, 8) // not seen before
+			s.lead("D", 9, 2200, 3000)
+		}},
+		{"a release that found an edited record", "", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.edit(1000, 5, "A", history.EditedValue)
+			s.lose(1310, "A", 5)
+			s.tell(1330, "A", history.Released, 5)
+			s.tell(1400, "B", history.Observed, 5, holder("A"))
+		}},
 		{"a swap that was not believed, and led by", Linearizable, func(s *story) {
 			s.open("A", "B")
 			s.tell(4010, "B", history.Disbelieved, 8, detail("C holds it with token 9"))
