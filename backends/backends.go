@@ -115,7 +115,7 @@ type Description struct {
 
 	// PushesRenewals says that Watch reports every change, renewals
 	// included, so that nobody needs to poll while a Watch runs. Without it
-	// Watch is a hint of new leaders, values and vacancies, and a waiter
+	// Watch is a hint of new leaders, values, extensions and vacancies, and a waiter
 	// reads about once in each renewal interval besides.
 	PushesRenewals bool
 }

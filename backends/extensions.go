@@ -135,15 +135,6 @@ func (x Extensions) Critical(known ...string) string {
 	return ""
 }
 
-// Size returns the bytes of all names and values.
-func (x Extensions) Size() int {
-	size := 0
-	for name, value := range x.all() {
-		size += len(name) + len(value)
-	}
-	return size
-}
-
 // validate returns ErrForeignRecord unless ParseExtensions takes the text.
 func (x Extensions) validate() error {
 	_, err := ParseExtensions(string(x))

@@ -18,6 +18,10 @@ var (
 	errUnreplicated = errors.New("the server broke off its wait for a standby: whether the write will survive a failover is unknown; look after the standbys in synchronous_standby_names")
 )
 
+// lockNotAvailable is the SQLSTATE of a statement that would wait too long for a
+// lock. It is refused, and nothing of it was applied.
+const lockNotAvailable = "55P03"
+
 // unreplicated is a key in a connection's custom data.
 const unreplicated = "elector: unreplicated"
 
@@ -80,7 +84,9 @@ func (b *Backend) classify(ctx context.Context, err error) (advice string, kind 
 	case "3D000":
 		return "create the database, or correct its name in the URL", backends.ErrMisconfigured
 	case "22021", "22P05":
-		return "the database cannot store this holder or value: it has a NUL, or a character outside the database's encoding", backends.ErrMisconfigured
+		return "the database cannot store this holder, value or extension: it has a NUL, or a character outside the database's encoding", backends.ErrMisconfigured
+	case lockNotAvailable:
+		return "another transaction has locked the row: see pg_locks and pg_blocking_pids for which, and pg_stat_activity for sessions that are idle in transaction", backends.ErrUnavailable
 	case "57014", "53300":
 		return "the server is overloaded or has too small a limit (max_connections, statement_timeout)", backends.ErrUnavailable
 	}

@@ -105,6 +105,10 @@ func TestExplain(t *testing.T) {
 	if !strings.Contains(denied.Error(), `grant select, insert, update on "public"."elector" to "app"`) {
 		t.Errorf("the error does not say what to grant: %v", denied)
 	}
+	locked := b.explain(context.Background(), "writing", &pgconn.PgError{Code: lockNotAvailable})
+	if !strings.Contains(locked.Error(), "locked the row") || !strings.Contains(locked.Error(), "pg_locks") {
+		t.Errorf("the error does not say where to look for the lock: %v", locked)
+	}
 	for _, state := range []string{"XX000", "1", "54000"} {
 		if err := b.explain(context.Background(), "reading", &pgconn.PgError{Code: state}); backends.Permanent(err) {
 			t.Errorf("%s is taken for permanent: %v", state, err)

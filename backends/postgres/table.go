@@ -38,15 +38,20 @@ func (t table) channel() string { return t[len(t)-1] }
 // columns are the table's, as format_type names their types. ttl and
 // renew_every are in nanoseconds.
 var columns = []string{"name text", "schema integer", "holder text", "token bigint",
-	"ttl bigint", "renew_every bigint", "attempt text", "value text"}
+	"ttl bigint", "renew_every bigint", "attempt text", "value text", "ext text"}
+
+// extDefinition is the last column's, which a table may lack that was made
+// before there were extensions. The default is for those who write without it.
+const extDefinition = "ext text not null default ''"
 
 // createSQL returns the statement that makes the table. Collation C keeps the
 // key's order, and so its uniqueness, from changing with the operating system.
 func (t table) createSQL() string {
 	definitions := []string{columns[0] + ` collate "C" primary key`}
-	for _, c := range columns[1:] {
+	for _, c := range columns[1 : len(columns)-1] {
 		definitions = append(definitions, c+" not null")
 	}
+	definitions = append(definitions, extDefinition)
 	return "create table if not exists " + t.quoted() + " (" + strings.Join(definitions, ", ") + ")"
 }
 
@@ -103,9 +108,13 @@ func (b *Backend) prepare(ctx context.Context, create bool) error {
 		return b.unfit("it is not an ordinary, permanent table")
 	}
 	for _, c := range columns {
-		if !slices.Contains(present, c) {
-			return b.unfit("it has no column %s, only %s", c, strings.Join(present, ", "))
+		if slices.Contains(present, c) {
+			continue
 		}
+		if c == "ext text" && !slices.ContainsFunc(present, func(c string) bool { return strings.HasPrefix(c, "ext ") }) {
+			return b.unfit("it has no column ext: run alter table %s add column %s", b.table.quoted(), extDefinition)
+		}
+		return b.unfit("it has no column %s, only %s", c, strings.Join(present, ", "))
 	}
 	if !unique {
 		return b.unfit("its column name has no unique index: run alter table %s add primary key (name)", b.table.quoted())
