@@ -15,6 +15,7 @@ import (
 // A zooKeeperRecords has a znode for each record. Its first line is the
 // adapter's affair, and whoever changes a record by hand leaves it as it is.
 type zooKeeperRecords struct {
+	JSON
 	conn   *zk.Conn
 	prefix string
 }
@@ -24,7 +25,7 @@ func openZooKeeper(ctx context.Context, u *url.URL) (Records, func() error, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	r := zooKeeperRecords{conn, "/elector/"}
+	r := zooKeeperRecords{conn: conn, prefix: "/elector/"}
 	if path := strings.TrimSuffix(u.Path, "/"); path != "" {
 		r.prefix = path + "/"
 	}
@@ -97,6 +98,27 @@ func (r zooKeeperRecords) Put(ctx context.Context, election string, content []by
 			&zk.CreateRequest{Path: path + "/guard-" + guard, Acl: acl})
 		return err
 	})
+}
+
+func (r zooKeeperRecords) Replace(ctx context.Context, election string, old, content []byte) (bool, error) {
+	changed := errors.New("it has changed")
+	err := within(ctx, func() error {
+		path := r.prefix + election
+		data, stat, err := r.conn.Get(path)
+		if err != nil {
+			return err
+		}
+		line, now := firstLine(data)
+		if !bytes.Equal(now, old) {
+			return changed
+		}
+		_, err = r.conn.Set(path, append(line, content...), stat.Version)
+		return err
+	})
+	if errors.Is(err, changed) || errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNoNode) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // Delete removes a record and what is below it at once. A holder may come or go
