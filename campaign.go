@@ -218,15 +218,17 @@ func (e *Elector) acquire(ctx context.Context, prev backends.Record, a *acquisit
 		if f == nil {
 			return won(r)
 		}
+		if pending == nil {
+			e.view.doubt()
+		}
 		if ctx.Err() != nil {
-			e.retract(a, pending)
+			e.retract(ctx, a, pending)
 			return nil, f
 		}
-		e.view.doubt()
 		r, readBack := e.load(ctx, e.o.RequestTimeout, reading)
 		switch {
 		case ctx.Err() != nil:
-			e.retract(a, nil)
+			e.retract(ctx, a, nil)
 			return nil, f
 		case readBack != nil:
 			f = &failure{max(f.kind, readBack.kind), fmt.Errorf("%w; reading back: %w", f.err, readBack.err)}
@@ -243,7 +245,7 @@ func (e *Elector) acquire(ctx context.Context, prev backends.Record, a *acquisit
 		}
 		e.traceWaiting(ctx, f)
 		if !backoff.pause(ctx, f.err) {
-			e.retract(a, nil)
+			e.retract(ctx, a, nil)
 			return nil, f
 		}
 		if !e.view.mayRetry(prev, next) {
@@ -298,7 +300,9 @@ func (e *Elector) lost(a *acquisition, f *failure) *failure {
 // retract gives up an acquisition whose campaign was cancelled with a write
 // under way. In the background it waits for the outcome, if it is still to come,
 // reads back, and tells the store that the election is vacant: nobody uses it.
-func (e *Elector) retract(a *acquisition, pending <-chan *failure) {
+func (e *Elector) retract(ctx context.Context, a *acquisition, pending <-chan *failure) {
+	why := e.ended(ctx, nil)
+	ctx = context.WithoutCancel(ctx)
 	done := make(chan struct{})
 	e.retraction = done
 	e.active.Add(1)
@@ -308,10 +312,20 @@ func (e *Elector) retract(a *acquisition, pending <-chan *failure) {
 		if pending != nil && <-pending != nil {
 			e.view.doubt()
 		}
-		if e.view.abandon(a.nonce) {
-			if err := a.vacate(); err != nil {
-				e.log.Warn("elector: the write of a campaign that was cancelled may stand unused until it expires", "token", a.token, "error", err)
-			}
+		free := e.view.abandon(a.nonce)
+		r, f := e.load(ctx, e.o.RequestTimeout, reading)
+		ours := f == nil && a.differs(r) == nil
+		if ours {
+			a.record = r
+			traced(e, e.o.Trace.Disbelieved, ctx, LeaseInfo{Election: e.name, Token: Token(a.token), Err: why})
+		}
+		if !free || f == nil && !ours {
+			return
+		}
+		err := a.vacate()
+		traced(e, e.o.Trace.Released, ctx, LeaseInfo{Election: e.name, Token: Token(a.token), Err: err})
+		if err != nil {
+			e.log.Warn("elector: the write of a campaign that was cancelled may stand unused until it expires", "token", a.token, "error", err)
 		}
 	}()
 }
@@ -332,8 +346,8 @@ func (e *Elector) healthy(ctx context.Context) *failure {
 		}
 		return struct{}{}, nil
 	})
-	if f != nil {
+	if f != nil && f.kind != cancelled {
 		return &failure{sick, fmt.Errorf("%w: %w", ErrUnhealthy, f.err)}
 	}
-	return nil
+	return f
 }

@@ -320,6 +320,7 @@ func TestCauseOfALoss(t *testing.T) {
 				fails = append(fails, line)
 			}
 		}
+		// One that is under way when the lease ends has no error of its own yet.
 		if len(fails) != 2 || !strings.Contains(fails[0], "not available") || !strings.Contains(fails[1], "denied") {
 			t.Errorf("what is logged of renewals that fail:\n%s", strings.Join(fails, "\n"))
 		}
@@ -362,4 +363,40 @@ func (f *fragile) Watch(ctx context.Context, name string, changed func(backends.
 		return errors.New("the connection broke")
 	}
 	return f.Handle.Watch(ctx, name, changed)
+}
+
+// A backend whose Watch ends without a reason is a backend in trouble.
+func TestWatchWithoutAReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.NewStore()
+		l := win(t, join(t, s.Handle(), elector.Options{}))
+		next := campaign(t, join(t, unreasoned{s.Handle()}, elector.Options{}))
+		pass(time.Minute)
+		if err := l.Resign(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wait(t, next, "a candidate whose watches end leads")
+	})
+}
+
+type unreasoned struct{ *memory.Handle }
+
+func (unreasoned) Watch(context.Context, string, func(backends.Record)) error { return nil }
+
+func (unreasoned) WatchPresence(context.Context, string, backends.Record) error { return nil }
+
+// A Trace callback may resign the lease of which it is told.
+func TestResignInAcquired(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var e *elector.Elector
+		e = join(t, memory.New(), elector.Options{Trace: &elector.Trace{Acquired: func(context.Context, elector.LeaseInfo) {
+			if err := e.Resign(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}}})
+		l := win(t, e)
+		if err := l.Check(); !errors.Is(err, elector.ErrResigned) {
+			t.Error(err)
+		}
+	})
 }

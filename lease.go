@@ -100,18 +100,26 @@ func (e *Elector) newLease(base context.Context, own *acquisition) *Lease {
 		own: own, value: own.record.Value, faults: e.newBackoff("renewal"),
 	}
 	l.release.done = make(chan struct{})
-	start := own.sent[own.record.Attempt.Sequence].start
+	// No other write of the acquisition counts any more: of a creation it would be
+	// one that was on its way while other records came and went.
+	won := own.sent[own.record.Attempt.Sequence]
+	clear(own.sent)
+	own.sent[own.record.Attempt.Sequence] = won
+	start := won.start
 	l.ctx, l.cancel = context.WithCancelCause(context.WithValue(context.WithoutCancel(base), workOf{l}, true))
 	l.status.Store(&status{start: start})
 	l.checked.Store(int64(start.Mono))
 	e.current.Store(l)
 	l.expireLater()
 	e.log.Info("elector: leads", "token", l.token)
-	traced(e, e.o.Trace.Acquired, l.ctx, l.info(nil)) // before anything renews the lease: it may block
+	told := make(chan struct{})
 	e.active.Add(1)
-	go l.keep()
+	r := own.record
+	go l.keep(told)
+	traced(e, e.o.Trace.Acquired, l.ctx, l.info(nil)) // before anything renews the lease: it may block
+	close(told)
 	if w, ok := e.backend.(backends.PresenceWatcher); ok {
-		l.watchPresence(w, own.record)
+		l.watchPresence(w, r)
 	}
 	return l
 }

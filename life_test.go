@@ -282,6 +282,14 @@ func TestResignByTheWorker(t *testing.T) {
 				if err != nil || !s.vacant() {
 					t.Errorf("Run: %v", err)
 				}
+				err = s.e.Run(t.Context(), func(ctx context.Context, l *elector.Lease) error {
+					ctx, cancel := derive(ctx)
+					defer cancel()
+					return l.Resign(ctx)
+				})
+				if err != nil || !s.vacant() {
+					t.Errorf("Resign of the lease itself: %v", err)
+				}
 			})
 		})
 	}
@@ -388,6 +396,19 @@ func TestCampaignAfterDeposition(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What a lease is lost for is known also when a renewal hangs until its end.
+func TestCauseOfAHungRenewal(t *testing.T) {
+	o := elector.Options{TTL: 10 * time.Second, RenewEvery: 4500 * time.Millisecond, RequestTimeout: 4500 * time.Millisecond}
+	onStage(t, o, func(t *testing.T, s *stage) {
+		l := win(t, s.e)
+		s.fault.Always(fault.Hang)
+		<-l.Context().Done()
+		if err := l.Check(); !errors.Is(err, elector.ErrUnavailable) {
+			t.Error(err)
+		}
+	})
 }
 
 // A store that says conflict although nothing has changed is not asked without a

@@ -131,7 +131,7 @@ func (o *Options) resolved(d backends.Description) (Options, error) {
 		r.RenewEvery = max(r.hold()/3, r.writeInterval)
 	}
 	if r.RequestTimeout == 0 {
-		r.RequestTimeout = max(min(r.RenewEvery/2, 30*time.Second, r.hold()-r.RenewEvery), 1)
+		r.RequestTimeout = max(min(r.RenewEvery/2, 30*time.Second), 1)
 	}
 	if r.ReleaseTimeout == 0 {
 		r.ReleaseTimeout = r.TTL

@@ -25,6 +25,7 @@ func TestOptionsRefused(t *testing.T) {
 		"TTL is 25h":                            {TTL: 25 * time.Hour},
 		"below 1s, the shortest for this store": {TTL: 999 * time.Millisecond},
 		"RenewEvery is 9s":                      {TTL: 10 * time.Second, RenewEvery: 9 * time.Second},
+		"RenewEvery 8s and RequestTimeout 4s":   {TTL: 10 * time.Second, RenewEvery: 8 * time.Second},
 		"one slow renewal would lose it":        {TTL: 10 * time.Second, RenewEvery: 6 * time.Second, RequestTimeout: 3*time.Second + 1},
 		"did you mean 15 * time.Second?":        {TTL: 15},
 		"RenewEvery is -1ns":                    {RenewEvery: -1},
@@ -57,7 +58,8 @@ func TestOptionsAccepted(t *testing.T) {
 		{},
 		{TTL: 24 * time.Hour},
 		{ReleaseTimeout: 24 * time.Hour},
-		{TTL: time.Second, RenewEvery: 899 * time.Millisecond},
+		{TTL: time.Second, RenewEvery: 600 * time.Millisecond},
+		{TTL: time.Second, RenewEvery: 800 * time.Millisecond, RequestTimeout: 100 * time.Millisecond},
 		{ClockDrift: 0.001, TTL: time.Second},
 	} {
 		if _, err := elector.New(slowStore{memory.New()}, "x", o); err != nil {

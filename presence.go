@@ -34,6 +34,9 @@ func (l *Lease) watchPresence(w backends.PresenceWatcher, r backends.Record) {
 			if ctx.Err() != nil {
 				return
 			}
+			if err == nil {
+				err = errWatchEnded
+			}
 			f := &failure{kindOf(err), err}
 			e.traceRequest(ctx, attending, e.clock.Now().Mono-start, f)
 			if f.kind == unmarked {

@@ -16,7 +16,7 @@ import (
 //	               resigned    lost or deposed
 //	leaseEnded     tell        -
 //	workReturned   -           tell if the record may be retaken at once, otherwise never
-//	workPanicked   never       never
+//	workPanicked   -           never
 //	Lease.Resign   tell again  -
 //
 // The release compares with the process's own record, so it cannot hurt a
@@ -85,7 +85,7 @@ func (l *Lease) tell(on occasion) {
 	free := on == workReturned && e.view.abandon(l.own.nonce)
 	state, err := never, error(nil)
 	switch {
-	case on == leaseEnded && phase != resigned, on == workReturned && phase == resigned, !l.release.begin(untold):
+	case on == leaseEnded && phase != resigned, on != leaseEnded && phase == resigned, !l.release.begin(untold):
 		return
 	case on == leaseEnded, free:
 		state, err = l.vacate()
@@ -140,15 +140,21 @@ func (l *Lease) Resign(ctx context.Context) error {
 	if s := l.status.Load(); s.phase != resigned {
 		return s.cause
 	}
-	if l.release.begin(failed) {
+	if ctx.Value(workOf{l}) != nil {
+		ctx = context.WithoutCancel(ctx) // it has ended with the lease
+	}
+	if state, _, _ := l.release.known(); state == failed {
 		if err := l.e.begin(ctx); err != nil {
-			l.release.finish(failed, err)
 			return l.e.fail("resign", err)
 		}
-		go func() {
-			defer l.e.active.Done()
-			l.release.finish(l.vacate())
-		}()
+		if !l.release.begin(failed) {
+			l.e.active.Done() // another caller tells
+		} else {
+			go func() {
+				defer l.e.active.Done()
+				l.release.finish(l.vacate())
+			}()
+		}
 	}
 	return l.e.fail("resign", l.settled(ctx))
 }
@@ -224,7 +230,7 @@ func (a *acquisition) vacate() error {
 		r, readBack := e.load(ctx, e.o.RequestTimeout, reading)
 		moved := false
 		if readBack == nil {
-			if a.differs(r) != nil || r.Vacant() {
+			if a.differs(r) != nil || r.Vacant() || restored(r, a.record) {
 				return nil // applied, or not ours any more
 			}
 			moved = r.Version != a.record.Version

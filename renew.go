@@ -70,11 +70,16 @@ func (a *acquisition) differs(r backends.Record) error {
 }
 
 // keep renews the lease until it is over, and tells the store if it was given
-// up. It is the one goroutine that writes the lease's record.
-func (l *Lease) keep() {
+// up. It is the one goroutine that writes the lease's record. It begins when the
+// acquisition was traced, or the lease is over.
+func (l *Lease) keep(acquired <-chan struct{}) {
 	e := l.e
 	defer e.active.Done()
 	defer close(l.kept)
+	select {
+	case <-acquired:
+	case <-l.ended:
+	}
 	l.renewUntilOver()
 	l.batches.leave()
 	s := l.status.Load()
@@ -182,7 +187,7 @@ func (l *Lease) ail() {
 // meanwhile, it does so a second time.
 func (l *Lease) renew() *failure {
 	f, overtaken := l.renewOnce()
-	if overtaken && l.e.tooEarly() <= 0 && l.valid() == nil {
+	if overtaken && l.e.tooEarly() <= 0 && !l.stalled() && l.valid() == nil {
 		f, _ = l.renewOnce()
 	}
 	return f
@@ -197,11 +202,13 @@ func (l *Lease) renewOnce() (f *failure, overtaken bool) {
 	ctx := context.WithoutCancel(l.ctx)
 	before := a.record
 	next := a.next(e.o.ID, l.value)
+	l.note(errUnanswered)
 	r, f := e.swap(ctx, l.limit(), l.sender(), before, next)
 	l.shares.outcome(f)
 	if f == nil {
 		return l.adopt(r), false
 	}
+	l.note(f.err)
 	if f.kind == unmarked {
 		l.move(deposed, none, l.lostBecause(f.err))
 		return f, false
@@ -222,6 +229,9 @@ func (l *Lease) renewOnce() (f *failure, overtaken bool) {
 	}
 	return f, r.Version != before.Version && r.Attempt == before.Attempt
 }
+
+// errUnanswered is the fault of a renewal that is under way when the lease ends.
+var errUnanswered = fmt.Errorf("%w: the renewal has not been answered", ErrUnavailable)
 
 // limit caps a request by what is left of the lease as it stands, so that one
 // that hangs is given up before the lease is.

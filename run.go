@@ -61,7 +61,7 @@ func (l *Lease) lead(ctx context.Context, work func(context.Context, *Lease) err
 	e := l.e
 	if ctx.Err() != nil {
 		l.giveUp()
-		l.workReturned(ctx)
+		<-l.kept
 		if !toldToStop(ctx) {
 			err = e.ended(ctx, nil)
 		}

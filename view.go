@@ -62,6 +62,7 @@ func (v *view) read(r backends.Record, mark uint64) bool {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	if v.goesBack(r) && v.count != mark {
+		v.doubtCreation(r)
 		return false
 	}
 	v.see(r)
@@ -96,8 +97,18 @@ func (v *view) pushed(r backends.Record) bool {
 		if !r.Vacant() {
 			v.distrust(r.TTL)
 		}
+	default:
+		v.doubtCreation(r)
 	}
 	return false
+}
+
+// doubtCreation notes an older state that is not believed: of a record that came
+// and went while a creation of this process was on its way.
+func (v *view) doubtCreation(r backends.Record) {
+	if v.claim.creates && r.Exists() {
+		v.claim.met(r.Attempt.Nonce)
+	}
 }
 
 // goesBack reports whether r is an earlier state than one seen: the record is
@@ -125,7 +136,7 @@ func (v *view) see(r backends.Record) {
 	if v.last.Exists() && (!r.Exists() || r.Token < v.last.Token) {
 		v.distrust(0)
 	}
-	if r.Exists() && v.earlier(r) {
+	if r.Exists() && (v.earlier(r) || restored(r, v.last)) {
 		v.claim.contest()
 	}
 	if !v.any || !extended(r, v.record) {
@@ -146,17 +157,22 @@ func (v *view) see(r backends.Record) {
 	}
 }
 
-// extended reports whether two states differ in their extensions, which other
-// processes may change, and in nothing else: a leader that is dead stays so. The
-// same state under another version was restored, and another leader may have
-// come and gone since.
+// extended reports whether another process has made r of s, by adding or changing
+// an extension: a leader that is dead stays so. Without that, the same state
+// under another version was restored, and another leader may have come and gone
+// since.
 func extended(r, s backends.Record) bool {
-	if r.Extensions == s.Extensions {
+	if r.Extensions == s.Extensions || !r.Extensions.Names(s.Extensions) {
 		return false
 	}
 	r.Version, r.Extensions = "", ""
 	s.Version, s.Extensions = "", ""
 	return r == s
+}
+
+// restored reports whether r is the state s, put back behind the holder's back.
+func restored(r, s backends.Record) bool {
+	return r.Attempt == s.Attempt && r.Version != s.Version && !extended(r, s)
 }
 
 // distrust counts the election as held for as long as the last leader seen may
@@ -348,7 +364,7 @@ type claimState uint8
 const (
 	trying    claimState = iota // under way or held, and nothing speaks against it
 	abandoned                   // its work has stopped, and nothing speaks against it
-	contested                   // since its first write another acquisition was seen, or the record went back or vanished
+	contested                   // since its first write another acquisition was seen, or the record went back, vanished or was put back
 )
 
 // met notes whose acquisition a record shows.

@@ -2,6 +2,7 @@ package elector
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -61,6 +62,9 @@ func (w *watcher) run(b backends.Watcher, troubles *backoff) {
 		if w.ctx.Err() != nil {
 			return
 		}
+		if err == nil {
+			err = errWatchEnded
+		}
 		f := &failure{kindOf(err), err}
 		w.mutex.Lock()
 		w.live = false
@@ -75,6 +79,9 @@ func (w *watcher) run(b backends.Watcher, troubles *backoff) {
 		}
 	}
 }
+
+// errWatchEnded stands for the reason that a backend did not give.
+var errWatchEnded = fmt.Errorf("%w: the watch ended without a reason", ErrUnavailable)
 
 func (w *watcher) isLive() bool {
 	w.mutex.Lock()

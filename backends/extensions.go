@@ -1,7 +1,6 @@
 package backends
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -90,8 +89,8 @@ func extensionsOf(fields map[string]string) (Extensions, error) {
 func (x Extensions) all() map[string]string {
 	fields := map[string]string{}
 	if x != "" {
-		if err := json.NewDecoder(bytes.NewReader([]byte(x))).Decode(&fields); err != nil {
-			return map[string]string{} // Validate says so
+		if err := json.Unmarshal([]byte(x), &fields); err != nil || fields == nil {
+			return map[string]string{} // Validate refuses it
 		}
 	}
 	return fields
@@ -111,13 +110,27 @@ func (x Extensions) With(name, value string) (Extensions, error) {
 	return extensionsOf(fields)
 }
 
+// Names reports whether x has all the names that y has.
+func (x Extensions) Names(y Extensions) bool {
+	if y == "" {
+		return true
+	}
+	fields := x.all()
+	for name := range y.all() {
+		if _, ok := fields[name]; !ok {
+			return false
+		}
+	}
+	return true
+}
+
 // Class returns the extensions whose names begin with the letter.
 func (x Extensions) Class(letter byte) Extensions {
 	if x == "" {
 		return ""
 	}
 	fields := x.all()
-	maps.DeleteFunc(fields, func(name, _ string) bool { return name[0] != letter })
+	maps.DeleteFunc(fields, func(name, _ string) bool { return !strings.HasPrefix(name, string(letter)) })
 	some, _ := extensionsOf(fields) // fewer than were valid
 	return some
 }
@@ -128,7 +141,7 @@ func (x Extensions) Critical(known ...string) string {
 		return ""
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.all())) {
-		if name[0] == 'c' && !slices.Contains(known, name) {
+		if strings.HasPrefix(name, "c") && !slices.Contains(known, name) {
 			return name
 		}
 	}

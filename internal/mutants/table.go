@@ -66,6 +66,16 @@ var mutants = []mutant{
 	{name: "a lease that was created in doubt retaken", breaks: "7", catch: "created_in_doubt", pkg: ".", parent: "TestToldAfterLoss", edits: []edit{{
 		"view.go", `c.state == trying && !(c.creates && c.doubted)`, `c.state == trying`}, {
 		"release.go", `case on == leaseEnded, free:`, `case on == leaseEnded, free && false:`}}},
+	{name: "a winner forgotten that a late answer shows", breaks: "3", catch: "a_late_answer", pkg: ".", parent: "TestCreationInDoubt", edits: []edit{{
+		"view.go", `	if v.goesBack(r) && v.count != mark {
+		v.doubtCreation(r)`, `	if v.goesBack(r) && v.count != mark {`}}},
+	{name: "a creation in doubt adopted by the holder", breaks: "7", catch: "another_write_of_the_same", pkg: ".", parent: "TestCreationInDoubt", edits: []edit{{
+		"lease.go", `	clear(own.sent)
+`, ``}}},
+	{name: "a state that was put back retaken", breaks: "7", catch: "put_back", pkg: ".", parent: "TestCreationInDoubt", edits: []edit{{
+		"view.go", `(v.earlier(r) || restored(r, v.last))`, `v.earlier(r)`}}},
+	{name: "a state that was put back taken for an extended one", breaks: "3", catch: "put_back,_with_fewer_extensions", pkg: ".", parent: "TestCreationInDoubt", edits: []edit{{
+		"view.go", `if r.Extensions == s.Extensions || !r.Extensions.Names(s.Extensions) {`, `if r.Extensions == s.Extensions {`}}},
 	{name: "a winner forgotten whose token was lower", breaks: "3", catch: "with_a_lower_token", pkg: ".", parent: "TestPushedRival", edits: []edit{{
 		"view.go", `case !v.record.Exists() && r.Attempt.Nonce != v.last.Attempt.Nonce:`, `case false:`}}},
 	{name: "late creation retaken although a winner was seen after it was given up", breaks: "3", catch: "after_it_was_given_up", pkg: ".", parent: "TestLateCreation", edits: []edit{{
