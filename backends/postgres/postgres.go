@@ -42,7 +42,7 @@ const row = `left join lateral (
 // readRow reads the row. lockRow also locks it, which is a commit.
 const (
 	readRow = `select current_setting('transaction_read_only'), '', '', e.* from (select 1) as one ` + row + `) as e on true`
-	lockRow = impatiently + `select current_setting('transaction_read_only'), ` + durably + `, e.* from impatience ` + row + ` for update) as e on true`
+	lockRow = `select current_setting('transaction_read_only'), ` + durably + `, e.* from (select 1) as one ` + row + ` and ` + impatiently + ` for update) as e on true`
 )
 
 // Load implements [backends.Backend]. Besides the errors that it documents it
@@ -117,20 +117,23 @@ const durably = `set_config('client_min_messages', 'warning', true), set_config(
 	case when current_setting('synchronous_commit') in ('off', 'local', 'remote_write') then 'on'
 	else current_setting('synchronous_commit') end, true)`
 
-// impatiently begins a statement that may wait for a row, and bounds that wait:
-// $2 says how long. The server then refuses it, and it was not applied.
-const impatiently = `with impatience as materialized (select set_config('lock_timeout', $2, true)) `
+// impatiently bounds how long a statement waits for the row that this is a
+// condition of: $2 says how long. The condition holds, and is looked at before
+// the row is locked. A statement that would wait longer is refused, and nothing of
+// it was applied.
+const impatiently = `set_config('lock_timeout', $2, true) <> ''`
 
 const (
 	notify = `, case when $11 then pg_notify($12, $1)::text end`
 
-	insert = impatiently + `insert into %s (name, schema, holder, token, ttl, renew_every, attempt, value, ext)
-select $1::text, $3::integer, $4::text, $5::bigint, $6::bigint, $7::bigint, $8::text, $9::text, $10::text from impatience
+	insert = `insert into %s (name, schema, holder, token, ttl, renew_every, attempt, value, ext)
+select $1::text, $3::integer, $4::text, $5::bigint, $6::bigint, $7::bigint, $8::text, $9::text, $10::text where ` + impatiently + `
 on conflict (name) do nothing
 returning ` + durably + notify
 
-	update = impatiently + `update %s set schema = $3, holder = $4, token = $5, ttl = $6, renew_every = $7, attempt = $8, value = $9, ext = $10
-from impatience where name = $1 and attempt = $13 and schema = $3 and holder = $14 and token = $15 and ttl = $16 and renew_every = $17 and value = $18 and ext = $19
+	update = `update %s set schema = $3, holder = $4, token = $5, ttl = $6, renew_every = $7, attempt = $8, value = $9, ext = $10
+where name = $1 and attempt = $13 and schema = $3 and holder = $14 and token = $15 and ttl = $16 and renew_every = $17 and value = $18 and ext = $19
+	and ` + impatiently + `
 returning ` + durably + notify
 )
 
@@ -186,7 +189,7 @@ func (b *Backend) queryRow(ctx context.Context, sql string, args []any, dest ...
 	})
 }
 
-// queryRowImpatiently is queryRow for what begins with impatiently.
+// queryRowImpatiently is queryRow for a statement with that condition.
 func (b *Backend) queryRowImpatiently(ctx context.Context, sql string, args []any, dest ...any) (sent bool, err error) {
 	return b.run(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
 		args := append([]any{oneTrip, args[0], lockTimeout(ctx)}, args[1:]...)
