@@ -348,7 +348,7 @@ func TestCreationInDoubt(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := memory.NewStore()
 				f, b := fault.Wrap(blind{s.Handle()})
-				story(race{t, s, f, join(t, b, elector.Options{ID: "a", TTL: 30 * time.Second, RequestTimeout: 4 * time.Second})})
+				story(race{t, s, f, join(t, b, elector.Options{ID: "a", MinToken: elector.MaxToken - 1000, TTL: 30 * time.Second, RequestTimeout: 4 * time.Second})})
 			})
 		})
 	}

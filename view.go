@@ -55,13 +55,13 @@ func (v *view) mark() uint64 {
 }
 
 // read notes a state that a read has shown. It returns false, and forgets it, if
-// the state is older than one seen and something else was seen since mark: then
-// it may be a late answer, and only another read shows whether the record really
-// went back.
+// the state may be older than one seen and something else was seen since mark:
+// then it may be a late answer, and only another read shows whether the record
+// really went back.
 func (v *view) read(r backends.Record, mark uint64) bool {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
-	if v.goesBack(r) && v.count != mark {
+	if v.mayBeOlder(r) && v.count != mark {
 		v.doubtCreation(r)
 		return false
 	}
@@ -73,8 +73,8 @@ func (v *view) read(r backends.Record, mark uint64) bool {
 func (v *view) wrote(r backends.Record) { v.pushed(r) }
 
 // pushed notes a state that the store has pushed. It is an answer that may have
-// been overtaken: pushed returns false for an older state, which only a read
-// settles. (If the record did go back, and changes again before that read, only
+// been overtaken: pushed returns false for one that may be older, which only a
+// read settles. (If the record did go back, and changes again before that read, only
 // the later change is seen: a store that loses a write and shows another state
 // at once is outside of what we promise.)
 //
@@ -85,7 +85,7 @@ func (v *view) wrote(r backends.Record) { v.pushed(r) }
 func (v *view) pushed(r backends.Record) bool {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
-	if !v.goesBack(r) {
+	if !v.mayBeOlder(r) {
 		v.see(r)
 		return true
 	}
@@ -111,13 +111,14 @@ func (v *view) doubtCreation(r backends.Record) {
 	}
 }
 
-// goesBack reports whether r is an earlier state than one seen: the record is
-// gone, or its token or its attempt is lower.
-func (v *view) goesBack(r backends.Record) bool {
+// mayBeOlder reports whether r is an earlier state than one seen, or may be: the
+// record is gone, its token or its attempt is lower, or it has the attempt that
+// was seen last, and other extensions.
+func (v *view) mayBeOlder(r backends.Record) bool {
 	if !r.Exists() {
 		return v.record.Exists()
 	}
-	return r.Token < v.last.Token || v.earlier(r)
+	return r.Token < v.last.Token || v.earlier(r) || r.Attempt == v.record.Attempt && r.Version != v.record.Version
 }
 
 // earlier reports whether r is an earlier state of the acquisition seen last.

@@ -69,4 +69,22 @@ func TestPushed(t *testing.T) {
 			t.Errorf("an election may be claimed in %v, whose last leader had a lease of a second and the one before has resigned", at-now)
 		}
 	})
+	// Of two states with one attempt it is not known which is newer.
+	t.Run("pushed late", func(t *testing.T) {
+		e, err := New(memory.New(), "extended", &Options{Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &watcher{e: e, woken: make(chan struct{}, 1)}
+		plain := backends.Record{Holder: "first", Token: 5, TTL: time.Millisecond, RenewEvery: 1,
+			Attempt: backends.Attempt{Nonce: "first", Sequence: 1}, Version: "1"}
+		critical := plain
+		critical.Extensions, critical.Version = `{"c_stop":"1"}`, "2"
+		w.pushed(plain)
+		e.view.read(critical, e.view.mark())
+		w.pushed(plain)
+		if at := e.view.claimable(); at != forever || !w.doubt {
+			t.Errorf("a record whose critical extension was read may be claimed at %v after an older state was pushed", at)
+		}
+	})
 }

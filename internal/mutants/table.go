@@ -67,8 +67,8 @@ var mutants = []mutant{
 		"view.go", `c.state == trying && !(c.creates && c.doubted)`, `c.state == trying`}, {
 		"release.go", `case on == leaseEnded, free:`, `case on == leaseEnded, free && false:`}}},
 	{name: "a winner forgotten that a late answer shows", breaks: "3", catch: "a_late_answer", pkg: ".", parent: "TestCreationInDoubt", edits: []edit{{
-		"view.go", `	if v.goesBack(r) && v.count != mark {
-		v.doubtCreation(r)`, `	if v.goesBack(r) && v.count != mark {`}}},
+		"view.go", `	if v.mayBeOlder(r) && v.count != mark {
+		v.doubtCreation(r)`, `	if v.mayBeOlder(r) && v.count != mark {`}}},
 	{name: "a creation in doubt adopted by the holder", breaks: "7", catch: "another_write_of_the_same", pkg: ".", parent: "TestCreationInDoubt", edits: []edit{{
 		"lease.go", `	clear(own.sent)
 `, ``}}},
@@ -171,6 +171,8 @@ var mutants = []mutant{
 	{name: "a critical extension ignored by a challenger", breaks: "rec/critical", catch: "held", pkg: ".", parent: "TestCritical", edits: []edit{{
 		"view.go", `	case v.record.Extensions.Critical(known...) != "":
 		return forever`, `	case false:`}}},
+	{name: "a critical extension forgotten when an older state is pushed", breaks: "rec/critical", catch: "pushed_late", pkg: ".", parent: "TestPushed", edits: []edit{{
+		"view.go", ` || r.Attempt == v.record.Attempt && r.Version != v.record.Version`, ``}}},
 	{name: "a critical extension of a vacant record ignored", breaks: "rec/critical", catch: "vacant", pkg: ".", parent: "TestCritical", edits: []edit{{
 		"view.go", `	case v.record.Extensions.Critical(known...) != "":`, `	case v.record.Extensions.Critical(known...) != "" && !v.record.Vacant():`}}},
 	{name: "a critical extension ignored by a holder", breaks: "rec/critical", catch: "a_critical_extension", pkg: ".", parent: "TestEdited", edits: []edit{{
