@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/conformance/stores/chaos/history"
 )
@@ -264,23 +265,13 @@ func (e *election) openFrom(p *lease, renewed time.Duration) time.Duration {
 	return from
 }
 
-// shortened reports whether the TTL that was last seen at a moment may be one
-// that was changed by hand.
-func (e *election) shortened(at time.Duration) bool {
+// wholeTTL returns the lowest token of a record whose TTL nobody has changed by
+// hand before a moment, or in any record before it.
+func (e *election) wholeTTL(at time.Duration) (lowest elector.Token) {
 	for _, x := range e.edits {
-		if x.Detail != history.EditedTTL || x.Before > at {
-			continue
-		}
-		replaced := false
-		for _, l := range e.leases {
-			for _, won := range l.acquired {
-				sent, shows := e.sentAfter(won)
-				replaced = replaced || shows && sent > x.At && won.At < at
-			}
-		}
-		if !replaced {
-			return true
+		if x.Detail == history.EditedTTL && x.Before <= at {
+			lowest = max(lowest, x.Token+1)
 		}
 	}
-	return false
+	return lowest
 }

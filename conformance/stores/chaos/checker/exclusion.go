@@ -71,7 +71,8 @@ func (e *election) checkVanished(i int, b *lease, report tell) {
 	if i+1 < len(e.tampering) && e.tampering[i+1].Before <= won.At {
 		return // the record may have come back before anybody missed it
 	}
-	if !e.seenByAll(i, x.Token+1, won.At) || e.shortened(x.At) {
+	// C is that of the last TTL seen.
+	if !e.seenByAll(i, max(x.Token+1, e.wholeTTL(x.At)), won.At) {
 		return
 	}
 	rule, what := "mx/vanished", "deleted"

@@ -358,6 +358,30 @@ func TestRules(t *testing.T) {
 			s.lose(1310, "A", 5)
 			s.lead("B", 6, 2000, 4500)
 		}},
+		{"a record vanishes before all have seen that it has its whole TTL again", "", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.tell(150, "B", history.Waits, 5, holder("A"))
+			s.edit(1000, 5, "A", history.EditedTTL, left(700))
+			s.lose(1310, "A", 5)
+			s.lead("B", 6, 1780, 2000)
+			s.tell(1900, "", history.Removed, 0)
+			s.tell(2405, "B", history.Canceled, 6)
+			s.tell(2407, "B", history.Ended, 6, detail("lost: it is gone"))
+			s.lead("A", 7, 2700, 4500)
+		}},
+		{"a record vanishes when all have seen that it has its whole TTL again", "mx/vanished", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.edit(1000, 5, "A", history.EditedTTL, left(700))
+			s.lose(1310, "A", 5)
+			s.lead("B", 6, 1780, 2000)
+			s.tell(1850, "A", history.Observed, 6, holder("B"))
+			s.tell(1900, "", history.Removed, 0)
+			s.tell(2405, "B", history.Canceled, 6)
+			s.tell(2407, "B", history.Ended, 6, detail("lost: it is gone"))
+			s.lead("A", 7, 2700, 4500)
+		}},
 		{"a lost lease is told by one that dies before it says so", "", func(s *story) {
 			s.open("A", "B")
 			s.lead("A", 5, 100, 1000)

@@ -178,6 +178,7 @@ type process struct {
 	since   time.Duration
 	held    time.Duration
 	last    elector.Token // of the last record seen that was one
+	lastTTL time.Duration // of the same
 	highest elector.Token
 	lease   *simLease
 	number  uint64
@@ -283,7 +284,7 @@ func (p *process) see(r simRecord) {
 		return
 	}
 	if p.last > 0 && (r.version == 0 || r.token < p.last) && p.mutant != vanishedIsVacant && p.mutant != tokenReset {
-		p.held = max(p.held, p.now+rules.Wait)
+		p.held = max(p.held, p.now+p.lastTTL/10*11)
 	}
 	if r.holder != "" && r.holder != p.name && r.holder != p.seen.holder {
 		p.tells(history.Event{Kind: history.Waits, Token: r.token, Holder: r.holder})
@@ -293,7 +294,7 @@ func (p *process) see(r simRecord) {
 	}
 	p.any, p.seen = true, r
 	if r.version != 0 {
-		p.last, p.highest = r.token, max(p.highest, r.token)
+		p.last, p.lastTTL, p.highest = r.token, r.ttl, max(p.highest, r.token)
 	}
 }
 

@@ -20,8 +20,12 @@ type zooKeeperRecords struct {
 	prefix string
 }
 
+// session is short because the library waits for more than six times as long for
+// a server that takes a connection and does not answer, as one that just starts.
+const session = 3 * time.Second
+
 func openZooKeeper(ctx context.Context, u *url.URL) (Records, func() error, error) {
-	conn, events, err := zk.Connect(strings.Split(u.Host, ","), 30*time.Second, zk.WithLogger(silent{}), zk.WithLogInfo(false))
+	conn, events, err := zk.Connect(strings.Split(u.Host, ","), session, zk.WithLogger(silent{}), zk.WithLogInfo(false))
 	if err != nil {
 		return nil, nil, err
 	}
