@@ -60,8 +60,9 @@ bench: stores ## Check against time.Now; the requests to every store against the
 bench-peers: stores ## what an election costs with other libraries and with ours; SHORT=1 for two minutes, into bin/peers
 	cd bench && go run ./cmd/compare $(if $(SHORT),-short -out $(CURDIR)/bin/peers)
 
-lint: ## gofmt, go vet for three systems, staticcheck
+lint: ## gofmt, go vet for three systems, staticcheck, and where errors may be told apart
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
+	@! grep -nE 'errors\.(Is|As|AsType)\b|err(or)? [!=]= (Err|backends\.|context\.)' $$(ls *.go | grep -vE '^errors.go$$|_test.go$$') || { echo "the core tells errors apart in errors.go alone"; exit 1; }
 	@for system in linux darwin windows; do echo "vet for $$system"; GOOS=$$system CGO_ENABLED=0 go vet ./... || exit 1; done
 	@cd $(STORES) && for system in linux darwin; do echo "vet $(STORES) for $$system"; GOOS=$$system CGO_ENABLED=0 go vet ./... || exit 1; done
 	@cd bench && echo "vet bench" && go vet ./...

@@ -2,7 +2,6 @@ package elector
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"sync"
@@ -25,8 +24,8 @@ const gathering = 2 * time.Millisecond
 // those with one interval, while they are so few that few requests carry them.
 const grid = 4
 
-// mostBytes bounds what those who share a request have chosen themselves, IDs
-// and values, before and after: stores bear requests of a megabyte, and a byte
+// mostBytes bounds the texts of the records that share a request, IDs, values and
+// extensions, before and after: stores take requests of a megabyte, and a byte
 // may be written as six.
 const mostBytes = 128 << 10
 
@@ -109,23 +108,39 @@ func (s *batches) points() time.Duration {
 // then.
 func (l *Lease) nextRenewal() time.Duration {
 	every := l.e.o.RenewEvery
-	next := l.term.Load().start.Mono + every
+	next := l.status.Load().start.Mono + every
 	if points := l.batches.points(); points > 0 {
 		next -= next % max(every/points, 1)
 	}
 	return next
 }
 
-// A sharedError is what the store answered to a batch whose outcome is unknown.
-// One of them may be the reason.
-type sharedError struct{ error }
+// sharing is whether a lease's renewals go with others.
+type sharing struct {
+	shared  bool // the latest one did
+	alone   int  // how many go by themselves now
+	penalty int  // how many did after the last failure
+}
 
-func (e sharedError) Unwrap() error { return e.error }
+// outcome notes what became of the latest renewal. After a shared one that failed
+// as a whole, one goes by itself; after the next such failure three, then seven
+// and so on up to 63: a store may take single writes while large requests hang.
+func (s *sharing) outcome(f *failure) {
+	switch {
+	case !s.shared:
+		s.alone = max(0, s.alone-1)
+	case f == nil:
+		s.penalty = 0
+	case f.kind != conflicting && f.kind != unmarked:
+		s.penalty = min(2*s.penalty+1, 63)
+		s.alone = s.penalty
+	}
+}
 
-// sender is how the next renewal is sent: with others, if there are any, but by
-// itself after a shared error.
+// sender is how the next renewal is sent: with others, if there are any.
 func (l *Lease) sender() swapper {
-	if l.alone || l.batches.points() == 0 {
+	l.shares.shared = l.shares.alone == 0 && l.batches.points() > 0
+	if !l.shares.shared {
 		return l.e.backend.Swap
 	}
 	return func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
@@ -153,9 +168,9 @@ type batch struct {
 // renew makes a renewal together with others. What it returns is what Swap
 // would.
 func (s *batches) renew(ctx context.Context, e *Elector, r backends.Renewal) (backends.Record, error) {
-	b, i, err := s.join(e, r)
-	if err != nil {
-		return backends.Record{}, err
+	b, i := s.join(e, r)
+	if b == nil {
+		return s.backend.Swap(ctx, r.Name, r.Prev, r.Next)
 	}
 	select {
 	case <-b.answered:
@@ -164,30 +179,30 @@ func (s *batches) renew(ctx context.Context, e *Elector, r backends.Renewal) (ba
 		return backends.Record{}, ctx.Err()
 	}
 	o := b.outcomes[i]
-	if len(b.renewals) > 1 && (errors.Is(o.Err, backends.ErrNotTried) || backends.Permanent(o.Err)) {
-		// By itself, as it may be another one that the store has refused. That
-		// is safe should this one have been applied: it is the same write, and
-		// only one of the two can find the version that both replace.
-		return s.backend.Swap(ctx, r.Name, r.Prev, r.Next)
-	}
-	if len(b.renewals) > 1 && o.Err != nil && !errors.Is(o.Err, backends.ErrConflict) && !errors.Is(o.Err, ErrDeposed) {
-		return backends.Record{}, sharedError{o.Err}
-	}
 	if o.Err == nil && o.Record.Attempt != r.Next.Attempt {
-		return backends.Record{}, fmt.Errorf("%w: the backend told of another renewal in the place of this one", ErrUnavailable)
+		return backends.Record{}, fmt.Errorf("%w: the backend answered with another renewal in the place of this one", ErrUnavailable)
+	}
+	if len(b.renewals) > 1 && o.Err != nil {
+		if k := kindOf(o.Err); k == untried || k.hopeless() {
+			// By itself, as it may be another one that the store has refused.
+			// That is safe should this one have been applied: it is the same
+			// write, and only one of the two can find the version that both
+			// replace.
+			return s.backend.Swap(ctx, r.Name, r.Prev, r.Next)
+		}
 	}
 	return o.Record, o.Err
 }
 
 // join puts a renewal into the batch that leaves next, and returns which it is
-// of that.
-func (s *batches) join(e *Elector, r backends.Renewal) (*batch, int, error) {
+// of that; no batch if too many hang, and the renewal goes by itself.
+func (s *batches) join(e *Elector, r backends.Renewal) (*batch, int) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if most := mostUnanswered + s.leases/s.most; s.hanging >= most {
-		return nil, 0, fmt.Errorf("%w: %d requests hang and ignore their timeouts", ErrUnavailable, most)
+	if s.hanging >= mostUnanswered+s.leases/s.most {
+		return nil, 0
 	}
-	bytes := len(r.Prev.Holder) + len(r.Prev.Value) + len(r.Next.Holder) + len(r.Next.Value)
+	bytes := chosen(r.Prev) + chosen(r.Next)
 	if b := s.open; b != nil && (b.has(r.Name) || b.bytes+bytes > mostBytes) {
 		s.leaves(b)
 	}
@@ -207,8 +222,11 @@ func (s *batches) join(e *Elector, r backends.Renewal) (*batch, int, error) {
 	if len(b.renewals) == s.most || wait < b.wait { // or it has no time for those who wait longer
 		s.leaves(b)
 	}
-	return b, len(b.renewals) - 1, nil
+	return b, len(b.renewals) - 1
 }
+
+// chosen is how many bytes of a record its holder and others have chosen.
+func chosen(r backends.Record) int { return len(r.Holder) + len(r.Value) + len(r.Extensions) }
 
 // has reports whether a renewal of the election is in the batch already.
 func (b *batch) has(name string) bool {
@@ -284,5 +302,5 @@ func (s *batches) request(b *batch) []backends.Outcome {
 	if len(outcomes) == len(b.renewals) {
 		return outcomes
 	}
-	return backends.Outcomes(len(b.renewals), fmt.Errorf("%w: the backend told of %d of %d renewals", ErrUnavailable, len(outcomes), len(b.renewals)))
+	return backends.Outcomes(len(b.renewals), fmt.Errorf("%w: the backend answered %d of %d renewals", ErrUnavailable, len(outcomes), len(b.renewals)))
 }

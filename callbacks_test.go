@@ -1,6 +1,7 @@
 package elector_test
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -15,12 +16,13 @@ import (
 // traces returns a Trace for each callback alone, which calls f.
 func traces(f func()) map[string]*elector.Trace {
 	return map[string]*elector.Trace{
-		"Request":  {Request: func(elector.RequestInfo) { f() }},
-		"Observed": {Observed: func(elector.Leader) { f() }},
-		"Acquired": {Acquired: func(elector.Token, time.Duration) { f() }},
-		"Renewed":  {Renewed: func(elector.Token, time.Duration) { f() }},
-		"Ended":    {Ended: func(elector.Token, error) { f() }},
-		"Released": {Released: func(elector.Token, error) { f() }},
+		"Campaigning": {Campaigning: func(context.Context, elector.CampaignInfo) { f() }},
+		"Request":     {Request: func(context.Context, elector.RequestInfo) { f() }},
+		"Observed":    {Observed: func(context.Context, elector.LeaderInfo) { f() }},
+		"Acquired":    {Acquired: func(context.Context, elector.LeaseInfo) { f() }},
+		"Renewed":     {Renewed: func(context.Context, elector.LeaseInfo) { f() }},
+		"Ended":       {Ended: func(context.Context, elector.LeaseInfo) { f() }},
+		"Released":    {Released: func(context.Context, elector.LeaseInfo) { f() }},
 	}
 }
 
@@ -116,8 +118,8 @@ func TestBlockedAcquired(t *testing.T) {
 		acquired, release := make(chan elector.Token, 1), make(chan struct{})
 		goOn := sync.OnceFunc(func() { close(release) })
 		defer goOn()
-		a := join(t, s.Handle(), elector.Options{Trace: &elector.Trace{Acquired: func(token elector.Token, _ time.Duration) {
-			acquired <- token
+		a := join(t, s.Handle(), elector.Options{Trace: &elector.Trace{Acquired: func(_ context.Context, l elector.LeaseInfo) {
+			acquired <- l.Token
 			<-release
 		}}})
 		b := join(t, s.Handle(), elector.Options{})

@@ -2,44 +2,53 @@ package elector
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
-	"time"
 
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/clock"
 )
 
 // Campaign blocks until this process leads, and returns the lease. It waits
-// for as long as somebody else leads and retries what may pass, such as a
-// store that does not answer; it returns at once for what will not: ErrDenied,
-// ErrMisconfigured, ErrForeignRecord, ErrTokenExhausted. When ctx ends it
-// returns its cause; a request that was under way may then still make a record
-// that nobody uses and that expires. The lease does not end with ctx.
+// while another candidate leads and retries what may pass, such as a store that
+// does not answer; it returns at once for what will not: ErrDenied,
+// ErrMisconfigured, ErrForeignRecord, ErrTokenExhausted. When ctx ends it returns
+// the cause, with what it waited for. A write that was under way then is read
+// back in the background and released, for at most ReleaseTimeout; Close waits
+// for that. The lease does not end with ctx.
 //
-// Calling Campaign again after a lease ended says that the work done under it
-// has stopped. If that was deposed (see ErrDeposed), the store is told now, and
-// this candidate stands back for TTL*(1+ClockDrift), so that another one gets
-// the office. Campaign returns ErrBusy while this Elector leads or campaigns.
+// Calling Campaign again after a lease ended means that the work done under it
+// has stopped. If that lease was lost, the store is now told that the record is
+// vacant, if it still is this process's; after a deposition (see ErrDeposed)
+// this candidate then waits for TTL*(1+ClockDrift), so that another one can
+// lead. Campaign returns ErrBusy while this Elector leads or campaigns.
 func (e *Elector) Campaign(ctx context.Context) (*Lease, error) {
-	return e.exclusive(ctx, "campaign", e.campaign)
+	return e.exclusive(ctx, e.campaign)
 }
 
 // TryCampaign makes one attempt: it returns a lease, or ErrHeld as a
-// *HeldError that says who leads, or why it could not be made. It blocks for
+// *HeldError that shows who leads, or why it could not be made. It blocks for
 // at most a few times RequestTimeout, and before that until the store has been
-// told of this Elector's last lease, at most ReleaseTimeout.
+// told of this Elector's last lease, at most ReleaseTimeout, or until ctx ends.
+//
+// A crashed leader is replaced by a candidate that has watched its record for
+// TTL*(1+ClockDrift). A process that calls TryCampaign once and exits, from cron
+// say, never watches that long: give Campaign a context with a longer timeout
+// instead.
 func (e *Elector) TryCampaign(ctx context.Context) (*Lease, error) {
-	return e.exclusive(ctx, "campaign", func(ctx context.Context) (*Lease, error) {
-		return e.attempt(ctx, 1)
+	return e.exclusive(ctx, func(ctx context.Context) (*Lease, error) {
+		l, f := e.attempt(ctx, 1)
+		if f != nil && ctx.Err() != nil {
+			return nil, e.ended(ctx, f)
+		}
+		return l, f.shown()
 	})
 }
 
 // exclusive runs one campaign at a time, and none while there is a lease.
-func (e *Elector) exclusive(ctx context.Context, op string, campaign func(context.Context) (*Lease, error)) (*Lease, error) {
-	if err := e.enter(false); err != nil {
-		return nil, e.fail(op, err)
+func (e *Elector) exclusive(ctx context.Context, campaign func(context.Context) (*Lease, error)) (*Lease, error) {
+	if err := e.enter(ctx, false); err != nil {
+		return nil, e.fail("campaign", err)
 	}
 	defer e.active.Done()
 	ctx, cancel := e.joined(ctx)
@@ -49,13 +58,13 @@ func (e *Elector) exclusive(ctx context.Context, op string, campaign func(contex
 		l.giveUp() // by a Close that saw us campaign, and waits for the release
 		l, err = nil, ErrClosed
 	}
-	return l, e.fail(op, err)
+	return l, e.fail("campaign", err)
 }
 
 // enter takes the right to campaign, for Run or for a single lease, and counts
 // the call in.
-func (e *Elector) enter(running bool) error {
-	if err := e.begin(); err != nil {
+func (e *Elector) enter(ctx context.Context, running bool) error {
+	if err := e.begin(ctx); err != nil {
 		return err
 	}
 	e.mutex.Lock()
@@ -77,53 +86,61 @@ func (e *Elector) leave() (closed bool) {
 	return e.closed
 }
 
-// afterLast campaigns once the goroutine of the last lease is done with the
-// record.
+// afterLast campaigns once the last lease, and the last campaign that was
+// cancelled, are done with the record.
 func (e *Elector) afterLast(ctx context.Context, campaign func(context.Context) (*Lease, error)) (*Lease, error) {
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	if e.retraction != nil {
+		select {
+		case <-e.retraction:
+			e.retraction = nil
+		case <-ctx.Done():
+		}
 	}
 	if l := e.current.Load(); l != nil {
-		select {
-		case <-l.kept:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-		l.stepDown()
-		e.mutex.Lock()
-		e.sighting.abandon(l.nonce)
-		e.mutex.Unlock()
+		l.workReturned(ctx)
 	}
+	if ctx.Err() != nil {
+		return nil, e.ended(ctx, nil)
+	}
+	traced(e, e.o.Trace.Campaigning, ctx, CampaignInfo{Election: e.name})
 	return campaign(ctx)
 }
 
 // campaign tries, waits until the record looks as if another try could
 // succeed, and tries again.
 func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
-	var f *follower
-	trouble := e.newTrouble("campaign")
+	var w *watcher
+	var last *failure
+	backoff := e.newBackoff("campaign")
 	for {
-		l, err := e.attempt(ctx, unlimited)
+		l, f := e.attempt(ctx, unlimited)
+		if f != nil && f.kind != cancelled {
+			last = f
+		}
 		switch {
-		case err == nil:
-			trouble.over()
+		case f == nil:
+			backoff.over()
 			return l, nil
 		case ctx.Err() != nil:
-			return nil, context.Cause(ctx)
-		case permanent(err):
-			return nil, err
-		case errors.Is(err, ErrHeld):
-			trouble.over()
-			if f == nil {
-				f = e.follow(ctx)
-				defer f.stop()
+			return nil, e.ended(ctx, last)
+		case f.hopeless():
+			return nil, f.err
+		case f.kind == holding:
+			backoff.over()
+			e.traceWaiting(ctx, f)
+			if w == nil {
+				w = e.watch(ctx, reading, "campaign")
+				defer w.stop()
 			}
-			if err := e.awaitChance(ctx, f); err != nil {
+			if err := e.awaitChance(ctx, w); ctx.Err() != nil {
+				return nil, e.ended(ctx, last)
+			} else if err != nil {
 				return nil, err
 			}
 		default:
-			if err := trouble.pause(ctx, err); err != nil {
-				return nil, err
+			e.traceWaiting(ctx, f)
+			if !backoff.pause(ctx, f.err) {
+				return nil, e.ended(ctx, f)
 			}
 		}
 	}
@@ -131,20 +148,18 @@ func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
 
 // awaitChance blocks until the record may be taken over, and for a random time
 // more, in which it gives way to a winner.
-func (e *Elector) awaitChance(ctx context.Context, f *follower) error {
+func (e *Elector) awaitChance(ctx context.Context, w *watcher) error {
 	for {
-		e.mutex.Lock()
-		version, from := e.sighting.record.Version, e.sighting.claimable(&e.o)
-		e.mutex.Unlock()
+		version, from := e.view.chance()
 		if from <= e.clock.Now().Mono {
 			from = e.clock.Now().Mono + e.jitter()
-			changed, err := f.wait(ctx, version, from)
+			changed, err := w.wait(ctx, version, from)
 			if err != nil || !changed {
 				return err
 			}
 			continue
 		}
-		if _, err := f.wait(ctx, version, from); err != nil {
+		if _, err := w.wait(ctx, version, from); err != nil {
 			return err
 		}
 	}
@@ -152,36 +167,31 @@ func (e *Elector) awaitChance(ctx context.Context, f *follower) error {
 
 // attempt reads the record and, if it may be taken over, makes an acquisition
 // with at most so many writes. It takes two round trips when nothing fails.
-func (e *Elector) attempt(ctx context.Context, writes int) (*Lease, error) {
-	if err := e.healthy(ctx); err != nil {
-		return nil, err
+func (e *Elector) attempt(ctx context.Context, writes int) (*Lease, *failure) {
+	if f := e.healthy(ctx); f != nil {
+		return nil, f
 	}
-	if err := e.pace(ctx); err != nil {
-		return nil, err
+	if !e.pace(ctx) {
+		return nil, &failure{cancelled, e.ended(ctx, nil)}
 	}
-	r, err := e.load(ctx, e.o.RequestTimeout)
-	if err != nil {
-		return nil, err
+	r, f := e.load(ctx, e.o.RequestTimeout, reading)
+	if f != nil {
+		return nil, f
 	}
 	nonce := e.o.newNonce()
-	e.mutex.Lock()
-	now := e.clock.Now()
-	token, sane, err := e.sighting.nextToken(now.Wall, &e.o)
-	free := e.sighting.claimable(&e.o) <= now.Mono && e.sighting.record.Version == r.Version
-	if free {
-		e.sighting.try(nonce) // in the same step: nothing that speaks against it is missed
-	}
-	e.mutex.Unlock()
+	token, sane, free, err := e.view.try(r, nonce)
 	if !free {
-		return nil, &HeldError{e.leader(r)}
+		return nil, e.view.heldBy(r)
 	}
 	if !sane {
 		e.log.Warn("elector: this machine's time of day is before 2020 or after 2200 and is not used for tokens; set its clock")
 	}
 	if err != nil {
-		return nil, err
+		return nil, &failure{refused, err}
 	}
-	return e.acquire(ctx, r, nonce, token, writes)
+	a := &acquisition{e: e, token: token, nonce: nonce, sent: map[uint64]write{}}
+	a.record.Extensions = r.Extensions.Class('k')
+	return e.acquire(ctx, r, a, writes)
 }
 
 // unlimited is a number of writes that no acquisition reaches.
@@ -191,160 +201,153 @@ const unlimited = 1 << 30
 // a write whose outcome is unknown it reads back, and writes again only while
 // prev still stands: all writes of one acquisition compare with the same state,
 // so at most one of them is ever applied, and it is known by its number.
-func (e *Elector) acquire(ctx context.Context, prev backends.Record, nonce string, token uint64, writes int) (*Lease, error) {
-	next := backends.Record{Holder: e.o.ID, Token: token, TTL: e.o.TTL, RenewEvery: e.o.RenewEvery, Value: e.o.Value}
-	next.Attempt.Nonce = nonce
-	sent := map[uint64]clock.Reading{}
-	trouble := e.newTrouble("campaign")
-	won := func(r backends.Record) (*Lease, error) {
-		if e.overtaken(next) {
-			return nil, e.lost(next, &HeldError{e.leader(r)})
+func (e *Elector) acquire(ctx context.Context, prev backends.Record, a *acquisition, writes int) (*Lease, *failure) {
+	backoff := e.newBackoff("campaign")
+	won := func(r backends.Record) (*Lease, *failure) {
+		if f := e.disbelieved(ctx, r, a); f != nil {
+			return nil, e.lost(a, f)
 		}
-		start := sent[r.Attempt.Sequence]
-		if clock.Elapsed(e.clock, start) >= e.o.hold() {
-			return nil, e.lost(next, fmt.Errorf("%w: the store took longer than the lease to answer", ErrUnavailable))
-		}
-		trouble.over()
-		return e.newLease(ctx, r, sent), nil
+		backoff.over()
+		a.record = r
+		return e.newLease(ctx, a), nil
 	}
 	for {
-		next.Attempt.Sequence++
-		maps.DeleteFunc(sent, func(_ uint64, at clock.Reading) bool { return clock.Elapsed(e.clock, at) >= e.o.hold() })
-		sent[next.Attempt.Sequence] = clock.Mark(e.clock)
-		r, err := e.swap(ctx, e.o.RequestTimeout, prev, next)
-		if err == nil {
+		maps.DeleteFunc(a.sent, func(_ uint64, w write) bool { return clock.Elapsed(e.clock, w.start) >= e.o.hold() })
+		next := a.next(e.o.ID, e.o.Value)
+		r, f, pending := e.swapFor(ctx, prev, next)
+		if f == nil {
 			return won(r)
 		}
-		r, readErr := e.load(ctx, e.o.RequestTimeout)
+		if pending == nil {
+			e.view.doubt()
+		}
+		if ctx.Err() != nil {
+			e.retract(ctx, a, pending)
+			return nil, f
+		}
+		r, readBack := e.load(ctx, e.o.RequestTimeout, reading)
 		switch {
-		case readErr != nil:
-			err = fmt.Errorf("%w; reading back: %w", err, readErr)
-			if permanent(readErr) {
-				return nil, e.lost(next, err)
-			}
-		case r.Exists() && r.Attempt.Nonce == next.Attempt.Nonce:
+		case ctx.Err() != nil:
+			e.retract(ctx, a, nil)
+			return nil, f
+		case readBack != nil:
+			f = &failure{max(f.kind, readBack.kind), fmt.Errorf("%w; reading back: %w", f.err, readBack.err)}
+		case r.Exists() && r.Attempt.Nonce == a.nonce:
 			return won(r)
 		case r.Version != prev.Version:
-			return nil, e.lost(next, &HeldError{e.leader(r)})
+			return nil, e.lost(a, e.view.heldBy(r))
 		}
-		if permanent(err) {
-			return nil, e.lost(next, err)
+		if f.hopeless() {
+			return nil, e.lost(a, f)
 		}
 		if int(next.Attempt.Sequence) >= writes {
-			return nil, e.lost(next, fmt.Errorf("the outcome is not known: %w", err))
+			return nil, e.lost(a, &failure{passing, fmt.Errorf("the outcome is not known: %w", f.err)})
 		}
-		if err := trouble.pause(ctx, err); err != nil {
-			return nil, e.lost(next, err)
+		e.traceWaiting(ctx, f)
+		if !backoff.pause(ctx, f.err) {
+			e.retract(ctx, a, nil)
+			return nil, f
 		}
-		if !e.mayRetry(prev, next) {
-			return nil, e.lost(next, err)
+		if !e.view.mayRetry(prev, next) {
+			return nil, e.lost(a, e.view.heldBy(e.view.look().record))
 		}
 	}
 }
 
-// overtaken reports whether something was seen since the first write of an
-// acquisition that speaks against it, although the store has applied it: a
-// record that did not exist when the write was sent, and not when it was
-// applied, can have come and gone in between, and whoever held it may still
-// lead. The record of ours is then taken over like anybody's.
-func (e *Elector) overtaken(next backends.Record) bool {
-	e.mutex.Lock()
-	defer e.mutex.Unlock()
-	s := &e.sighting
-	return s.rival || next.Token < s.highest || s.held > e.clock.Now().Mono
+// swapFor makes a swap for a campaign that may be cancelled meanwhile. The
+// request then goes on, so that its outcome can be known: see retract.
+func (e *Elector) swapFor(ctx context.Context, prev, next backends.Record) (backends.Record, *failure, <-chan *failure) {
+	outcome := make(chan *failure, 1)
+	var r backends.Record
+	e.active.Add(1)
+	go func() {
+		defer e.active.Done()
+		swapped, f := e.swap(context.WithoutCancel(ctx), e.o.RequestTimeout, e.backend.Swap, prev, next)
+		r = swapped
+		outcome <- f
+	}()
+	select {
+	case f := <-outcome:
+		return r, f, nil
+	case <-ctx.Done():
+		return backends.Record{}, &failure{cancelled, e.ended(ctx, nil)}, outcome
+	}
 }
 
-// mayRetry reports whether nothing that was seen since the first write of an
-// acquisition speaks against another one. That prev still stands is not enough:
-// the version of a record that does not exist is the one that comes back, when
-// somebody wins in between and their record vanishes.
-func (e *Elector) mayRetry(prev, next backends.Record) bool {
-	e.mutex.Lock()
-	defer e.mutex.Unlock()
-	s := &e.sighting
-	if s.record.Attempt.Nonce == next.Attempt.Nonce {
-		return true // applied, as something pushed has shown: read it back
+// disbelieved returns why this process does not lead although the store shows
+// its acquisition r, nil if it does.
+func (e *Elector) disbelieved(ctx context.Context, r backends.Record, a *acquisition) (f *failure) {
+	switch err := a.differs(r); {
+	case err != nil:
+		f = &failure{holding, &HeldError{e.view.leader(r), err.Error()}}
+	case !e.view.believes(r):
+		f = e.view.heldBy(r)
+	case clock.Elapsed(e.clock, a.sent[r.Attempt.Sequence].start) >= e.o.hold():
+		f = &failure{passing, fmt.Errorf("%w: the store took longer than the lease to answer", ErrUnavailable)}
+	default:
+		return nil
 	}
-	return s.record.Version == prev.Version && !s.rival && next.Token > s.highest && s.claimable(&e.o) <= e.clock.Now().Mono
+	traced(e, e.o.Trace.Disbelieved, ctx, LeaseInfo{Election: e.name, Token: Token(r.Token), Err: f.err})
+	return f
 }
 
 // lost gives up an acquisition.
-func (e *Elector) lost(next backends.Record, err error) error {
-	e.mutex.Lock()
-	e.sighting.abandon(next.Attempt.Nonce)
-	e.mutex.Unlock()
-	return err
+func (e *Elector) lost(a *acquisition, f *failure) *failure {
+	e.view.abandon(a.nonce)
+	return f
+}
+
+// retract gives up an acquisition whose campaign was cancelled with a write
+// under way. In the background it waits for the outcome, if it is still to come,
+// reads back, and tells the store that the election is vacant: nobody uses it.
+func (e *Elector) retract(ctx context.Context, a *acquisition, pending <-chan *failure) {
+	why := e.ended(ctx, nil)
+	ctx = context.WithoutCancel(ctx)
+	done := make(chan struct{})
+	e.retraction = done
+	e.active.Add(1)
+	go func() {
+		defer e.active.Done()
+		defer close(done)
+		if pending != nil && <-pending != nil {
+			e.view.doubt()
+		}
+		free := e.view.abandon(a.nonce)
+		r, f := e.load(ctx, e.o.RequestTimeout, reading)
+		ours := f == nil && a.differs(r) == nil
+		if ours {
+			a.record = r
+			traced(e, e.o.Trace.Disbelieved, ctx, LeaseInfo{Election: e.name, Token: Token(a.token), Err: why})
+		}
+		if !free || f == nil && !ours {
+			return
+		}
+		err := a.vacate()
+		traced(e, e.o.Trace.Released, ctx, LeaseInfo{Election: e.name, Token: Token(a.token), Err: err})
+		if err != nil {
+			e.log.Warn("elector: the write of a campaign that was cancelled may stand unused until it expires", "token", a.token, "error", err)
+		}
+	}()
 }
 
 // healthy asks Options.Healthy. One that hangs or panics is not healthy.
-func (e *Elector) healthy(ctx context.Context) error {
+func (e *Elector) healthy(ctx context.Context) *failure {
 	if e.o.Healthy == nil {
 		return nil
 	}
-	_, err := request(ctx, e, e.o.RequestTimeout, "healthy", func(ctx context.Context) (_ struct{}, err error) {
+	_, f := request(ctx, e, e.o.RequestTimeout, examining, func(ctx context.Context) (_ struct{}, err error) {
 		defer func() {
 			if p := recover(); p != nil {
 				err = fmt.Errorf("the check panicked: %v", p)
 			}
 		}()
-		return struct{}{}, e.o.Healthy(ctx)
+		if err := e.o.Healthy(ctx); err != nil {
+			return struct{}{}, usersError{err}
+		}
+		return struct{}{}, nil
 	})
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrUnhealthy, err)
+	if f != nil && f.kind != cancelled {
+		return &failure{sick, fmt.Errorf("%w: %w", ErrUnhealthy, f.err)}
 	}
-	return nil
+	return f
 }
-
-// permanent reports whether trying again cannot help.
-func permanent(err error) bool {
-	if errors.Is(err, ErrUnhealthy) {
-		return false
-	}
-	return backends.Permanent(err) || errors.Is(err, ErrTokenExhausted)
-}
-
-// trouble paces tries that fail, and logs the first failure and the end of
-// them.
-type trouble struct {
-	e     *Elector
-	what  string
-	count int
-}
-
-func (e *Elector) newTrouble(what string) *trouble { return &trouble{e: e, what: what} }
-
-// longestPause bounds the pause after a failure where leases are long.
-const longestPause = 10 * time.Second
-
-// pause logs the first error, and waits: longer each time, up to RenewEvery or
-// 10 s, and by a random part, so that many candidates do not come back together. It
-// returns the cause when ctx ends.
-func (t *trouble) pause(ctx context.Context, err error) error {
-	e := t.e
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if t.count++; t.count == 1 {
-		e.log.Warn("elector: "+t.what+" fails and is tried again", "error", err)
-	}
-	d := max(min(e.o.RenewEvery, longestPause)>>max(0, 5-t.count), time.Millisecond)
-	d = max(d/2+time.Duration(e.random()*float64(d/2)), e.o.writeInterval)
-	wait, stop := e.after(d)
-	defer stop()
-	select {
-	case <-wait:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func (t *trouble) over() {
-	if t.count > 0 {
-		t.e.log.Info("elector: "+t.what+" works again", "failures", t.count)
-		t.count = 0
-	}
-}
-
-// random returns a random number from 0 to below 1.
-func (e *Elector) random() float64 { return float64(e.o.random()>>11) / (1 << 53) }

@@ -30,6 +30,9 @@
 //   - A lost answer is resolved by reading back, never by a guess. A store that
 //     cannot be reached elects nobody and extends nothing.
 //   - A release is conditional on the releaser's own record.
+//   - A record that somebody edited by hand is lost to its holder at the next
+//     renewal. Until then, emptying its holder or lowering its TTL can make a
+//     second leader: stop the first one instead, by Resign.
 //
 // # How it works
 //
@@ -38,6 +41,19 @@
 // own leases and sessions are not relied on: stores were measured to delete
 // keys with acknowledged keep-alives, and to serve sessions that they had
 // expired, around their own failovers.
+//
+// # When a record is wrong
+//
+// If a record was written with a mistaken TTL, of 24 h say, delete it in the
+// store, and restart the processes that wait: a process that has seen it counts
+// the election as held for TTL*(1+ClockDrift) after it has vanished, and a fresh
+// one does not. Make sure first that no leader runs. What leaves a foreign record
+// behind (ErrForeignRecord) is left alone until it is deleted.
+//
+// # Tests
+//
+// The memory backend works in a bubble of testing/synctest, where hours pass in a
+// moment: see the example of a worker's test.
 //
 // Import the backend for its URL scheme:
 //

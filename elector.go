@@ -13,8 +13,8 @@ import (
 	"github.com/elector-go/elector/internal/clock"
 )
 
-// An Elector is one candidate in one election. It is safe for use by many
-// goroutines, but leads or campaigns once at a time.
+// An Elector is one candidate in one election. Open and New make it. It is safe
+// for use by many goroutines, but leads or campaigns once at a time.
 type Elector struct {
 	name    string
 	backend backends.Backend
@@ -26,24 +26,22 @@ type Elector struct {
 	log     *slog.Logger
 
 	life   context.Context // ends with Close
-	kill   context.CancelCauseFunc
+	kill   context.CancelFunc
 	active sync.WaitGroup // of calls and goroutines that Close waits for
 
-	unanswered atomic.Int32 // requests given up that have not returned
-
-	current atomic.Pointer[Lease] // the latest lease, whether it is over or not
+	view       view
+	timing     timing
+	unanswered [countedTo]atomic.Int32 // requests given up that have not returned, by purpose
+	current    atomic.Pointer[Lease]   // the latest lease, whether it is over or not
+	retraction <-chan struct{}         // closed when the last campaign that was cancelled is done; owned by the caller that is busy
 
 	// mutex guards what follows, and is never held across I/O or a callback.
-	mutex     sync.Mutex
-	closed    bool
-	closing   chan struct{} // closed when Close is done
-	closeErr  error
-	busy      bool // a call of Campaign, TryCampaign or Run is under way
-	running   bool // that of Run
-	sighting  sighting
-	roundTrip time.Duration // of reads, see timed
-	reads     int           // that were timed
-	wrote     time.Duration // monotonic, when the last write was sent; 0 if none was
+	mutex    sync.Mutex
+	closed   bool
+	closing  chan struct{} // closed when Close is done
+	closeErr error
+	busy     bool // a call of Campaign, TryCampaign or Run is under way
+	running  bool // it is Run
 }
 
 // Open connects to the store that url names and returns a candidate for the
@@ -59,6 +57,9 @@ type Elector struct {
 // To run many elections over one connection, open the backend once and use
 // New.
 func Open(ctx context.Context, url, name string, o *Options) (*Elector, error) {
+	if ctx == nil {
+		return nil, &Error{Op: "open", Election: name, Err: errNilContext}
+	}
 	if err := backends.CheckName(name); err != nil {
 		return nil, &Error{Op: "open", Election: name, Err: err}
 	}
@@ -83,12 +84,12 @@ const patience = 10 * time.Second
 
 // reach reads the record, to see that this can be done.
 func (e *Elector) reach(ctx context.Context) error {
-	if err := e.begin(); err != nil {
+	if err := e.begin(ctx); err != nil {
 		return e.fail("open", err)
 	}
 	defer e.active.Done()
-	_, err := e.load(ctx, max(e.o.RequestTimeout, patience))
-	return e.fail("open", err)
+	_, f := e.load(ctx, max(e.o.RequestTimeout, patience), looking)
+	return e.fail("open", f.shown())
 }
 
 // New returns a candidate for the named election on a backend, which may be
@@ -97,6 +98,9 @@ func (e *Elector) reach(ctx context.Context) error {
 // Closing the Elector leaves the backend open. New does no I/O. It returns
 // ErrName or ErrInvalid.
 func New(backend backends.Backend, name string, o *Options) (*Elector, error) {
+	if backend == nil {
+		return nil, &Error{Op: "open", Election: name, Err: fmt.Errorf("%w: the backend is nil", ErrInvalid)}
+	}
 	d := backend.Describe()
 	options, err := o.resolved(d)
 	if err == nil {
@@ -106,8 +110,9 @@ func New(backend backends.Backend, name string, o *Options) (*Elector, error) {
 		return nil, &Error{"open", name, d.Store, err}
 	}
 	e := &Elector{name: name, backend: backend, store: d.Store, pushes: d.PushesRenewals, o: options, clock: options.clock}
+	e.view.clock, e.view.o = e.clock, &e.o
 	e.log = slog.New(guarded{options.Logger.Handler()}).With("election", name, "store", d.Store, "id", options.ID)
-	e.life, e.kill = context.WithCancelCause(context.Background())
+	e.life, e.kill = context.WithCancel(context.Background())
 	e.closing = make(chan struct{})
 	return e, nil
 }
@@ -119,7 +124,7 @@ func (e *Elector) Name() string { return e.name }
 func (e *Elector) ID() string { return e.o.ID }
 
 // Token returns the fencing token of the lease now held, or ErrNotLeader. It
-// asks the clocks and not the store, like Lease.Check, but is no sign of life
+// reads the clocks and not the store, like Lease.Check, but is no sign of life
 // for Options.StallTimeout.
 func (e *Elector) Token() (Token, error) {
 	l := e.current.Load()
@@ -139,69 +144,30 @@ func (e *Elector) Token() (Token, error) {
 // During Run it does what the end of Run's context does: the worker is told to
 // stop, the store is told when it has returned, and Run returns. Resign waits
 // for that until ctx ends. If the lease is lost meanwhile, both return ErrLost.
+// The worker itself may call Resign with its own context, or one derived from
+// it: Resign then returns nil at once and does not wait for its caller. With
+// another context the worker would wait for itself, for ReleaseTimeout, and lose
+// the lease.
 func (e *Elector) Resign(ctx context.Context) error {
-	if err := e.begin(); err != nil {
+	if err := e.begin(ctx); err != nil {
 		return e.fail("resign", err)
 	}
 	defer e.active.Done()
 	l := e.current.Load()
-	if l == nil || l.told() {
+	if l == nil {
 		return e.fail("resign", ErrNotLeader)
 	}
-	if l.cedes {
-		l.asked.Store(true)
-		l.cede(l.resigned(nil))
-		select {
-		case <-l.kept:
-			return e.fail("resign", l.farewell())
-		case <-ctx.Done():
-			return e.fail("resign", context.Cause(ctx))
+	if l.inRun && l.valid() == nil {
+		l.drain(stop, nil)
+		if ctx.Value(workOf{l}) != nil {
+			return nil
 		}
+		return e.fail("resign", l.farewell(ctx))
+	}
+	if l.valid() != nil && l.nothingToTell() {
+		return e.fail("resign", ErrNotLeader)
 	}
 	return l.Resign(ctx)
-}
-
-// A Leader is what an election's record says of who leads.
-type Leader struct {
-	ID    string // of the leader, or the last one; empty when it resigned
-	Token Token  // of its acquisition; 0 if nobody ever led
-	Value string // what it published
-
-	// Lapsed says that the leader has not renewed for TTL*(1+ClockDrift): its
-	// lease is over although it did not resign, and nobody has taken over
-	// yet.
-	Lapsed bool
-}
-
-// Vacant reports whether nobody leads: nobody ever did, the leader resigned,
-// or its lease lapsed.
-func (l Leader) Vacant() bool { return l.ID == "" || l.Lapsed }
-
-// Leader reads the record once and returns who leads. An answer is out of date
-// as soon as it is given: it is for people and for routing, never a reason to
-// write. It blocks for at most RequestTimeout, or three times that while changes
-// overtake its reads.
-func (e *Elector) Leader(ctx context.Context) (Leader, error) {
-	if err := e.begin(); err != nil {
-		return Leader{}, e.fail("read", err)
-	}
-	defer e.active.Done()
-	r, err := e.load(ctx, e.o.RequestTimeout)
-	if err != nil {
-		return Leader{}, e.fail("read", err)
-	}
-	return e.leader(r), nil
-}
-
-// leader is the Leader that a record just seen tells of.
-func (e *Elector) leader(r backends.Record) Leader {
-	e.mutex.Lock()
-	defer e.mutex.Unlock()
-	l := Leader{ID: r.Holder, Token: Token(r.Token), Value: r.Value}
-	if !r.Vacant() && r.Version == e.sighting.record.Version {
-		l.Lapsed = e.clock.Now().Mono >= e.sighting.since+e.o.challenge(r.TTL)
-	}
-	return l
 }
 
 // Close resigns if this process leads, ends campaigns and observers, and
@@ -214,6 +180,9 @@ func (e *Elector) leader(r backends.Record) Leader {
 // end and return the same error. Later calls of methods that ask the store
 // return ErrClosed.
 func (e *Elector) Close() error {
+	if e.backend == nil {
+		return errNoElector
+	}
 	e.mutex.Lock()
 	first, busy := !e.closed, e.busy
 	e.closed = true
@@ -222,15 +191,13 @@ func (e *Elector) Close() error {
 		<-e.closing
 		return e.closeErr
 	}
-	e.kill(ErrClosed)
+	e.kill()
 	patience := 2*e.o.ReleaseTimeout + 4*e.o.RequestTimeout
 	ctx, cancel := e.clock.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var errs []error
-	if l := e.current.Load(); l != nil && !busy {
-		// ErrClosed: a release failed before, and is not tried once more.
-		err := l.Resign(ctx)
-		if err != nil && !errors.Is(err, ErrNotLeader) && !errors.Is(err, ErrClosed) {
+	if l := e.current.Load(); l != nil && !busy && l.valid() == nil {
+		if err := l.Resign(ctx); err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -249,9 +216,20 @@ func (e *Elector) Close() error {
 	return e.closeErr
 }
 
-// begin counts a call in, so that Close waits for it; or returns ErrClosed.
-// The caller says e.active.Done at its end.
-func (e *Elector) begin() error {
+var (
+	errNilContext = fmt.Errorf("%w: the context is nil", ErrInvalid)
+	errNoElector  = fmt.Errorf("elector: %w: this Elector was not made by Open or New", ErrInvalid)
+)
+
+// begin counts a call in, so that Close waits for it; or returns ErrClosed or
+// ErrInvalid. The caller says e.active.Done at its end.
+func (e *Elector) begin(ctx context.Context) error {
+	switch {
+	case e.backend == nil:
+		return errNoElector
+	case ctx == nil:
+		return errNilContext
+	}
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
 	if e.closed {
@@ -261,25 +239,9 @@ func (e *Elector) begin() error {
 	return nil
 }
 
-// fail names election and store in an error, once. It returns nil for nil.
-func (e *Elector) fail(op string, err error) error {
-	var named *Error
-	if err == nil || errors.As(err, &named) {
-		return err
-	}
-	return &Error{op, e.name, e.store, err}
-}
-
 // joined returns a context that ends with ctx and with the Elector.
 func (e *Elector) joined(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(e.life, func() { cancel(ErrClosed) })
 	return ctx, func() { stop(); cancel(nil) }
-}
-
-// after returns a channel that is closed after d of this machine's monotonic
-// clock.
-func (e *Elector) after(d time.Duration) (<-chan struct{}, func() bool) {
-	c := make(chan struct{})
-	return c, e.clock.AfterFunc(d, func() { close(c) })
 }

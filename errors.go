@@ -1,6 +1,7 @@
 package elector
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -13,8 +14,8 @@ type notLeader string
 func (e notLeader) Error() string        { return string(e) }
 func (e notLeader) Is(target error) bool { return target == ErrNotLeader }
 
-// The errors of this package, to be asked for with [errors.Is]. What is
-// returned wraps them together with the store's own error, in an *Error.
+// The errors of this package, to be tested with [errors.Is]. A returned error
+// wraps one of them together with the store's own error, in an *Error.
 var (
 	// ErrNotLeader: this process does not hold the election. ErrLost and
 	// ErrResigned are ErrNotLeader too.
@@ -24,13 +25,13 @@ var (
 	ErrLost error = notLeader("the lease is lost")
 	// ErrResigned: the lease ended because this process gave it up.
 	ErrResigned error = notLeader("the lease was resigned")
-	// ErrHeld: somebody else holds the election. See HeldError.
+	// ErrHeld: another candidate holds the election. See HeldError.
 	ErrHeld = errors.New("the election is held")
 	// ErrBusy: this Elector leads already, or another call of Campaign,
 	// TryCampaign or Run on it is under way.
 	ErrBusy = errors.New("this Elector already leads or campaigns; make another one for a second candidate")
-	// ErrUnhealthy: Options.Healthy said no, so this process does not
-	// campaign, or has resigned.
+	// ErrUnhealthy: Options.Healthy returned an error, so this process does
+	// not campaign, or has resigned.
 	ErrUnhealthy = errors.New("the candidate is not healthy")
 	// ErrClosed: the Elector has been closed.
 	ErrClosed = errors.New("the Elector is closed")
@@ -41,7 +42,7 @@ var (
 	ErrTokenRegressed = errors.New("the fencing token went backwards; was the store restored from a backup?")
 	// ErrTokenExhausted: there is no higher token.
 	ErrTokenExhausted = errors.New("the record holds the largest fencing token; once no leader is left and no resource remembers its token, delete the record")
-	// ErrInvalid: an option, value or token that cannot be used.
+	// ErrInvalid: an argument, option, value or token that cannot be used.
 	ErrInvalid = errors.New("invalid")
 
 	// The errors of the driver boundary, see package backends.
@@ -79,15 +80,153 @@ func (e *Error) Unwrap() error { return e.Err }
 // A HeldError is the ErrHeld that TryCampaign returns.
 type HeldError struct {
 	Leader Leader // who holds the election, as recorded
+	Reason string // why a record that names no leader cannot be claimed
 }
 
 // Error implements error.
 func (e *HeldError) Error() string {
-	if e.Leader.ID == "" {
-		return ErrHeld.Error() + " by nobody that the record names: it has just changed, or vanished or went back, and then whoever held it may still lead; or it deposed this very process, which stands back"
+	if e.Leader.ID != "" && e.Reason == "" {
+		return fmt.Sprintf("%v by %q with token %d", ErrHeld, e.Leader.ID, e.Leader.Token)
 	}
-	return fmt.Sprintf("%v by %q with token %d", ErrHeld, e.Leader.ID, e.Leader.Token)
+	return ErrHeld.Error() + ": " + e.Reason
 }
 
 // Is makes a HeldError an ErrHeld.
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
+
+// Everything below decides what an error is. It is decided here and nowhere
+// else, and only of what a backend returned, before anything is joined to it:
+// errors of users, and causes of their contexts, decide nothing.
+
+// A kind is what a failure means for the election.
+type kind uint8
+
+const (
+	passing     kind = iota // it may pass; of a write the outcome is unknown
+	cancelled               // the same: the caller's context has ended
+	conflicting             // not applied: the store holds another version
+	untried                 // not applied, because of others in its batch
+	unmarked                // not applied: the holder's mark of presence is gone
+	alien                   // the record is foreign
+	refused                 // trying again cannot help
+	holding                 // another candidate holds the election
+	sick                    // Options.Healthy returned an error
+)
+
+// hopeless reports whether a campaign ends with a failure of the kind.
+func (k kind) hopeless() bool { return k == alien || k == refused }
+
+// A failure is why something did not succeed: what that means, and the error to
+// show. A nil failure is a success.
+type failure struct {
+	kind kind
+	err  error
+}
+
+// shown returns the error, nil for a success.
+func (f *failure) shown() error {
+	if f == nil {
+		return nil
+	}
+	return f.err
+}
+
+// hopeless reports whether trying again cannot help.
+func (f *failure) hopeless() bool { return f != nil && f.kind.hopeless() }
+
+// kinds are what the errors of the boundary mean.
+var kinds = []struct {
+	err  error
+	kind kind
+}{
+	{backends.ErrConflict, conflicting},
+	{backends.ErrNotTried, untried},
+	{backends.ErrDeposed, unmarked},
+	{backends.ErrForeignRecord, alien},
+	{backends.ErrDenied, refused},
+	{backends.ErrMisconfigured, refused},
+	{backends.ErrURL, refused},
+	{backends.ErrUnknownScheme, refused},
+	{backends.ErrName, refused},
+	{backends.ErrReadOnly, passing},
+	{backends.ErrUnavailable, passing},
+	{context.Canceled, passing},
+	{context.DeadlineExceeded, passing},
+}
+
+// kindOf decides what an error that a backend returned is. One that claims that
+// a write was not applied counts only where it stands alone: joined to another
+// it may be that of another try.
+func kindOf(err error) kind {
+	found, matches := passing, 0
+	for _, k := range kinds {
+		if !errors.Is(err, k.err) {
+			continue
+		}
+		matches++
+		if k.kind.hopeless() || matches == 1 {
+			found = k.kind
+		}
+	}
+	if matches > 1 && !found.hopeless() {
+		return passing
+	}
+	return found
+}
+
+// A usersError is an error of a user's function, or the cause of a user's
+// context. It shows what it wraps, but for the errors of this package, so that
+// nobody takes another lease's end for that of this one.
+type usersError struct{ err error }
+
+func (e usersError) Error() string { return e.err.Error() }
+
+// Is implements the interface of errors.Is.
+func (e usersError) Is(target error) bool {
+	for _, own := range []error{ErrNotLeader, ErrLost, ErrResigned, ErrHeld, ErrBusy, ErrUnhealthy, ErrClosed, ErrStale, ErrTokenRegressed, ErrTokenExhausted, ErrInvalid} {
+		if target == own {
+			return false
+		}
+	}
+	for _, k := range kinds[:len(kinds)-2] { // all but those of contexts
+		if target == k.err {
+			return false
+		}
+	}
+	return errors.Is(e.err, target)
+}
+
+// As implements the interface of errors.As.
+func (e usersError) As(target any) bool {
+	switch target.(type) {
+	case **Error, **HeldError:
+		return false
+	}
+	return errors.As(e.err, target)
+}
+
+// fail names election and store in an error, once. It returns nil for nil.
+func (e *Elector) fail(op string, err error) error {
+	var named *Error
+	if err == nil || errors.As(err, &named) {
+		return err
+	}
+	return &Error{op, e.name, e.store, err}
+}
+
+// ended returns why a call's context has ended: ErrClosed by Close, otherwise
+// the cause, with the failure that the call has waited out so far.
+func (e *Elector) ended(ctx context.Context, last *failure) error {
+	err := ErrClosed
+	if e.life.Err() == nil {
+		err = usersError{context.Cause(ctx)}
+	}
+	if last == nil || last.kind == cancelled {
+		return err
+	}
+	return fmt.Errorf("%w; until then: %w", err, last.err)
+}
+
+// toldToStop reports whether a context was cancelled, and not ended by a
+// deadline.
+func toldToStop(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }

@@ -16,75 +16,120 @@ import (
 // TTL*(1-ClockDrift) from the moment before the last acknowledged request for
 // it was sent, and never again once it was not (Gray and Cheriton, "Leases",
 // 1989). Its methods may be called by many goroutines.
+//
+// How it ends, in Run, and what the store knows of that (see release.go):
+//
+//	held ──ctx, Healthy, Resign, Close──▶ draining ──the worker returned──▶ resigned
+//	held, draining ──Lease.Resign─────────────────────────────────────────▶ resigned
+//	held, draining ──expiry, conflict, foreign or edited record,
+//	                 ReleaseTimeout, panic or Goexit──────────────────────▶ lost
+//	held, draining ──mark of presence removed─────────────────────────────▶ deposed
+//
+// A lease of Campaign does not drain: Healthy and Close resign it.
 type Lease struct {
 	e     *Elector
 	token Token
-	nonce string
 	hold  time.Duration
-	cedes bool        // Run ends it once the worker has returned, see cede
-	sick  atomic.Bool // it was ceded because of Healthy
-	asked atomic.Bool // it was ceded because of Elector.Resign
+	inRun bool // Run ends it once the worker has returned
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	term    atomic.Pointer[term]
+	status  atomic.Pointer[status]
 	ended   chan struct{} // closed when the lease is over
 	kept    chan struct{} // closed when its goroutine has ended
 	checked atomic.Int64  // monotonic, when Check was last called
+	release release
 
 	proposals chan *proposal
 	batches   *batches // of the backend's leases; nil if it makes none
 
-	// Owned by the goroutine that keeps the lease.
-	record backends.Record          // as the store last showed it, ours
-	value  string                   // to write with the next renewal
-	number uint64                   // of our latest write
-	alone  bool                     // the next renewal goes by itself, see sender
-	sent   map[uint64]clock.Reading // when each write that may count was sent
+	// Owned by the goroutine that keeps the lease, and then by those who tell
+	// the store: see release.begin.
+	own    *acquisition
+	value  string  // to write with the next renewal
+	shares sharing // with other leases
+	faults *backoff
 
-	mutex      sync.Mutex
-	unwatch    func()        // ends the watch of the mark of presence
-	expiry     func() bool   // stops the timer at the end of the term
-	patience   func() bool   // stops the timer that cede set
-	released   chan struct{} // closed when a release has been tried
-	releaseErr error
-
-	down sync.Once // see stepDown
+	mutex   sync.Mutex
+	unwatch func()         // ends the watch of the mark of presence
+	timers  [2]func() bool // stop those at the end of the term and of draining
 }
 
-// A term is a stretch of time for which the lease is valid, or its end.
-type term struct {
-	start clock.Reading // t0
-	over  error         // why the lease is over; nil while it is not
+// A phase is where a lease is in its life.
+type phase uint8
+
+const (
+	held phase = iota
+	draining
+	resigned
+	lost
+	deposed
+)
+
+// over reports whether the lease is not valid any more, for good.
+func (p phase) over() bool { return p >= resigned }
+
+// A reason is why the worker was told to stop. It only grows, also when the
+// lease is over, and decides what Run does then.
+type reason uint8
+
+const (
+	none      reason = iota
+	unhealthy        // Run campaigns again
+	stop             // Run returns: ctx ended, or Resign or Close was called
+)
+
+// A status is all that changes in the life of a lease. It is replaced as a
+// whole.
+type status struct {
+	phase phase
+	why   reason
+	start clock.Reading // t0: the lease is valid for H from here
+	cause error         // of the phase: the worker's context has it
+	fault error         // of the last renewal, if that failed
 }
 
 // newLease starts to keep a record that an acknowledged write, or a read-back,
 // has shown to be ours. base gives the lease's context its values.
-func (e *Elector) newLease(base context.Context, r backends.Record, sent map[uint64]clock.Reading) *Lease {
+func (e *Elector) newLease(base context.Context, own *acquisition) *Lease {
 	l := &Lease{
-		e: e, token: Token(r.Token), nonce: r.Attempt.Nonce, hold: e.o.hold(), cedes: e.running,
-		ended: make(chan struct{}), kept: make(chan struct{}), released: make(chan struct{}),
+		e: e, token: Token(own.token), hold: e.o.hold(), inRun: e.running,
+		ended: make(chan struct{}), kept: make(chan struct{}),
 		proposals: make(chan *proposal), batches: batchesOf(e.backend),
-		record: r, value: r.Value, sent: sent,
+		own: own, value: own.record.Value, faults: e.newBackoff("renewal"),
 	}
-	for number := range sent {
-		l.number = max(l.number, number)
-	}
-	start := sent[r.Attempt.Sequence]
-	l.ctx, l.cancel = context.WithCancelCause(context.WithoutCancel(base))
-	l.term.Store(&term{start: start})
+	l.release.done = make(chan struct{})
+	// No other write of the acquisition counts any more: of a creation it would be
+	// one that was on its way while other records came and went.
+	won := own.sent[own.record.Attempt.Sequence]
+	clear(own.sent)
+	own.sent[own.record.Attempt.Sequence] = won
+	start := won.start
+	l.ctx, l.cancel = context.WithCancelCause(context.WithValue(context.WithoutCancel(base), workOf{l}, true))
+	l.status.Store(&status{start: start})
 	l.checked.Store(int64(start.Mono))
 	e.current.Store(l)
 	l.expireLater()
 	e.log.Info("elector: leads", "token", l.token)
-	e.traceAcquired(l.token) // before anything renews the lease: it may block
+	told := make(chan struct{})
 	e.active.Add(1)
-	go l.keep()
+	r := own.record
+	go l.keep(told)
+	traced(e, e.o.Trace.Acquired, l.ctx, l.info(nil)) // before anything renews the lease: it may block
+	close(told)
 	if w, ok := e.backend.(backends.PresenceWatcher); ok {
 		l.watchPresence(w, r)
 	}
 	return l
+}
+
+// workOf is the key of a value that the context of a lease's worker has.
+type workOf struct{ *Lease }
+
+// info is what Trace tells of the lease.
+func (l *Lease) info(err error) LeaseInfo {
+	return LeaseInfo{l.e.name, l.token, l.Remaining(), err}
 }
 
 // Context ends with the lease, at the latest when its time is over by the
@@ -122,59 +167,104 @@ func (l *Lease) Remaining() time.Duration {
 	if l.valid() != nil {
 		return 0
 	}
-	return max(0, l.hold-clock.Elapsed(l.e.clock, l.term.Load().start))
+	return max(0, l.hold-clock.Elapsed(l.e.clock, l.status.Load().start))
 }
 
-// valid is the holder rule. It does not rely on a timer having fired. Whoever
-// first finds the time over ends the lease for everybody: a renewal that is
+// valid is the holder rule. It does not rely on a timer having fired. The first
+// to find the time over ends the lease for everybody: a renewal that is
 // answered later cannot bring it back.
 func (l *Lease) valid() error {
 	for {
-		t := l.term.Load()
-		if t.over != nil {
-			return t.over
+		s := l.status.Load()
+		if s.phase.over() {
+			return s.cause
 		}
-		if clock.Elapsed(l.e.clock, t.start) < l.hold {
+		if clock.Elapsed(l.e.clock, s.start) < l.hold {
 			return nil
 		}
-		l.replace(t, l.lostBecause(fmt.Errorf("it was not renewed within %v; see the log for what the store answered, and compare with how long the process may have been paused", l.hold)))
+		next := *s
+		next.phase, next.cause = lost, l.lostBecause(l.expired(s))
+		l.replace(s, next)
 	}
 }
 
-// extend makes the lease valid from start, unless it is over.
+// expired says why a lease's time is over.
+func (l *Lease) expired(s *status) error {
+	if s.fault != nil {
+		return fmt.Errorf("it was not renewed within %v; the last try: %w", l.hold, s.fault)
+	}
+	return fmt.Errorf("it was not renewed within %v; no renewal has failed, so this process was paused, or StallTimeout kept it from renewing", l.hold)
+}
+
+// extend makes the lease valid from start, unless it is over. It returns why it
+// is.
 func (l *Lease) extend(start clock.Reading) error {
 	for {
 		if err := l.valid(); err != nil {
 			return err
 		}
-		t := l.term.Load()
-		if t.over == nil && l.term.CompareAndSwap(t, &term{start: start}) {
+		s := l.status.Load()
+		next := *s
+		next.start, next.fault = start, nil
+		if s.phase.over() || l.replace(s, next) {
 			return l.valid()
 		}
 	}
 }
 
-// end makes the lease invalid, for the first cause given.
-func (l *Lease) end(cause error) {
+// note keeps the error of a renewal that failed.
+func (l *Lease) note(fault error) {
 	for {
-		t := l.term.Load()
-		if t.over != nil || l.replace(t, cause) {
+		s := l.status.Load()
+		next := *s
+		next.fault = fault
+		if s.phase.over() || l.replace(s, next) {
 			return
 		}
 	}
 }
 
-// replace ends the lease if t is still its term: first it is not valid, then
-// its context ends, and then everybody else is told.
-func (l *Lease) replace(t *term, cause error) bool {
-	if !l.term.CompareAndSwap(t, &term{over: cause}) {
+// move takes the lease to a later phase, unless it is over, and raises why. The
+// first cause counts.
+func (l *Lease) move(to phase, why reason, cause error) {
+	for {
+		s := l.status.Load()
+		next := *s
+		next.why = max(s.why, why)
+		if !s.phase.over() && s.phase < to {
+			next.phase = to
+			if s.phase != draining || to != resigned { // it drained for the cause that it ends for
+				next.cause = cause
+			}
+		}
+		if next.phase == s.phase && next.why == s.why || l.replace(s, next) {
+			return
+		}
+	}
+}
+
+// replace is the one place at which a lease moves: first it is as next says,
+// then its context ends, and then everybody else is told. It returns false if s
+// is not its status any more.
+func (l *Lease) replace(s *status, next status) bool {
+	if !l.status.CompareAndSwap(s, &next) {
 		return false
 	}
-	l.cancel(cause)
+	switch {
+	case next.phase == s.phase:
+		return true
+	case next.phase == draining:
+		l.cancel(next.cause)
+		l.later(1, l.e.o.ReleaseTimeout, func() {
+			l.move(lost, none, l.lostBecause(fmt.Errorf("the worker did not return within %v of being told to stop (%v)", l.e.o.ReleaseTimeout, errors.Unwrap(next.cause))))
+		})
+		return true
+	}
+	l.cancel(next.cause)
 	close(l.ended)
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	for _, stop := range []func() bool{l.expiry, l.patience} {
+	for _, stop := range l.timers {
 		if stop != nil {
 			stop()
 		}
@@ -185,33 +275,43 @@ func (l *Lease) replace(t *term, cause error) bool {
 	return true
 }
 
-// expireLater ends the lease when its time is over, by a timer of its own: no
-// goroutine that may be busy with the store is asked. Renewals do not touch
+// drain tells the worker in Run to stop: its context ends, and the lease stays
+// valid and renewed so that it can finish its work, but not for longer than
+// ReleaseTimeout after it was first told.
+func (l *Lease) drain(why reason, cause error) { l.move(draining, why, l.resignedBecause(cause)) }
+
+// giveUp ends the lease unless it is over.
+func (l *Lease) giveUp() {
+	if l.valid() == nil {
+		l.move(resigned, none, l.resignedBecause(nil))
+	}
+}
+
+// expireLater ends the lease when its time is over, by a timer of its own: it
+// depends on no goroutine that may be busy with the store. Renewals do not touch
 // the timer; when it fires too early it is set again.
 func (l *Lease) expireLater() {
-	l.later(&l.expiry, max(l.Remaining(), time.Microsecond), func() {
+	l.later(0, max(l.Remaining(), time.Microsecond), func() {
 		if l.valid() == nil {
 			l.expireLater()
 		}
 	})
 }
 
-// later calls f after d unless the lease is over before. How to stop the timer
-// is kept in stop.
-func (l *Lease) later(stop *func() bool, d time.Duration, f func()) {
+// later calls f after d unless the lease is over before.
+func (l *Lease) later(timer int, d time.Duration, f func()) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	if l.term.Load().over != nil {
-		return
+	if !l.status.Load().phase.over() {
+		l.timers[timer] = l.e.clock.AfterFunc(d, f)
 	}
-	*stop = l.e.clock.AfterFunc(d, f)
 }
 
 func (l *Lease) lostBecause(reason error) error {
 	return l.e.fail("lead", fmt.Errorf("%w: %w", ErrLost, reason))
 }
 
-func (l *Lease) resigned(reason error) error {
+func (l *Lease) resignedBecause(reason error) error {
 	if reason == nil {
 		return l.e.fail("lead", ErrResigned)
 	}
@@ -232,7 +332,11 @@ type proposal struct {
 // returns ErrLost or ErrResigned when the lease is over, and ErrInvalid for a
 // value of more than 4096 bytes, or that is not UTF-8 or has a NUL.
 func (l *Lease) Proclaim(ctx context.Context, value string) error {
-	if err := checkText("Value", value); err != nil {
+	err := checkText("Value", value)
+	if ctx == nil {
+		err = errNilContext
+	}
+	if err != nil {
 		return l.e.fail("proclaim", err)
 	}
 	l.live()
@@ -249,117 +353,7 @@ func (l *Lease) Proclaim(ctx context.Context, value string) error {
 			return l.e.fail("proclaim", err)
 		case <-l.ended:
 		case <-ctx.Done():
-			return l.e.fail("proclaim", context.Cause(ctx))
+			return l.e.fail("proclaim", usersError{context.Cause(ctx)})
 		}
 	}
-}
-
-// Resign ends the lease: it is no longer valid, its context ends, and then the
-// store is told, so that a successor need not wait for the TTL. Resign blocks
-// until the store has acknowledged that, at most ReleaseTimeout and what a
-// renewal under way takes. When ctx ends
-// first it returns the cause and the store is told all the same; Close waits
-// for it.
-//
-// If the store could not be told, Resign returns why. This process does not
-// lead then either, the record expires after TTL*(1+ClockDrift) of a
-// challenger's clock, and Resign may be called again. A release never touches
-// a successor's record. On a lease that was lost Resign returns ErrLost.
-func (l *Lease) Resign(ctx context.Context) error {
-	if over := l.giveUp(); !errors.Is(over, ErrResigned) {
-		return over
-	}
-	tried, err := l.release()
-	if err != nil {
-		return l.e.fail("resign", err)
-	}
-	select {
-	case <-tried:
-		l.mutex.Lock()
-		defer l.mutex.Unlock()
-		return l.e.fail("resign", l.releaseErr)
-	case <-ctx.Done():
-		return l.e.fail("resign", context.Cause(ctx))
-	}
-}
-
-// giveUp ends the lease unless it is over, and returns why it is.
-func (l *Lease) giveUp() error {
-	if l.valid() == nil {
-		l.end(l.resigned(nil))
-	}
-	return l.term.Load().over
-}
-
-// farewell returns why a lease whose goroutine has ended was lost, or why the
-// store could not be told that it was resigned.
-func (l *Lease) farewell() error {
-	if over := l.term.Load().over; !errors.Is(over, ErrResigned) {
-		return over
-	}
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return l.releaseErr
-}
-
-// told reports whether nothing is left to tell the store: the lease was lost,
-// or the store knows that it was resigned.
-func (l *Lease) told() bool {
-	if l.valid() == nil {
-		return false
-	}
-	if !errors.Is(l.term.Load().over, ErrResigned) {
-		return true
-	}
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	select {
-	case <-l.released:
-		return l.releaseErr == nil
-	default:
-		return false
-	}
-}
-
-// release returns a channel that is closed when the store has been told, or
-// could not be. The lease's own goroutine tries first; another call starts
-// another try.
-func (l *Lease) release() (<-chan struct{}, error) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	select {
-	case <-l.released:
-		if l.releaseErr == nil {
-			return l.released, nil
-		}
-	default:
-		return l.released, nil
-	}
-	if err := l.e.begin(); err != nil {
-		return nil, err
-	}
-	l.released = make(chan struct{})
-	go func() {
-		defer l.e.active.Done()
-		l.vacate()
-	}()
-	return l.released, nil
-}
-
-// cede tells the worker in Run to stop: its context ends, the lease stays
-// valid and renewed so that it can finish what it is at, but not for longer
-// than ReleaseTimeout. A worker that has not returned by then has a lost lease,
-// and the store is not told: its record expires.
-func (l *Lease) cede(cause error) {
-	l.cancel(cause)
-	l.mutex.Lock()
-	again := l.patience != nil
-	l.mutex.Unlock()
-	if again {
-		return
-	}
-	l.later(&l.patience, l.e.o.ReleaseTimeout, func() {
-		// The cause is not wrapped: it is a resignation, of which the store is told.
-		l.end(l.lostBecause(fmt.Errorf("the worker did not return within %v of being told to stop (%v)", l.e.o.ReleaseTimeout, cause)))
-	})
 }

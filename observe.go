@@ -9,6 +9,50 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
+// A Leader is what an election's record says of who leads.
+type Leader struct {
+	ID    string        // of the leader, or the last one; empty when it resigned
+	Token Token         // of its acquisition; 0 if the election never had a leader
+	Value string        // what it published
+	TTL   time.Duration // of its lease
+
+	// Lapsed: the leader has not renewed for TTL*(1+ClockDrift) while this
+	// process watched. Its lease is over although it did not resign, and no
+	// candidate has taken over yet.
+	Lapsed bool
+
+	// Unchanged is for how long this process has seen the record as it is. An
+	// Elector that has just been made cannot know whether the leader is alive:
+	// look again after TTL*(1+ClockDrift), or see Observe.
+	Unchanged time.Duration
+}
+
+// Vacant reports whether the election has no leader: it never had one, the
+// leader resigned, or its lease lapsed.
+func (l Leader) Vacant() bool { return l.ID == "" || l.Lapsed }
+
+// same reports whether two are the same but for the time that has passed.
+func (l Leader) same(m Leader) bool {
+	l.Unchanged, m.Unchanged = 0, 0
+	return l == m
+}
+
+// Leader reads the record once and returns who leads. The answer may be out of
+// date at once: it is for people and for routing, never a reason to write. Leader
+// blocks for at most RequestTimeout, or three times that while changes overtake
+// its reads.
+func (e *Elector) Leader(ctx context.Context) (Leader, error) {
+	if err := e.begin(ctx); err != nil {
+		return Leader{}, e.fail("read", err)
+	}
+	defer e.active.Done()
+	r, f := e.load(ctx, e.o.RequestTimeout, looking)
+	if f != nil {
+		return Leader{}, e.fail("read", f.err)
+	}
+	return e.view.leader(r), nil
+}
+
 // Observe returns who leads, as a fresh read shows it, and then every change of
 // leader or value, vacancies too: a leader that resigned, one whose lease
 // lapsed, a record that is gone. Renewals are not changes. A loop body that
@@ -16,67 +60,63 @@ import (
 //
 // Observe reconnects by itself and blocks until there is a change. A pair with
 // an error is the last: the cause of ctx when that ends, ErrClosed,
-// ErrTokenRegressed when the record goes back to a lower token, or what trying
-// again cannot help, such as ErrDenied and ErrForeignRecord.
+// ErrTokenRegressed when the record goes back to a lower token, or an error that
+// trying again cannot help, such as ErrDenied and ErrForeignRecord.
 //
-// What it tells is for people and for routing; it may be out of date.
+// What it shows is for people and for routing; it may be out of date.
 func (e *Elector) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 	return func(yield func(Leader, error) bool) {
+		if err := e.begin(ctx); err != nil {
+			yield(Leader{}, e.fail("observe", err))
+			return
+		}
+		e.active.Done() // a loop body may call Close
 		ctx, cancel := e.joined(ctx)
 		defer cancel()
-		f := e.follow(ctx)
-		defer f.stop()
-		err := e.observe(ctx, f, func(l Leader) bool { return yield(l, nil) })
+		w := e.watch(ctx, looking, "observe")
+		defer w.stop()
+		err := e.observe(ctx, w, func(l Leader) bool { return yield(l, nil) })
 		if err != nil {
 			yield(Leader{}, e.fail("observe", err))
 		}
 	}
 }
 
-// observe yields changes until yield says to stop, which is no error.
-func (e *Elector) observe(ctx context.Context, f *follower, yield func(Leader) bool) error {
+// observe yields changes until yield returns false, which is no error.
+func (e *Elector) observe(ctx context.Context, w *watcher, yield func(Leader) bool) error {
 	var shown Leader
 	var version backends.Version
 	for first := true; ; first = false {
 		changed, err := false, error(nil)
 		if !first {
-			changed, err = f.wait(ctx, version, e.lapse(shown))
+			var lapse time.Duration
+			if !shown.Vacant() {
+				lapse = e.view.lapses()
+			}
+			changed, err = w.wait(ctx, version, lapse)
 		}
-		// That a lease lapsed is said only after a fresh read: what is pushed
-		// may be late.
+		// A lapse is reported only after a fresh read: what is pushed may be
+		// late.
 		if !changed && err == nil {
-			err = f.readNow(ctx)
+			err = w.readNow(ctx)
 		}
 		if err != nil {
 			return err
 		}
-		e.mutex.Lock()
-		r := e.sighting.record
-		e.mutex.Unlock()
+		r := e.view.look().record
 		version = r.Version
-		l := e.leader(r)
+		l := e.view.leader(r)
 		if !r.Exists() {
 			l.Token = shown.Token
 		}
 		if l.Token < shown.Token {
 			return fmt.Errorf("%w (token %d after %d)", ErrTokenRegressed, l.Token, shown.Token)
 		}
-		if first || l != shown {
+		if first || !l.same(shown) {
 			if !yield(l) {
 				return nil
 			}
 		}
 		shown = l
 	}
-}
-
-// lapse returns the monotonic time at which the lease that the record shows
-// will have lapsed, 0 if none can or that was shown already.
-func (e *Elector) lapse(shown Leader) time.Duration {
-	if shown.Vacant() {
-		return 0
-	}
-	e.mutex.Lock()
-	defer e.mutex.Unlock()
-	return e.sighting.since + e.o.challenge(e.sighting.record.TTL)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/elector-go/elector/backends"
@@ -28,9 +29,10 @@ type Options struct {
 	// Default 15 s; at most 24 h.
 	TTL time.Duration
 
-	// RenewEvery is the time between renewals, below TTL*(1-ClockDrift).
-	// Default a third of that. Some stores bear only so many writes in a
-	// second and refuse less than that allows.
+	// RenewEvery is the time between renewals. Together with RequestTimeout
+	// it is at most TTL*(1-ClockDrift), which is how long a leader trusts its
+	// lease. Default a third of that. Some stores limit the write rate; New
+	// then refuses a shorter interval.
 	RenewEvery time.Duration
 
 	// RequestTimeout bounds each request to the store, at most RenewEvery.
@@ -38,8 +40,8 @@ type Options struct {
 	RequestTimeout time.Duration
 
 	// ReleaseTimeout bounds how long a worker in Run may take to return once
-	// it was told to, and then, by itself, how long telling the store may
-	// take. Default TTL; at most 24 h.
+	// it was told to stop, and then how long it may take to tell the store.
+	// Default TTL; at most 24 h.
 	ReleaseTimeout time.Duration
 
 	// ClockDrift is the largest error of this machine's clock rate, as a
@@ -63,11 +65,11 @@ type Options struct {
 
 	// StallTimeout, if not 0, lets the lease be renewed only while
 	// Lease.Check was called within the last StallTimeout, so that a worker
-	// that hangs loses office within StallTimeout+TTL. Default off.
+	// that hangs loses the election within StallTimeout+TTL. Default off.
 	StallTimeout time.Duration
 
-	// Logger gets a line for each change of office and for troubles with the
-	// store. Default slog.Default().
+	// Logger gets a line for each change of leadership and for each new reason
+	// why requests to the store fail. Default slog.Default().
 	Logger *slog.Logger
 
 	// Trace gets called at each step.
@@ -119,14 +121,17 @@ func (o *Options) resolved(d backends.Description) (Options, error) {
 		return r, invalid("TTL is %v, not between 0 and %v", r.TTL, backends.MaxTTL)
 	}
 	if least := max(d.MinTTL, minTTL); r.TTL < least {
-		return r, invalid("TTL is %v, below the %v that this store bears", r.TTL, least)
+		if r.TTL < time.Microsecond {
+			return r, invalid("TTL is %v; did you mean %d * time.Second?", r.TTL, r.TTL)
+		}
+		return r, invalid("TTL is %v, below %v, the shortest for this store", r.TTL, least)
 	}
 	r.writeInterval = d.MinWriteInterval
 	if r.RenewEvery == 0 {
 		r.RenewEvery = max(r.hold()/3, r.writeInterval)
 	}
 	if r.RequestTimeout == 0 {
-		r.RequestTimeout = min(max(r.RenewEvery/2, 1), 30*time.Second)
+		r.RequestTimeout = max(min(r.RenewEvery/2, 30*time.Second), 1)
 	}
 	if r.ReleaseTimeout == 0 {
 		r.ReleaseTimeout = r.TTL
@@ -135,9 +140,11 @@ func (o *Options) resolved(d backends.Description) (Options, error) {
 	case r.RenewEvery < 0 || r.RenewEvery >= r.hold():
 		return r, invalid("RenewEvery is %v, not between 0 and %v, which is how long a holder may trust its lease: TTL*(1-ClockDrift)", r.RenewEvery, r.hold())
 	case r.RenewEvery < r.writeInterval:
-		return r, invalid("RenewEvery is %v, and this store bears a write of one record every %v", r.RenewEvery, r.writeInterval)
+		return r, invalid("RenewEvery is %v, and this store limits the write rate of a record to one every %v", r.RenewEvery, r.writeInterval)
 	case r.RequestTimeout < 0 || r.RequestTimeout > r.RenewEvery:
 		return r, invalid("RequestTimeout is %v, not between 0 and RenewEvery %v", r.RequestTimeout, r.RenewEvery)
+	case r.RenewEvery+r.RequestTimeout > r.hold():
+		return r, invalid("RenewEvery %v and RequestTimeout %v are together more than %v, which is how long a holder may trust its lease: TTL*(1-ClockDrift); one slow renewal would lose it", r.RenewEvery, r.RequestTimeout, r.hold())
 	case r.ReleaseTimeout < 0 || r.ReleaseTimeout > backends.MaxTTL:
 		return r, invalid("ReleaseTimeout is %v, not between 0 and %v", r.ReleaseTimeout, backends.MaxTTL)
 	case r.StallTimeout < 0:
@@ -168,8 +175,13 @@ func (o *Options) challenge(ttl time.Duration) time.Duration {
 }
 
 func checkText(what, s string) error {
-	if len(s) > backends.MaxText || !backends.ValidText(s) {
-		return invalid("%s has %d bytes or is not UTF-8 without NUL; at most %d bytes of that", what, len(s), backends.MaxText)
+	switch {
+	case len(s) > backends.MaxText:
+		return invalid("%s has %d bytes, more than %d", what, len(s), backends.MaxText)
+	case strings.IndexByte(s, 0) >= 0:
+		return invalid("%s has a NUL byte", what)
+	case !backends.ValidText(s):
+		return invalid("%s is not UTF-8", what)
 	}
 	return nil
 }

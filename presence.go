@@ -2,22 +2,21 @@ package elector
 
 import (
 	"context"
-	"errors"
 
 	"github.com/elector-go/elector/backends"
 )
 
-// A store may show that a holder is there by a mark besides the record, see
-// backends.PresenceWatcher. Whoever removes the mark deposes the holder: its
-// lease ends at once, and it stands back for TTL*(1+ClockDrift), so that
-// somebody else gets the office. The mark is no evidence of anything else.
+// A store may show that a holder is present by a mark besides the record, see
+// backends.PresenceWatcher. Removing the mark deposes the holder: its lease ends
+// at once, and it then waits for TTL*(1+ClockDrift), so that another candidate
+// can lead. The mark is no evidence of anything else.
 
 // watchPresence watches the mark of the acquisition that made r, for as long as
 // the lease lasts.
 func (l *Lease) watchPresence(w backends.PresenceWatcher, r backends.Record) {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(l.ctx))
 	l.mutex.Lock()
-	over := l.term.Load().over != nil
+	over := l.status.Load().phase.over()
 	l.unwatch = cancel
 	l.mutex.Unlock()
 	if over {
@@ -28,48 +27,28 @@ func (l *Lease) watchPresence(w backends.PresenceWatcher, r backends.Record) {
 	e.active.Add(1)
 	go func() {
 		defer e.active.Done()
-		trouble := e.newTrouble("watching the mark of presence")
+		backoff := e.newBackoff("watching the mark of presence")
 		for ctx.Err() == nil {
 			start := e.clock.Now().Mono
 			err := w.WatchPresence(ctx, e.name, r)
 			if ctx.Err() != nil {
 				return
 			}
-			e.traceRequest("watch-presence", e.clock.Now().Mono-start, err)
-			if errors.Is(err, ErrDeposed) {
-				l.end(l.lostBecause(err))
+			if err == nil {
+				err = errWatchEnded
+			}
+			f := &failure{kindOf(err), err}
+			e.traceRequest(ctx, attending, e.clock.Now().Mono-start, f)
+			if f.kind == unmarked {
+				l.move(deposed, none, l.lostBecause(err))
 				return
 			}
 			if e.clock.Now().Mono-start > e.o.RenewEvery {
-				trouble.over() // one that breaks at once each time is still trouble
+				backoff.over() // one that breaks at once each time is still trouble
 			}
-			if trouble.pause(ctx, err) != nil {
+			if !backoff.pause(ctx, err) {
 				return
 			}
 		}
 	}()
 }
-
-// stepDown tells the store of a lease that was deposed, so that a successor need
-// not wait until the record expires, once the work done under it has surely
-// stopped: the worker in Run has returned, or the caller campaigns again. It
-// does nothing for other leases, and a second time. Unless there is a successor
-// already this candidate then counts the election as held for a while: it would
-// be the quickest to win it back.
-func (l *Lease) stepDown() {
-	if !l.deposed() {
-		return
-	}
-	l.down.Do(func() {
-		l.vacate()
-		e := l.e
-		e.mutex.Lock()
-		defer e.mutex.Unlock()
-		if e.sighting.record.Attempt.Nonce == l.nonce {
-			e.sighting.distrust(e.clock.Now().Mono, &e.o)
-		}
-	})
-}
-
-// deposed reports whether the lease ended because its mark was removed.
-func (l *Lease) deposed() bool { return errors.Is(l.term.Load().over, ErrDeposed) }

@@ -1,79 +1,97 @@
 package elector
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // A Trace is a set of callbacks at the steps of an election, for metrics and
-// tests; any may be nil. They run on the goroutine at which the step happened,
-// that of a campaign, a renewal, a watch, or a caller of Leader or Observe, so
-// at the same time too; and after whatever safety asks for has been done. One
-// that blocks stops that goroutine: renewals then stop, and the lease ends in
-// time. One that panics is logged.
+// tests; any may be nil. One Trace may serve many elections. A callback runs on
+// the goroutine at which the step happened, that of a campaign, a renewal or a
+// caller of Leader or Observe, so several run at the same time; and after
+// whatever safety requires. One that blocks stops that goroutine: renewals then
+// stop, and the lease ends in time. One that panics is logged. The context holds
+// the values of the one that was given to Campaign, Run, Leader or Observe.
 type Trace struct {
+	// Campaigning: a campaign begins.
+	Campaigning func(context.Context, CampaignInfo)
+	// Waiting: the campaign waits; Err says why, such as ErrHeld.
+	Waiting func(context.Context, CampaignInfo)
 	// Request: a request to the store was answered or given up.
-	Request func(RequestInfo)
-	// Observed: a new state of the record was seen, renewals included.
-	Observed func(Leader)
+	Request func(context.Context, RequestInfo)
+	// Observed: a new state of the record was seen, renewals included. Where
+	// the store pushes states, some may be skipped.
+	Observed func(context.Context, LeaderInfo)
 	// Acquired: this process leads.
-	Acquired func(token Token, ttl time.Duration)
-	// Renewed: the lease was renewed. Remaining is how long it is now valid.
-	Renewed func(token Token, remaining time.Duration)
-	// Ended: the lease is over; cause is ErrLost or ErrResigned, with the
+	Acquired func(context.Context, LeaseInfo)
+	// Renewed: the lease was renewed.
+	Renewed func(context.Context, LeaseInfo)
+	// Disbelieved: the store has applied this process's acquisition, and the
+	// process does not lead: Err says what it has seen meanwhile.
+	Disbelieved func(context.Context, LeaseInfo)
+	// Ended: the lease is over; Err is ErrLost or ErrResigned, with the
 	// reason. The store has not been told yet.
-	Ended func(token Token, cause error)
-	// Released: the store was told that the lease was resigned, or could not
-	// be.
-	Released func(token Token, err error)
+	Ended func(context.Context, LeaseInfo)
+	// Released: the store was told that the lease is over; Err says why it
+	// could not be.
+	Released func(context.Context, LeaseInfo)
 }
 
-// RequestInfo describes a request to the store.
+// A CampaignInfo describes a campaign.
+type CampaignInfo struct {
+	Election string
+	Err      error // why it waits
+}
+
+// A RequestInfo describes a request to the store.
 type RequestInfo struct {
+	Election string
 	Op       string // "load", "swap", "watch" or "watch-presence"; "healthy" for Options.Healthy
 	Duration time.Duration
 	Err      error
 }
 
+// A LeaderInfo describes a state of the record.
+type LeaderInfo struct {
+	Election string
+	Leader   Leader
+}
+
+// A LeaseInfo describes a lease.
+type LeaseInfo struct {
+	Election  string
+	Token     Token
+	Remaining time.Duration // for which it is valid
+	Err       error
+}
+
 // traced runs a user's callback so that its panic does not end the election.
-func (e *Elector) traced(callback func()) {
+func traced[Info any](e *Elector, callback func(context.Context, Info), ctx context.Context, info Info) {
+	if callback == nil {
+		return
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			e.log.Error("elector: a Trace callback panicked", "panic", p)
 		}
 	}()
-	callback()
+	callback(ctx, info)
 }
 
-func (e *Elector) traceRequest(op string, d time.Duration, err error) {
-	if f := e.o.Trace.Request; f != nil {
-		e.traced(func() { f(RequestInfo{op, d, err}) })
+func (e *Elector) traceWaiting(ctx context.Context, f *failure) {
+	traced(e, e.o.Trace.Waiting, ctx, CampaignInfo{e.name, f.err})
+}
+
+func (e *Elector) traceRequest(ctx context.Context, why purpose, d time.Duration, f *failure) {
+	traced(e, e.o.Trace.Request, ctx, RequestInfo{e.name, why.String(), d, f.shown()})
+}
+
+// traceNews tells of the state last seen, if nobody has told of it.
+func (e *Elector) traceNews(ctx context.Context) {
+	if e.o.Trace.Observed == nil {
+		return
 	}
-}
-
-func (e *Elector) traceObserved(l Leader) {
-	if f := e.o.Trace.Observed; f != nil {
-		e.traced(func() { f(l) })
-	}
-}
-
-func (e *Elector) traceAcquired(token Token) {
-	if f := e.o.Trace.Acquired; f != nil {
-		e.traced(func() { f(token, e.o.TTL) })
-	}
-}
-
-func (e *Elector) traceRenewed(l *Lease) {
-	if f := e.o.Trace.Renewed; f != nil {
-		e.traced(func() { f(l.token, l.Remaining()) })
-	}
-}
-
-func (e *Elector) traceEnded(l *Lease, cause error) {
-	if f := e.o.Trace.Ended; f != nil {
-		e.traced(func() { f(l.token, cause) })
-	}
-}
-
-func (e *Elector) traceReleased(l *Lease, err error) {
-	if f := e.o.Trace.Released; f != nil {
-		e.traced(func() { f(l.token, err) })
+	if l, news := e.view.takeNews(); news {
+		traced(e, e.o.Trace.Observed, ctx, LeaderInfo{e.name, l})
 	}
 }

@@ -79,7 +79,8 @@ type Backend interface {
 
 	// Swap replaces the record by next if and only if its present Version is
 	// prev.Version, in one atomic step, and returns next with its new
-	// Version, also where the two differ in one field alone. An empty prev.Version means that the record must not exist.
+	// Version, also where the two differ in their extensions alone. An empty
+	// prev.Version means that the record must not exist.
 	// When Swap returns without error, the write has reached the durability
 	// that the store offers, and every later Load sees it.
 	//
@@ -115,8 +116,8 @@ type Description struct {
 
 	// PushesRenewals says that Watch reports every change, renewals
 	// included, so that nobody needs to poll while a Watch runs. Without it
-	// Watch is a hint of new leaders, values and vacancies, and a waiter
-	// reads about once in each renewal interval besides.
+	// Watch is a hint of new leaders, values, extensions and vacancies, and
+	// a waiter reads about once in each renewal interval besides.
 	PushesRenewals bool
 }
 

@@ -1,7 +1,6 @@
 package backends
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -90,8 +89,8 @@ func extensionsOf(fields map[string]string) (Extensions, error) {
 func (x Extensions) all() map[string]string {
 	fields := map[string]string{}
 	if x != "" {
-		if err := json.NewDecoder(bytes.NewReader([]byte(x))).Decode(&fields); err != nil {
-			return map[string]string{} // Validate says so
+		if err := json.Unmarshal([]byte(x), &fields); err != nil || fields == nil {
+			return map[string]string{} // Validate refuses it
 		}
 	}
 	return fields
@@ -111,18 +110,29 @@ func (x Extensions) With(name, value string) (Extensions, error) {
 	return extensionsOf(fields)
 }
 
-// Kept returns what an acquisition or a release passes on of the extensions
-// that stand in the record: those of class k_, and those that the caller knows.
-func (x Extensions) Kept(known ...string) Extensions {
+// Names reports whether x has all the names that y has.
+func (x Extensions) Names(y Extensions) bool {
+	if y == "" {
+		return true
+	}
+	fields := x.all()
+	for name := range y.all() {
+		if _, ok := fields[name]; !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// Class returns the extensions whose names begin with the letter.
+func (x Extensions) Class(letter byte) Extensions {
 	if x == "" {
 		return ""
 	}
 	fields := x.all()
-	maps.DeleteFunc(fields, func(name, _ string) bool {
-		return !strings.HasPrefix(name, "k_") && !slices.Contains(known, name)
-	})
-	kept, _ := extensionsOf(fields) // fewer than were valid
-	return kept
+	maps.DeleteFunc(fields, func(name, _ string) bool { return !strings.HasPrefix(name, string(letter)) })
+	some, _ := extensionsOf(fields) // fewer than were valid
+	return some
 }
 
 // Critical returns the name of a critical extension that is not known, or "".
@@ -131,20 +141,11 @@ func (x Extensions) Critical(known ...string) string {
 		return ""
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.all())) {
-		if strings.HasPrefix(name, "c_") && !slices.Contains(known, name) {
+		if strings.HasPrefix(name, "c") && !slices.Contains(known, name) {
 			return name
 		}
 	}
 	return ""
-}
-
-// Size returns the bytes of all names and values.
-func (x Extensions) Size() int {
-	size := 0
-	for name, value := range x.all() {
-		size += len(name) + len(value)
-	}
-	return size
 }
 
 // validate returns ErrForeignRecord unless ParseExtensions takes the text.

@@ -48,10 +48,11 @@ func TestDecodeLong(t *testing.T) {
 	}
 }
 
-// readAlike checks that other readers of JSON see the same record: eight fields,
-// each once, and the values that Decode saw.
+// readAlike checks that other readers of JSON see the same record: eight fields
+// and the extensions, each once, and the values that Decode saw.
 func readAlike(t *testing.T, name string, content []byte, r backends.Record) {
 	t.Helper()
+	extensions := named(t, r.Extensions)
 	words := 0
 	for d := json.NewDecoder(bytes.NewReader(content)); ; words++ {
 		if _, err := d.Token(); err != nil {
@@ -59,7 +60,7 @@ func readAlike(t *testing.T, name string, content []byte, r backends.Record) {
 		}
 	}
 	var fields map[string]any
-	if err := json.Unmarshal(content, &fields); err != nil || len(fields) != 8 || words != 2+2*8 {
+	if err := json.Unmarshal(content, &fields); err != nil || len(fields) != 8+len(extensions) || words != 2+2*len(fields) {
 		t.Fatalf("%q was taken, with %d fields in %d words: %v", content, len(fields), words, err)
 	}
 	for key, want := range map[string]any{"schema": 1.0, "election": name, "holder": r.Holder, "token": float64(r.Token), "value": r.Value} {
@@ -67,15 +68,86 @@ func readAlike(t *testing.T, name string, content []byte, r backends.Record) {
 			t.Fatalf("%s of %q is %v, and was read as %v", key, content, fields[key], want)
 		}
 	}
+	for key, want := range extensions {
+		if got, ok := r.Extensions.Get(key); fields[key] != want || got != want || !ok {
+			t.Fatalf("%s of %q is %v, and was read as %q and %q", key, content, fields[key], want, got)
+		}
+	}
+}
+
+// named returns extensions by their names.
+func named(t *testing.T, x backends.Extensions) (fields map[string]string) {
+	t.Helper()
+	if x != "" {
+		if err := json.Unmarshal([]byte(x), &fields); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return fields
+}
+
+// What a renewal may change stands after the dot of the attempt: all that stands
+// before it, the stem, is the same as long as one holds the election and no
+// longer, and a guard in the store compares it. So neither the order of the
+// fields nor how they are written may ever change.
+func TestEncodeOrder(t *testing.T) {
+	r := check.Good()
+	r.Extensions = `{"c_stop":"1","k_history":"2026","t_heir":"host-2"}`
+	const stem = `{"schema":1,"election":"invoice-sender","holder":"host-1","token":5,"ttl":"15s","renew_every":"4.5s","attempt":"NONCE.`
+	const rest = `3","value":"10.0.0.1:80","c_stop":"1","k_history":"2026","t_heir":"host-2"}`
+	if got := string(backends.Encode(check.Election, r)); got != stem+rest {
+		t.Fatalf("a record is written as\n%s\nwant\n%s", got, stem+rest)
+	}
+	for what, change := range map[string]func(r *backends.Record){
+		"sequence":   func(r *backends.Record) { r.Attempt.Sequence = 1<<64 - 1 },
+		"value":      func(r *backends.Record) { r.Value = `NONCE."}` },
+		"extensions": func(r *backends.Record) { r.Extensions = `{"k_a":"NONCE."}` },
+	} {
+		next := r
+		change(&next)
+		if got := string(backends.Encode(check.Election, next)); !strings.HasPrefix(got, stem) {
+			t.Errorf("a renewal that changes the %s changes the stem to %s", what, got)
+		}
+	}
+	for what, change := range map[string]func(r *backends.Record){
+		"holder": func(r *backends.Record) { r.Holder = "" },
+		"token":  func(r *backends.Record) { r.Token = 50 },
+		"nonce":  func(r *backends.Record) { r.Attempt.Nonce = "NONCE2" },
+	} {
+		next := r
+		change(&next)
+		if got := string(backends.Encode(check.Election, next)); strings.HasPrefix(got, stem) {
+			t.Errorf("another %s leaves the stem as it is: %s", what, got)
+		}
+	}
+}
+
+// TestLongestRecord: the longest record that is valid is decoded too.
+func TestLongestRecord(t *testing.T) {
+	name, long := strings.Repeat("n", backends.MaxName), strings.Repeat("\x01", backends.MaxText)
+	r := backends.Record{Holder: long, Value: long, Token: backends.MaxToken, TTL: backends.MaxTTL - 1, RenewEvery: backends.MaxTTL - 2,
+		Attempt: backends.Attempt{Nonce: strings.Repeat("\x01", backends.MaxNonce), Sequence: 1<<64 - 1}}
+	var err error
+	if r.Extensions, err = r.Extensions.With("k_a", strings.Repeat("\x01", backends.MaxExtensions-len("k_a"))); err != nil {
+		t.Fatal(err)
+	}
+	content := backends.Encode(name, r)
+	if got, err := backends.Decode(name, content); err != nil || got != r {
+		t.Errorf("a valid record of %d bytes is not decoded: %v", len(content), err)
+	}
 }
 
 // FuzzEncodeRecord: every valid record is decoded as it was encoded; what is
 // not valid cannot be made so by writing it.
 func FuzzEncodeRecord(f *testing.F) {
 	add := func(r backends.Record) {
-		f.Add(check.Election, r.Holder, r.Token, int64(r.TTL), int64(r.RenewEvery), r.Attempt.Nonce, r.Attempt.Sequence, r.Value)
+		f.Add(check.Election, r.Holder, r.Token, int64(r.TTL), int64(r.RenewEvery), r.Attempt.Nonce, r.Attempt.Sequence, r.Value, string(r.Extensions))
 	}
-	add(check.Good())
+	for _, ext := range check.Extensions() {
+		r := check.Good()
+		r.Extensions = backends.Extensions(ext)
+		add(r)
+	}
 	for _, change := range []func(r *backends.Record){
 		func(r *backends.Record) { r.Holder, r.Value = "", "" },
 		func(r *backends.Record) {
@@ -95,12 +167,12 @@ func FuzzEncodeRecord(f *testing.F) {
 		change(&r)
 		add(r)
 	}
-	f.Fuzz(func(t *testing.T, name, holder string, token uint64, ttl, renewEvery int64, nonce string, sequence uint64, value string) {
+	f.Fuzz(func(t *testing.T, name, holder string, token uint64, ttl, renewEvery int64, nonce string, sequence uint64, value, ext string) {
 		if backends.CheckName(name) != nil {
 			return
 		}
 		r := backends.Record{Holder: holder, Token: token, TTL: time.Duration(ttl), RenewEvery: time.Duration(renewEvery),
-			Attempt: backends.Attempt{Nonce: nonce, Sequence: sequence}, Value: value}
+			Attempt: backends.Attempt{Nonce: nonce, Sequence: sequence}, Value: value, Extensions: backends.Extensions(ext)}
 		valid := r.Validate() == nil
 		again, err := backends.Decode(name, backends.Encode(name, r))
 		// Invalid UTF-8 becomes U+FFFD in JSON, so that such a record changes.
@@ -108,6 +180,44 @@ func FuzzEncodeRecord(f *testing.F) {
 			t.Fatalf("the valid record %+v is encoded and decoded as %+v, %v", r, again, err)
 		} else if !valid && decoded && again == r {
 			t.Fatalf("%+v is not valid and was decoded", r)
+		}
+	})
+}
+
+// FuzzExtensions: a text is that of extensions within the bounds or foreign; what
+// is set and what is kept of them is so too.
+func FuzzExtensions(f *testing.F) {
+	for _, ext := range check.Extensions() {
+		f.Add(ext, "k_a", "1")
+		f.Add(ext, "c_stop", "")
+	}
+	f.Fuzz(func(t *testing.T, s, name, value string) {
+		taken := func(x backends.Extensions, err error) bool {
+			r := check.Good()
+			r.Extensions = x
+			return check.Decoded(t, check.Election, r, err)
+		}
+		x, err := backends.ParseExtensions(s)
+		if !taken(x, err) {
+			return
+		}
+		with, err := x.With(name, value)
+		if taken(with, err) {
+			if got, ok := with.Get(name); got != value || !ok {
+				t.Fatalf("%s with %q=%q is %s", x, name, value, with)
+			}
+			if critical := strings.HasPrefix(name, "c_"); critical && with.Critical() == "" || with.Critical(name) != x.Critical(name) {
+				t.Fatalf("of %s, %q is critical, and but for %q %q", with, with.Critical(), name, with.Critical(name))
+			}
+		}
+		for _, class := range []byte("ckt") {
+			some := x.Class(class)
+			taken(some, nil)
+			for n, v := range named(t, x) {
+				if got, ok := some.Get(n); ok != (n[0] == class) || ok && got != v {
+					t.Fatalf("of %s, the class %q is %s", x, class, some)
+				}
+			}
 		}
 	})
 }

@@ -96,6 +96,7 @@ func newerSchema(s *suite) {
 			"schema 2, a nested field":     again(later, `"successor":{"holder":"a","after":["b"]}`),
 			"schema 2, fields it dropped":  edit(edit(later, "ttl", ""), "renew_every", ""),
 			"schema 2, a field of another": edit(later, "token", `"00000000000000000005"`),
+			"schema 2, an extension":       again(later, `"k_history":"5"`),
 			"schema 1, a further field":    again(good, `"lock_delay":"5s"`),
 			"schema 0":                     edit(good, "schema", "0"),
 			"schema -1":                    edit(good, "schema", "-1"),

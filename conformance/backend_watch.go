@@ -40,8 +40,10 @@ func watchSubscribe(s *suite) {
 	first := acquisition("first", 1)
 	valued := renewal(first)
 	valued.Value = "a new value"
+	extended := valued // by another process, which leaves the attempt as it is
+	extended.Extensions = `{"t_request":"1"}`
 	second := acquisition("second", 2)
-	states := []backends.Record{first, valued, second, vacancy(second), acquisition("third", 3)}
+	states := []backends.Record{first, valued, extended, second, vacancy(second), acquisition("third", 3)}
 	if b.Describe().PushesRenewals {
 		for range 3 {
 			states = append(states, renewal(states[len(states)-1]))

@@ -10,6 +10,10 @@ var electorCases = []testCase{
 	{name: "mx/rollback", raw: true, run: rollback},
 	{name: "exp/record-ttl", run: recordTTL},
 
+	{name: "rec/edited", run: edited},
+	{name: "rec/request", run: request},
+	{name: "rec/critical", run: critical},
+
 	{name: "tok/strict", run: strict},
 	{name: "tok/renew-stable", run: renewStable},
 	{name: "tok/after-delete", raw: true, run: afterDelete},
@@ -30,6 +34,7 @@ var electorCases = []testCase{
 	{name: "res/handover", run: handover},
 	{name: "res/fail-retry", run: failRetry},
 	{name: "res/foreign", run: foreign},
+	{name: "res/told-after-loss", run: toldAfterLoss},
 	{name: "res/deposed", raw: true, run: deposed},
 	{name: "run/deposed", raw: true, run: runDeposed},
 

@@ -306,7 +306,7 @@ func (s *suite) blocksAcquired() {
 	el := s.election("-acquired")
 	o := s.short()
 	release, entered, campaigned := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	o.Trace = &elector.Trace{Acquired: func(elector.Token, time.Duration) { close(entered); <-release }}
+	o.Trace = &elector.Trace{Acquired: func(context.Context, elector.LeaseInfo) { close(entered); <-release }}
 	o.Logger = slog.New(slog.NewTextHandler(&el.log, nil))
 	e, err := elector.New(s.open(), el.name, &o)
 	s.must(err, "elector.New")
@@ -415,12 +415,12 @@ func (s *suite) panics() {
 
 func callbacks(f func(what string)) *elector.Trace {
 	return &elector.Trace{
-		Request:  func(elector.RequestInfo) { f("request") },
-		Observed: func(elector.Leader) { f("observed") },
-		Acquired: func(elector.Token, time.Duration) { f("acquired") },
-		Renewed:  func(elector.Token, time.Duration) { f("renewed") },
-		Ended:    func(elector.Token, error) { f("ended") },
-		Released: func(elector.Token, error) { f("released") },
+		Request:  func(context.Context, elector.RequestInfo) { f("request") },
+		Observed: func(context.Context, elector.LeaderInfo) { f("observed") },
+		Acquired: func(context.Context, elector.LeaseInfo) { f("acquired") },
+		Renewed:  func(context.Context, elector.LeaseInfo) { f("renewed") },
+		Ended:    func(context.Context, elector.LeaseInfo) { f("ended") },
+		Released: func(context.Context, elector.LeaseInfo) { f("released") },
 	}
 }
 

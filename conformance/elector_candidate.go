@@ -90,14 +90,23 @@ func (el *election) joinOn(b backends.Backend, o elector.Options) *candidate {
 
 func (c *candidate) trace() *elector.Trace {
 	return &elector.Trace{
-		Observed: func(l elector.Leader) { c.events.add(event{what: "observed", token: l.Token, leader: l}) },
-		Acquired: func(t elector.Token, _ time.Duration) {
-			c.el.won(c, t)
-			c.events.add(event{what: "acquired", token: t})
+		Observed: func(_ context.Context, i elector.LeaderInfo) {
+			c.events.add(event{what: "observed", token: i.Leader.Token, leader: i.Leader})
 		},
-		Renewed:  func(t elector.Token, _ time.Duration) { c.events.add(event{what: "renewed", token: t}) },
-		Ended:    func(t elector.Token, err error) { c.events.add(event{what: "ended", token: t, err: err}) },
-		Released: func(t elector.Token, err error) { c.events.add(event{what: "released", token: t, err: err}) },
+		Acquired: func(_ context.Context, i elector.LeaseInfo) {
+			c.el.won(c, i.Token)
+			c.lease("acquired")(nil, i)
+		},
+		Renewed:  c.lease("renewed"),
+		Ended:    c.lease("ended"),
+		Released: c.lease("released"),
+	}
+}
+
+// lease records an event of a lease.
+func (c *candidate) lease(what string) func(context.Context, elector.LeaseInfo) {
+	return func(_ context.Context, i elector.LeaseInfo) {
+		c.events.add(event{what: what, token: i.Token, err: i.Err})
 	}
 }
 

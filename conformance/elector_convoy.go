@@ -225,20 +225,20 @@ func (v *convoy) join(suffix string, o elector.Options) *rider {
 	o.ID, o.Logger = "rider"+suffix, slog.New(slog.NewTextHandler(&el.log, nil))
 	o.Trace = c.trace()
 	renewed := o.Trace.Renewed
-	o.Trace.Renewed = func(t elector.Token, left time.Duration) {
+	o.Trace.Renewed = func(ctx context.Context, i elector.LeaseInfo) {
 		if l := r.lease.Load(); l != nil {
 			c.counted(l, v.latest(el.name), "a renewal counts from before its batch was sent")
 		}
-		renewed(t, left)
+		renewed(ctx, i)
 	}
 	observed := o.Trace.Observed
-	o.Trace.Observed = func(l elector.Leader) {
-		if l.ID != "" && l.ID != o.ID && l.ID != usurper {
+	o.Trace.Observed = func(ctx context.Context, i elector.LeaderInfo) {
+		if l := i.Leader; l.ID != "" && l.ID != o.ID && l.ID != usurper {
 			s.Errorf("%s sees that %s leads its election: a renewal takes the outcome of its own and no other's", o.ID, l.ID)
 		}
-		observed(l)
+		observed(ctx, i)
 	}
-	o.Trace.Request = func(i elector.RequestInfo) {
+	o.Trace.Request = func(_ context.Context, i elector.RequestInfo) {
 		if i.Op == "swap" && i.Err != nil {
 			c.events.add(event{what: "failed", err: i.Err})
 		}

@@ -73,7 +73,7 @@ func latest(s *suite) {
 	seen := watching.observe(s.context())
 	expect := func(what string, want elector.Leader) {
 		s.Helper()
-		if got := seen.next(what); got != want {
+		if got := who(seen.next(what)); got != want {
 			s.Errorf("%s: the observer sees %+v, not %+v", what, got, want)
 		}
 	}

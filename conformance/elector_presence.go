@@ -89,7 +89,7 @@ func runDeposed(s *suite) {
 	close(finish)
 	next.won("a deposed leader is replaced once its worker has returned")
 	stop()
-	s.is(wait(s, done, "Run returns"), context.Canceled, "Run's result")
+	s.must(wait(s, done, "Run returns"), "Run that is told to stop while it waits")
 	if n := a.events.count("acquired"); n != 1 {
 		s.Errorf("a deposed leader led %d times; it stands back", n)
 	}

@@ -152,7 +152,7 @@ func (s *suite) ignores() {
 		s.Errorf("the store was told while the worker still ran")
 	}
 	close(finish)
-	s.is(wait(s, done, "Run returns after its worker"), context.Canceled, "Run's result")
+	s.is(wait(s, done, "Run returns after its worker"), elector.ErrLost, "Run's result when its worker was too slow")
 	if b.Elector.ID() != el.record(s.open()).Holder {
 		s.Errorf("the successor's record is gone")
 	}

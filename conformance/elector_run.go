@@ -150,7 +150,7 @@ func held(s *suite) {
 	_, err := b.TryCampaign(s.context())
 	s.is(err, elector.ErrHeld, "TryCampaign while somebody leads")
 	var h *elector.HeldError
-	if want := (elector.Leader{ID: a.ID(), Token: l.Token(), Value: o.Value}); !errors.As(err, &h) || h.Leader != want {
+	if want := (elector.Leader{ID: a.ID(), Token: l.Token(), Value: o.Value}); !errors.As(err, &h) || who(h.Leader) != want {
 		s.Errorf("TryCampaign says %v, not %+v", err, want)
 	}
 	if n := b.faults.Count("swap"); n != 0 {

@@ -46,6 +46,16 @@ var watchMutants = map[string]mutant{
 				last = r
 			}
 		})},
+	"Watch sees no extension": {caughtBy: "watch/subscribe", rule: "Watch reports the last state after every change", waits: true,
+		handle: watches(func(report func(backends.Record)) func(backends.Record) {
+			last := backends.Record{TTL: 1}
+			return func(r backends.Record) {
+				if r.Attempt != last.Attempt || r.TTL != last.TTL {
+					report(r)
+				}
+				last = r
+			}
+		})},
 	"Watch goes back": {caughtBy: "watch/subscribe", rule: "never an older one again",
 		handle: watches(func(report func(backends.Record)) func(backends.Record) {
 			var last backends.Record

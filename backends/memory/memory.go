@@ -71,8 +71,11 @@ type Store struct {
 type entry struct {
 	content []byte // encoded record; nil when there is none
 	version backends.Version
-	present string        // the nonce of the acquisition whose holder is there; empty if none
-	changed chan struct{} // closed and replaced at each change
+	present string // the nonce of the acquisition whose holder is there; empty if none
+
+	// waiting are woken at each change. Each is made and removed by the call that
+	// waits, so that nothing of a bubble of testing/synctest outlives it.
+	waiting map[chan struct{}]bool
 }
 
 // NewStore makes an empty store.
@@ -120,7 +123,7 @@ func (s *Store) Depose(name string) {
 func (s *Store) entry(name string) *entry {
 	e := s.entries[name]
 	if e == nil {
-		e = &entry{changed: make(chan struct{})}
+		e = &entry{waiting: map[chan struct{}]bool{}}
 		s.entries[name] = e
 	}
 	return e
@@ -137,21 +140,39 @@ func (s *Store) write(name string, content []byte) {
 }
 
 func (e *entry) wake() {
-	close(e.changed)
-	e.changed = make(chan struct{})
+	for waiting := range e.waiting {
+		select {
+		case waiting <- struct{}{}:
+		default: // it is about to look anyhow
+		}
+	}
 }
 
-func (s *Store) read(name string) (backends.Record, <-chan struct{}, error) {
+// wait returns a channel that gets a value after each change, until end is
+// called.
+func (s *Store) wait(name string) (changed <-chan struct{}, end func()) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	e, waiting := s.entry(name), make(chan struct{}, 1)
+	e.waiting[waiting] = true
+	return waiting, func() {
+		s.mutex.Lock()
+		defer s.mutex.Unlock()
+		delete(e.waiting, waiting)
+	}
+}
+
+func (s *Store) read(name string) (backends.Record, error) {
 	s.mutex.Lock()
 	e := s.entry(name)
-	content, version, changed := e.content, e.version, e.changed
+	content, version := e.content, e.version
 	s.mutex.Unlock()
 	if content == nil {
-		return backends.Record{}, changed, nil
+		return backends.Record{}, nil
 	}
 	r, err := backends.Decode(name, content)
 	r.Version = version
-	return r, changed, err
+	return r, err
 }
 
 // A Handle is one Backend on a Store.
@@ -169,8 +190,7 @@ func (h *Handle) Load(ctx context.Context, name string) (backends.Record, error)
 	if err := h.usable(ctx, name); err != nil {
 		return backends.Record{}, err
 	}
-	r, _, err := h.store.read(name)
-	return r, err
+	return h.store.read(name)
 }
 
 // Swap implements [backends.Backend].
@@ -209,11 +229,13 @@ func (h *Handle) RenewMany(ctx context.Context, renewals []backends.Renewal) []b
 
 // Watch implements [backends.Watcher].
 func (h *Handle) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
+	next, end := h.store.wait(name)
+	defer end()
 	for {
 		if err := h.usable(ctx, name); err != nil {
 			return err
 		}
-		r, next, err := h.store.read(name)
+		r, err := h.store.read(name)
 		if err != nil {
 			return err
 		}
@@ -228,13 +250,14 @@ func (h *Handle) Watch(ctx context.Context, name string, changed func(backends.R
 
 // WatchPresence implements [backends.PresenceWatcher].
 func (h *Handle) WatchPresence(ctx context.Context, name string, held backends.Record) error {
+	next, end := h.store.wait(name)
+	defer end()
 	for {
 		if err := h.usable(ctx, name); err != nil {
 			return err
 		}
 		h.store.mutex.Lock()
-		e := h.store.entry(name)
-		present, next := e.present, e.changed
+		present := h.store.entry(name).present
 		h.store.mutex.Unlock()
 		if present != held.Attempt.Nonce {
 			return backends.ErrDeposed

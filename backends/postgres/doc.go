@@ -52,18 +52,26 @@
 // waits for the standbys, and for every commit before it. It ends with the
 // first read that shows that the change can no longer be applied.
 //
+// Nothing waits long for a row that another transaction has locked: a change,
+// or a read that locks, is refused after 300 ms, or a quarter of the time that
+// it has (lock_timeout), and the change was then not applied. Such a read then
+// returns what the change without an answer was to replace, if that is still
+// there, and ErrUnavailable otherwise.
+//
 // # Expiry
 //
 // By the elector's rule alone. The server's clock, sessions and advisory locks
 // play no part: a session can end while its holder works on, and go on when
 // its holder is dead.
 //
-// A change of holder, token or value sends a NOTIFY on the channel named as
-// the table (without schema), with the election's name as payload. Renewals
-// send none, because NOTIFY takes a lock of the whole server when it commits.
-// Watch is therefore a hint of new leaders, values and vacancies, and waiters
-// read besides. One connection for each handle, apart from the pool, listens
-// for all its Watches.
+// A change of holder, token, value or extensions sends a NOTIFY on the channel
+// named as the table (without schema), with the election's name as payload.
+// Renewals send none, because NOTIFY takes a lock of the whole server when it
+// commits. Watch is therefore a hint of new leaders, values, extensions and
+// vacancies, and waiters read besides. One connection for each handle, apart
+// from the pool, listens for all its Watches. It is notified once to begin with;
+// if that does not arrive within 5 s, as through a transaction pooler, Watch
+// ends with an error that says so, and the elector goes on by reading.
 //
 // # Permissions
 //
@@ -85,7 +93,10 @@
 //		ttl bigint not null,
 //		renew_every bigint not null,
 //		attempt text not null,
-//		value text not null);
+//		value text not null,
+//		ext text not null default '');
+//
+// A table without the column ext is refused with the SQL that adds it.
 //
 // # Limits
 //
@@ -97,12 +108,18 @@
 // The same holds for two primaries at once, for logical replication in both
 // directions, and for a restored backup. The table must be LOGGED.
 //
+// When a table is renamed or dropped while elections run, those who have it open
+// get an error. But a process that starts then creates an empty one by default,
+// warns of that in the log, and leads at once, while the old leader leads until
+// its next renewal, or until its lease ends. Write create=false where that may
+// happen.
+//
 // One connection serves a renewal; the pool has at most 4 by default, and a
 // Watch adds one for all. In a network gone dark, a call returns when its
 // context ends, and what it leaves behind, and so Close, takes up to 15 s.
 //
-// Holder and value cannot have a NUL character, nor one outside the database's
-// encoding. Tested with PostgreSQL 15.
+// Holder, value and extensions cannot have a NUL character, nor one outside the
+// database's encoding. Tested with PostgreSQL 15.
 //
 // An operator reads the table with
 //

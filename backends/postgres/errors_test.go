@@ -17,9 +17,9 @@ import (
 
 const password = `p@s/s:w?o#r'd%x`
 
-// refusing is a server that answers every login with one SQLSTATE, and hangs
-// up without an answer when that is "".
-func refusing(t *testing.T, state string) (address string) {
+// refusing is a server without TLS that answers every login with one SQLSTATE,
+// and hangs up without an answer when that is "".
+func refusing(t *testing.T, state, message string) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -33,8 +33,13 @@ func refusing(t *testing.T, state string) (address string) {
 				return
 			}
 			server := pgproto3.NewBackend(conn, conn)
-			if _, err := server.ReceiveStartupMessage(); err == nil && state != "" {
-				server.Send(&pgproto3.ErrorResponse{Severity: "FATAL", Code: state, Message: "no"})
+			m, err := server.ReceiveStartupMessage()
+			if _, ok := m.(*pgproto3.SSLRequest); ok {
+				conn.Write([]byte("N"))
+				_, err = server.ReceiveStartupMessage()
+			}
+			if err == nil && state != "" {
+				server.Send(&pgproto3.ErrorResponse{Severity: "FATAL", Code: state, Message: message})
 				server.Flush()
 			}
 			conn.Close()
@@ -57,7 +62,7 @@ func TestOpenErrors(t *testing.T) {
 		"08P01": backends.ErrUnavailable,
 	} {
 		t.Run("sqlstate "+state, func(t *testing.T) {
-			u := &url.URL{Scheme: "postgres", User: url.UserPassword("app", password), Host: refusing(t, state), Path: "/app", RawQuery: "sslmode=disable"}
+			u := &url.URL{Scheme: "postgres", User: url.UserPassword("app", password), Host: refusing(t, state, "no"), Path: "/app", RawQuery: "sslmode=disable"}
 			_, err := open(context.Background(), u)
 			if !errors.Is(err, kind) {
 				t.Fatalf("%v, want %v", err, kind)
@@ -76,6 +81,39 @@ func TestOpenErrors(t *testing.T) {
 				t.Errorf("the error is not one line that names the server: %v", err)
 			}
 		})
+	}
+}
+
+// A server without TLS is no reason where TLS is only preferred.
+func TestOpenReason(t *testing.T) {
+	_, err := open(context.Background(), parseURL(t, "postgres://app@"+refusing(t, "28P01", "wrong password")+"/app"))
+	if err == nil {
+		t.Fatal("no error")
+	}
+	reason, tls := strings.Index(err.Error(), "wrong password"), strings.Index(err.Error(), "tls error")
+	if !errors.Is(err, backends.ErrDenied) || tls < reason || strings.Contains(err.Error(), "\n") {
+		t.Errorf("the reason is not what comes first: %v", err)
+	}
+	_, err = open(context.Background(), parseURL(t, "postgres://app@"+refusing(t, "28P01", "wrong password")+"/app?sslmode=require"))
+	if err == nil || !strings.Contains(err.Error(), refusedTLS) {
+		t.Errorf("a server without TLS, which was demanded: %v", err)
+	}
+}
+
+// A pooler refuses parameters that it does not keep apart for its clients.
+func TestOpenPooler(t *testing.T) {
+	for message, kind := range map[string]error{
+		"unsupported startup parameter: search_path":          backends.ErrMisconfigured,
+		"unsupported startup parameter in options: work_mem":  backends.ErrMisconfigured,
+		"server conn crashed?":                                backends.ErrUnavailable,
+		"no such parameter as unsupported in a query of ours": backends.ErrUnavailable,
+	} {
+		for _, mode := range []string{"prefer", "disable"} {
+			_, err := open(context.Background(), parseURL(t, "postgres://app@"+refusing(t, "08P01", message)+"/app?search_path=a&sslmode="+mode))
+			if !errors.Is(err, kind) || kind == backends.ErrMisconfigured && !strings.Contains(err.Error(), "table=schema.name") {
+				t.Errorf("a pooler that says %q: %v", message, err)
+			}
+		}
 	}
 }
 
@@ -104,6 +142,14 @@ func TestExplain(t *testing.T) {
 	denied := b.explain(context.Background(), "writing", &pgconn.PgError{Code: "42501"})
 	if !strings.Contains(denied.Error(), `grant select, insert, update on "public"."elector" to "app"`) {
 		t.Errorf("the error does not say what to grant: %v", denied)
+	}
+	gone := b.explain(context.Background(), "reading", &pgconn.PgError{Code: "42P01"})
+	if strings.Contains(gone.Error(), "create") {
+		t.Errorf("the error invites to create another table: %v", gone)
+	}
+	locked := b.explain(context.Background(), "writing", &pgconn.PgError{Code: lockNotAvailable})
+	if !strings.Contains(locked.Error(), "locked the row") || !strings.Contains(locked.Error(), "pg_locks") {
+		t.Errorf("the error does not say where to look for the lock: %v", locked)
 	}
 	for _, state := range []string{"XX000", "1", "54000"} {
 		if err := b.explain(context.Background(), "reading", &pgconn.PgError{Code: state}); backends.Permanent(err) {

@@ -30,8 +30,8 @@ type canned struct {
 	with  []string // their first parameters
 }
 
-// The types of the columns of load.
-var loadTypes = []uint32{25, 25, 25, 25, 23, 25, 20, 20, 20, 25, 25}
+// The types of the columns of readRow and lockRow.
+var loadTypes = []uint32{25, 25, 25, 25, 23, 25, 20, 20, 20, 25, 25, 25}
 
 func (s *canned) answers(types []uint32, row [][]byte) {
 	s.mutex.Lock()
@@ -121,10 +121,10 @@ func FuzzRow(f *testing.F) {
 	add := func(nulls uint8, schema int32, change func(r *backends.Record)) {
 		r := check.Good()
 		change(&r)
-		f.Add(nulls, schema, r.Holder, int64(r.Token), int64(r.TTL), int64(r.RenewEvery), r.Attempt.String(), r.Value)
+		f.Add(nulls, schema, r.Holder, int64(r.Token), int64(r.TTL), int64(r.RenewEvery), r.Attempt.String(), r.Value, string(r.Extensions))
 	}
 	same := func(*backends.Record) {}
-	for nulls := range 8 {
+	for nulls := range 9 {
 		add(1<<nulls>>1, 1, same)
 	}
 	for _, schema := range []int32{0, 2, -1} {
@@ -152,11 +152,14 @@ func FuzzRow(f *testing.F) {
 	} {
 		add(0, 1, change)
 	}
+	for _, ext := range check.Extensions() {
+		add(0, 1, func(r *backends.Record) { r.Extensions = backends.Extensions(ext) })
+	}
 	s, b := cannedBackend(f)
-	f.Fuzz(func(t *testing.T, nulls uint8, schema int32, holder string, token, ttl, renewEvery int64, attempt, value string) {
+	f.Fuzz(func(t *testing.T, nulls uint8, schema int32, holder string, token, ttl, renewEvery int64, attempt, value, ext string) {
 		number := func(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
-		row := [][]byte{[]byte("off"), {}, {}, []byte(check.Election), number(int64(schema)), []byte(holder), number(token), number(ttl), number(renewEvery), []byte(attempt), []byte(value)}
-		for i := range 7 {
+		row := [][]byte{[]byte("off"), {}, {}, []byte(check.Election), number(int64(schema)), []byte(holder), number(token), number(ttl), number(renewEvery), []byte(attempt), []byte(value), []byte(ext)}
+		for i := range 8 {
 			if nulls&(1<<i) != 0 {
 				row[4+i] = nil
 			}
@@ -164,11 +167,11 @@ func FuzzRow(f *testing.F) {
 		s.answers(loadTypes, row)
 		var r backends.Record
 		var err error
-		check.Bounded(t, 1<<14+len(holder)+len(attempt)+len(value), func() { r, err = b.Load(t.Context(), check.Election) })
+		check.Bounded(t, 1<<14+len(holder)+len(attempt)+len(value)+len(ext), func() { r, err = b.Load(t.Context(), check.Election) })
 		if !check.Loaded(t, check.Election, r, err) {
 			return
 		}
-		if nulls&127 != 0 || schema != 1 || r.Holder != holder || r.Value != value || int64(r.Token) != token || int64(r.TTL) != ttl || int64(r.RenewEvery) != renewEvery || !strings.HasPrefix(attempt, r.Attempt.Nonce+".") {
+		if nulls != 0 || schema != 1 || r.Holder != holder || r.Value != value || string(r.Extensions) != ext || int64(r.Token) != token || int64(r.TTL) != ttl || int64(r.RenewEvery) != renewEvery || !strings.HasPrefix(attempt, r.Attempt.Nonce+".") {
 			t.Fatalf("%q was taken as %+v", row, r)
 		}
 		was, err := backends.Decode(check.Election, []byte(r.Version)) // as Swap does
@@ -187,7 +190,7 @@ func FuzzNames(f *testing.F) {
 	s, b := cannedBackend(f)
 	reads, writes := "", ""
 	f.Fuzz(func(t *testing.T, name string) {
-		s.answers(loadTypes, append([][]byte{[]byte("off")}, make([][]byte, 10)...)) // no such row
+		s.answers(loadTypes, append([][]byte{[]byte("off")}, make([][]byte, 11)...)) // no such row
 		r, err := b.Load(t.Context(), name)
 		read, named := s.questions()
 		s.answers([]uint32{25, 25, 25}, make([][]byte, 3))

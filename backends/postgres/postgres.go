@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -25,21 +26,24 @@ type Backend struct {
 	end      context.CancelFunc
 	once     sync.Once
 
-	// doubts are the Swaps whose outcome is unknown: the version that each was
-	// to replace, by name. Its commit may be visible although no standby has
-	// it, and it may yet be applied for as long as that version is there.
-	doubts sync.Map
+	doubts doubts
 }
 
 var _ backends.Batcher = (*Backend)(nil)
 
-// load reads one row. It always returns one, so that it always tells whether
-// the server takes writes. Texts are cut just above what a valid record has:
-// whatever somebody put into the table, it takes little memory.
-const load = `select current_setting('transaction_read_only'), %[2]s, e.*
-from (select 1) as one left join lateral (
-	select name, schema, left(holder, 4097), token, ttl, renew_every, left(attempt, 128), left(value, 4097)
-	from %[1]s where name = $1 %[3]s) as e on true`
+// row joins an election's row to what comes before it, which is always there and
+// so always tells whether the server takes writes. Texts are cut just above what
+// a valid record has: whatever somebody put into the table, it takes little
+// memory.
+const row = `left join lateral (
+	select name, schema, left(holder, 4097), token, ttl, renew_every, left(attempt, 128), left(value, 4097), left(ext, 16385)
+	from %[1]s where name = $1`
+
+// readRow reads the row. lockRow also locks it, which is a commit.
+const (
+	readRow = `select current_setting('transaction_read_only'), '', '', e.* from (select 1) as one ` + row + `) as e on true`
+	lockRow = `select current_setting('transaction_read_only'), ` + durably + `, e.* from (select 1) as one ` + row + ` and ` + impatiently + ` for update) as e on true`
+)
 
 // Load implements [backends.Backend]. Besides the errors that it documents it
 // returns ErrReadOnly from a standby, ErrUnavailable from a server that does
@@ -48,46 +52,62 @@ func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error
 	if err := backends.CheckName(name); err != nil {
 		return backends.Record{}, err
 	}
-	doubt, doubtful := b.doubts.Load(name)
-	sql := fmt.Sprintf(load, b.table.quoted(), "'', ''", "")
-	if doubtful {
-		sql = fmt.Sprintf(load, b.table.quoted(), durably, "for update")
+	doubtful, ok := b.doubts.about(name)
+	if !ok {
+		return b.read(ctx, name, false)
+	}
+	r, err := b.read(ctx, name, true)
+	if code(err) == lockNotAvailable {
+		// What the doubtful write was to replace is still there: it was not
+		// applied so far, which is the truth. Anything else may be its work.
+		if r, err := b.read(ctx, name, false); err == nil && r.Version == doubtful {
+			return r, nil
+		}
+	}
+	if err == nil && r.Version != doubtful {
+		b.doubts.end(name, doubtful)
+	}
+	return r, err
+}
+
+// read returns the record as its row says, and locks the row to make sure that
+// it is durable.
+func (b *Backend) read(ctx context.Context, name string, durable bool) (backends.Record, error) {
+	sql, queryRow := readRow, b.queryRow
+	if durable {
+		sql, queryRow = lockRow, b.queryRowImpatiently
 	}
 	var readOnly string
-	var found, holder, attempt, value *string
+	var found, holder, attempt, value, ext *string
 	var schema *int32
 	var token, ttl, renewEvery *int64
-	_, err := b.queryRow(ctx, sql, []any{name}, &readOnly, nil, nil,
-		&found, &schema, &holder, &token, &ttl, &renewEvery, &attempt, &value)
+	_, err := queryRow(ctx, fmt.Sprintf(sql, b.table.quoted()), []any{name}, &readOnly, nil, nil,
+		&found, &schema, &holder, &token, &ttl, &renewEvery, &attempt, &value, &ext)
 	if err == nil && readOnly != "off" {
 		err = errReadOnly
 	}
 	if err != nil {
 		return backends.Record{}, b.explain(ctx, "reading election "+name, err)
 	}
-	r := backends.Record{}
-	if found != nil {
-		if schema == nil || *schema != backends.Schema {
-			return r, backends.Foreign("its schema is not %d, the one this version of the library knows", backends.Schema)
-		}
-		if holder == nil || token == nil || ttl == nil || renewEvery == nil || attempt == nil || value == nil {
-			return r, backends.Foreign("it has a NULL column")
-		}
-		parsed, err := backends.ParseAttempt(*attempt)
-		if err != nil {
-			return r, backends.Foreign("%v", err)
-		}
-		found := backends.Record{Holder: *holder, Token: uint64(*token), TTL: time.Duration(*ttl),
-			RenewEvery: time.Duration(*renewEvery), Attempt: parsed, Value: *value}
-		if err := found.Validate(); err != nil {
-			return r, err
-		}
-		r = versioned(name, found)
+	if found == nil {
+		return backends.Record{}, nil
 	}
-	if doubtful && r.Version != doubt {
-		b.doubts.CompareAndDelete(name, doubt)
+	if schema == nil || holder == nil || token == nil || ttl == nil || renewEvery == nil || attempt == nil || value == nil || ext == nil {
+		return backends.Record{}, backends.Foreign("it has a NULL column")
 	}
-	return r, nil
+	if err := backends.CheckSchema(strconv.Itoa(int(*schema))); err != nil {
+		return backends.Record{}, err
+	}
+	parsed, err := backends.ParseAttempt(*attempt)
+	if err != nil {
+		return backends.Record{}, backends.Foreign("%v", err)
+	}
+	r := backends.Record{Holder: *holder, Token: uint64(*token), TTL: time.Duration(*ttl),
+		RenewEvery: time.Duration(*renewEvery), Attempt: parsed, Value: *value, Extensions: backends.Extensions(*ext)}
+	if err := r.Validate(); err != nil {
+		return backends.Record{}, err
+	}
+	return versioned(name, r), nil
 }
 
 // durably raises the durability of the statement that it is part of, up to and
@@ -97,15 +117,23 @@ const durably = `set_config('client_min_messages', 'warning', true), set_config(
 	case when current_setting('synchronous_commit') in ('off', 'local', 'remote_write') then 'on'
 	else current_setting('synchronous_commit') end, true)`
 
-const (
-	notify = `, case when $9 then pg_notify($10, $1)::text end`
+// impatiently bounds how long a statement waits for the row that this is a
+// condition of: $2 says how long. The condition holds, and is looked at before
+// the row is locked. A statement that would wait longer is refused, and nothing of
+// it was applied.
+const impatiently = `set_config('lock_timeout', $2, true) <> ''`
 
-	insert = `insert into %s (name, schema, holder, token, ttl, renew_every, attempt, value)
-values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (name) do nothing
+const (
+	notify = `, case when $11 then pg_notify($12, $1)::text end`
+
+	insert = `insert into %s (name, schema, holder, token, ttl, renew_every, attempt, value, ext)
+select $1::text, $3::integer, $4::text, $5::bigint, $6::bigint, $7::bigint, $8::text, $9::text, $10::text where ` + impatiently + `
+on conflict (name) do nothing
 returning ` + durably + notify
 
-	update = `update %s set schema = $2, holder = $3, token = $4, ttl = $5, renew_every = $6, attempt = $7, value = $8
-where name = $1 and attempt = $11 and schema = $2 and holder = $12 and token = $13 and ttl = $14 and renew_every = $15 and value = $16
+	update = `update %s set schema = $3, holder = $4, token = $5, ttl = $6, renew_every = $7, attempt = $8, value = $9, ext = $10
+where name = $1 and attempt = $13 and schema = $3 and holder = $14 and token = $15 and ttl = $16 and renew_every = $17 and value = $18 and ext = $19
+	and ` + impatiently + `
 returning ` + durably + notify
 )
 
@@ -114,10 +142,10 @@ func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Rec
 	if err := backends.CheckName(name); err != nil {
 		return backends.Record{}, err
 	}
-	changed := prev.Holder != next.Holder || prev.Token != next.Token || prev.Value != next.Value
+	changed := prev.Holder != next.Holder || prev.Token != next.Token || tells(prev, next)
 	next = versioned(name, next)
 	args := []any{name, backends.Schema, next.Holder, int64(next.Token), int64(next.TTL), int64(next.RenewEvery),
-		next.Attempt.String(), next.Value, changed, b.table.channel()}
+		next.Attempt.String(), next.Value, string(next.Extensions), changed, b.table.channel()}
 	sql := insert
 	if prev.Exists() {
 		was, err := backends.Decode(name, []byte(prev.Version))
@@ -125,19 +153,24 @@ func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Rec
 			return backends.Record{}, fmt.Errorf("%w (and the version to replace is none of this election's)", backends.ErrConflict)
 		}
 		sql = update
-		args = append(args, was.Attempt.String(), was.Holder, int64(was.Token), int64(was.TTL), int64(was.RenewEvery), was.Value)
+		args = append(args, was.Attempt.String(), was.Holder, int64(was.Token), int64(was.TTL), int64(was.RenewEvery), was.Value, string(was.Extensions))
 	}
-	sent, err := b.queryRow(ctx, fmt.Sprintf(sql, b.table.quoted()), args, nil, nil, nil)
+	sent, err := b.queryRowImpatiently(ctx, fmt.Sprintf(sql, b.table.quoted()), args, nil, nil, nil)
 	switch {
 	case err == nil:
-		b.doubts.CompareAndDelete(name, prev.Version)
+		b.doubts.end(name, prev.Version)
 		return next, nil
 	case errors.Is(err, pgx.ErrNoRows) || code(err) == "40001":
 		return backends.Record{}, backends.ErrConflict
-	case sent:
-		b.doubts.Store(name, prev.Version)
+	case sent && code(err) != lockNotAvailable:
+		b.doubts.add(name, prev.Version)
 	}
 	return backends.Record{}, b.explain(ctx, "writing election "+name, err)
+}
+
+// tells reports whether a renewal is news.
+func tells(prev, next backends.Record) bool {
+	return prev.Value != next.Value || prev.Extensions != next.Extensions
 }
 
 // versioned sets the record's version, which is all that its row holds: the
@@ -154,6 +187,23 @@ func (b *Backend) queryRow(ctx context.Context, sql string, args []any, dest ...
 	return b.run(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
 		return conn.QueryRow(ctx, sql, append([]any{oneTrip}, args...)...).Scan(dest...)
 	})
+}
+
+// queryRowImpatiently is queryRow for a statement with that condition.
+func (b *Backend) queryRowImpatiently(ctx context.Context, sql string, args []any, dest ...any) (sent bool, err error) {
+	return b.run(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
+		args := append([]any{oneTrip, args[0], lockTimeout(ctx)}, args[1:]...)
+		return conn.QueryRow(ctx, sql, args...).Scan(dest...)
+	})
+}
+
+// lockTimeout leaves time to read, and to try again.
+func lockTimeout(ctx context.Context) string {
+	most := 300 * time.Millisecond
+	if end, ok := ctx.Deadline(); ok {
+		most = min(most, time.Until(end)/4)
+	}
+	return fmt.Sprintf("%dms", max(most.Milliseconds(), 1)) // 0 would be for ever
 }
 
 // oneTrip makes a query one round trip, and no prepared statement that a pooler

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"regexp"
 	"slices"
 	"strings"
@@ -38,16 +39,21 @@ func (t table) channel() string { return t[len(t)-1] }
 // columns are the table's, as format_type names their types. ttl and
 // renew_every are in nanoseconds.
 var columns = []string{"name text", "schema integer", "holder text", "token bigint",
-	"ttl bigint", "renew_every bigint", "attempt text", "value text"}
+	"ttl bigint", "renew_every bigint", "attempt text", "value text", "ext text"}
+
+// extDefinition is the last column's, which a table may lack that was made
+// before there were extensions. The default is for those who write without it.
+const extDefinition = "ext text not null default ''"
 
 // createSQL returns the statement that makes the table. Collation C keeps the
 // key's order, and so its uniqueness, from changing with the operating system.
 func (t table) createSQL() string {
 	definitions := []string{columns[0] + ` collate "C" primary key`}
-	for _, c := range columns[1:] {
+	for _, c := range columns[1 : len(columns)-1] {
 		definitions = append(definitions, c+" not null")
 	}
-	return "create table if not exists " + t.quoted() + " (" + strings.Join(definitions, ", ") + ")"
+	definitions = append(definitions, extDefinition)
+	return "create table " + t.quoted() + " (" + strings.Join(definitions, ", ") + ")"
 }
 
 func (t table) grantSQL(role string) string {
@@ -103,9 +109,13 @@ func (b *Backend) prepare(ctx context.Context, create bool) error {
 		return b.unfit("it is not an ordinary, permanent table")
 	}
 	for _, c := range columns {
-		if !slices.Contains(present, c) {
-			return b.unfit("it has no column %s, only %s", c, strings.Join(present, ", "))
+		if slices.Contains(present, c) {
+			continue
 		}
+		if c == "ext text" && !slices.ContainsFunc(present, func(c string) bool { return strings.HasPrefix(c, "ext ") }) {
+			return b.unfit("it has no column ext: run alter table %s add column %s", b.table.quoted(), extDefinition)
+		}
+		return b.unfit("it has no column %s, only %s", c, strings.Join(present, ", "))
 	}
 	if !unique {
 		return b.unfit("its column name has no unique index: run alter table %s add primary key (name)", b.table.quoted())
@@ -130,12 +140,14 @@ func (b *Backend) create(ctx context.Context, allowed bool) error {
 	case "42501", "3F000":
 		return fmt.Errorf("%w: there is no table %s, and role %s may not create it; an administrator can run: %s: %w",
 			backends.ErrMisconfigured, b.table.quoted(), b.role, setup, err)
-	case "23505", "42P07": // IF NOT EXISTS does not cover another's create that commits at the same time
-		err = nil
+	case "23505", "42P07": // somebody else has created it meanwhile
+		return b.prepare(ctx, false)
 	}
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return b.explain(ctx, "creating the table", err)
 	}
+	slog.Warn("elector: created the table, which was not there; if elections are running, theirs was renamed or dropped, and two may lead now: stop this process and restore that table",
+		"table", b.table.quoted(), "store", b.store)
 	return b.prepare(ctx, false)
 }
 

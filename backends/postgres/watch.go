@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"sync"
 	"time"
@@ -10,6 +11,9 @@ import (
 
 	"github.com/elector-go/elector/backends"
 )
+
+// echoes is how long a notification may take.
+const echoes = 5 * time.Second
 
 // A watcher is a Backend that listens.
 type watcher struct {
@@ -138,6 +142,9 @@ func (w *watcher) hear(ctx context.Context, e *ear) error {
 	if _, err := conn.Exec(starting, "listen "+pgx.Identifier{w.table.channel()}.Sanitize()); err != nil {
 		return err
 	}
+	if err := w.echo(starting, conn); err != nil {
+		return err
+	}
 	close(e.ready)
 	for {
 		name, err := next(ctx, conn)
@@ -155,6 +162,29 @@ func (w *watcher) hear(ctx context.Context, e *ear) error {
 		}
 		w.mutex.Unlock()
 	}
+}
+
+// echo notifies the connection that listens, from another one, and waits until
+// that arrives. A transaction pooler says yes to LISTEN, and gives whatever that
+// server connection then hears to nobody. What else arrives is no loss: the
+// Watches have not read yet.
+func (w *watcher) echo(ctx context.Context, conn *pgx.Conn) error {
+	word := "." + rand.Text() // no election has such a name
+	_, err := w.queryRow(ctx, "select pg_notify($1, $2)::text, set_config('synchronous_commit', 'off', true)", []any{w.table.channel(), word}, nil, nil)
+	if err != nil {
+		return err
+	}
+	waiting, cancel := context.WithTimeout(ctx, echoes)
+	defer cancel()
+	for heard := ""; heard != word; {
+		if heard, err = next(waiting, conn); err != nil {
+			if ctx.Err() == nil && waiting.Err() != nil {
+				return errDeaf
+			}
+			return err
+		}
+	}
+	return nil
 }
 
 // next returns the payload of the next notification. A network that has gone

@@ -82,8 +82,8 @@ func openElector(ctx context.Context, t task) (crowd, error) {
 func (c *electors) hold(ctx context.Context, name string) error {
 	o := &elector.Options{TTL: c.ttl, Logger: slog.New(slog.DiscardHandler)}
 	if c.seen != nil {
-		o.Trace = &elector.Trace{Observed: func(l elector.Leader) {
-			if !l.Vacant() {
+		o.Trace = &elector.Trace{Observed: func(_ context.Context, i elector.LeaderInfo) {
+			if !i.Leader.Vacant() {
 				c.sees(name)
 			}
 		}}

@@ -57,7 +57,7 @@ func TestPostgres(t *testing.T) {
 
 // spoiledRows are rows that our table takes and that are no records.
 func spoiledRows(update func(set string) func(testing.TB, string)) map[string]map[string]func(testing.TB, string) {
-	spoiled := map[string]map[string]func(testing.TB, string){"bad/garbage": {}, "bad/ttl": {}, "bad/newer": {}}
+	spoiled := map[string]map[string]func(testing.TB, string){"bad/garbage": {}, "bad/ttl": {}, "bad/newer": {}, "rec/bounds": {}}
 	for of, sets := range map[string][]string{
 		"bad/garbage": {
 			"token = 0", "token = -1", "token = 9007199254740992", "token = 9223372036854775807",
@@ -69,6 +69,14 @@ func spoiledRows(update func(set string) func(testing.TB, string)) map[string]ma
 			"renew_every = 0", "renew_every = -1", "renew_every = ttl", "renew_every = 9223372036854775807",
 		},
 		"bad/newer": {"schema = 2", "schema = 0", "schema = -1"},
+		"rec/bounds": {
+			`ext = '{}'`, `ext = 'null'`, `ext = '[]'`, `ext = 'x'`, `ext = '{"k_a":"1"}x'`, `ext = '"k_a"'`,
+			`ext = '{"k_a":1}'`, `ext = '{"k_a":null}'`, `ext = '{"k_a":["x"]}'`, `ext = '{"k_a":{"b":"x"}}'`,
+			`ext = '{"k_b":"1","k_a":"1"}'`, `ext = '{"k_a":"1","k_a":"1"}'`, `ext = '{"k_a": "1"}'`, `ext = '{"k_a":"<"}'`, `ext = '{"k_\u0061":"1"}'`, `ext = '{"k_a":"\u0000"}'`,
+			`ext = '{"lock_delay":"5s"}'`, `ext = '{"x_a":"1"}'`, `ext = '{"K_a":"1"}'`, `ext = '{"k_":"1"}'`, `ext = '{"k_a1":"1"}'`, `ext = '{"holder":"1"}'`,
+			`ext = '{"k_' || repeat('a', 31) || '":"1"}'`, `ext = '{"k_a":"' || repeat('x', 2046) || '"}'`,
+			`ext = '{"k_a":"' || repeat('x', 1048576) || '"}'`, `ext = repeat('{"k_a":', 100000)`, `ext = repeat(' ', 1048576)`,
+		},
 	} {
 		for _, set := range sets {
 			spoiled[of][set] = update(set)
@@ -98,9 +106,11 @@ func postgresSetups(s *Store, exec func(testing.TB, string, ...any)) map[string]
 	}
 	for i, definition := range []string{
 		"table %s (id int)",
-		"table %s (name text primary key, schema int, holder text, token text, ttl bigint, renew_every bigint, attempt text, value text)",
-		"table %s (name text, schema int, holder text, token bigint, ttl bigint, renew_every bigint, attempt text, value text)",
-		"unlogged table %s (name text primary key, schema int, holder text, token bigint, ttl bigint, renew_every bigint, attempt text, value text)",
+		"table %s (name text primary key, schema int, holder text, token text, ttl bigint, renew_every bigint, attempt text, value text, ext text)",
+		"table %s (name text, schema int, holder text, token bigint, ttl bigint, renew_every bigint, attempt text, value text, ext text)",
+		"table %s (name text primary key, schema int, holder text, token bigint, ttl bigint, renew_every bigint, attempt text, value text)",
+		"table %s (name text primary key, schema int, holder text, token bigint, ttl bigint, renew_every bigint, attempt text, value text, ext json)",
+		"unlogged table %s (name text primary key, schema int, holder text, token bigint, ttl bigint, renew_every bigint, attempt text, value text, ext text)",
 		"view %s as select 1 as name",
 	} {
 		setups[fmt.Sprintf(definition, "t")] = func(t testing.TB) error {

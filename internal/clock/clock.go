@@ -63,8 +63,10 @@ func Elapsed(c Clock, start Reading) time.Duration {
 // System is the clock of the machine that this process runs on.
 type System struct{}
 
-// started anchors the monotonic clock; only differences from it are used.
-var started = time.Now()
+// started anchors the monotonic clock; only differences from it are used. It lies
+// a century back, so that times are above 0 also in a bubble of testing/synctest,
+// whose clock starts in 2000.
+var started = time.Now().Add(-100 * 365 * 24 * time.Hour)
 
 // Now implements Clock with a single time.Now.
 func (System) Now() Reading {

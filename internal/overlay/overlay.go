@@ -11,7 +11,8 @@ import (
 )
 
 // An Edit replaces a text that must be in a file exactly once: one that is gone
-// is an error, so that edits are kept up to date with the code.
+// is an error, so that edits are kept up to date with the code. Without Old it
+// adds a file.
 type Edit struct{ File, Old, New string }
 
 // Write writes the changed files of the module in root, and the list of them,
@@ -25,15 +26,19 @@ func Write(root, dir, prefix string, edits []Edit) (list string, err error) {
 		if earlier, again := replace[path]; again {
 			from = earlier
 		}
-		text, err := os.ReadFile(from)
-		if err != nil {
-			return "", err
-		}
-		if n := strings.Count(string(text), e.Old); n != 1 {
-			return "", fmt.Errorf("the text to change is %d times in %s, not once; bring the table up to date: %q", n, e.File, e.Old)
+		changed := e.New
+		if e.Old != "" {
+			text, err := os.ReadFile(from)
+			if err != nil {
+				return "", err
+			}
+			if n := strings.Count(string(text), e.Old); n != 1 {
+				return "", fmt.Errorf("the text to change is %d times in %s, not once; bring the table up to date: %q", n, e.File, e.Old)
+			}
+			changed = strings.Replace(string(text), e.Old, e.New, 1)
 		}
 		to := filepath.Join(dir, fmt.Sprintf("%s-%d.go", prefix, i))
-		if err := os.WriteFile(to, []byte(strings.Replace(string(text), e.Old, e.New, 1)), 0o600); err != nil {
+		if err := os.WriteFile(to, []byte(changed), 0o600); err != nil {
 			return "", err
 		}
 		replace[path] = to

@@ -23,15 +23,20 @@ func Build(ctx context.Context, dir, mutant string) (program string, err error) 
 		}
 		edits = append(edits, m.edits...)
 	}
+	return build(ctx, dir, "candidate", edits)
+}
+
+// build compiles a candidate of this name with edits.
+func build(ctx context.Context, dir, name string, edits []overlay.Edit) (program string, err error) {
 	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/elector-go/elector").Output()
 	if err != nil {
 		return "", fmt.Errorf("looking for the module's folder; work inside the repository: %w", err)
 	}
-	list, err := overlay.Write(strings.TrimSpace(string(root)), dir, "candidate", edits)
+	list, err := overlay.Write(strings.TrimSpace(string(root)), dir, name, edits)
 	if err != nil {
 		return "", err
 	}
-	program = filepath.Join(dir, "candidate")
+	program = filepath.Join(dir, name)
 	cmd := exec.CommandContext(ctx, "go", "build", "-overlay", list, "-o", program, "github.com/elector-go/elector/conformance/stores/chaos/candidate")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the candidate: %w\n%s", err, strings.TrimSpace(string(out)))

@@ -47,6 +47,9 @@ type Result struct {
 
 var errFound = errors.New("a violation was found")
 
+// candidates is how many run for an election at a time.
+const candidates = 3
+
 // faultsPerRound is small enough that a history can be read, and checked within
 // a second.
 const faultsPerRound = 10
@@ -98,7 +101,7 @@ func (c *Campaign) hold(ctx context.Context, name string, end time.Time) (err er
 	// Two of them: what a fault draws has no influence on which comes next.
 	shuffle, random := rand.New(rand.NewPCG(c.Seed, h.Sum64())), rand.New(rand.NewPCG(h.Sum64(), c.Seed))
 	for number, deck := 1, []Fault(nil); time.Now().Before(end); number++ {
-		r, err := NewRound(ctx, p, Settings{Program: c.Program, Dir: c.Dir, Random: random, Name: fmt.Sprintf("%s-%d", p.id(), number)})
+		r, err := NewRound(ctx, p, Settings{Programs: slices.Repeat([]string{c.Program}, candidates), Dir: c.Dir, Random: random, Name: fmt.Sprintf("%s-%d", p.id(), number)})
 		if err != nil {
 			return err
 		}

@@ -63,7 +63,7 @@ func (r *Round) Strike(ctx context.Context, f Fault) error {
 			return fmt.Errorf("%s, after fault %q: %w", r.place.Name, f.Name, err)
 		}
 		if err == nil && (!f.felt || r.troubled(position)) {
-			return r.remember(ctx)
+			return errors.Join(r.remember(ctx), r.show(ctx))
 		}
 	}
 	return fmt.Errorf("%s, fault %q: nobody noticed it, %d times in a row", r.place.Name, f.Name, tries)

@@ -13,7 +13,7 @@ import (
 )
 
 // recordFaults change the record behind everybody's back.
-var recordFaults = []Fault{
+var recordFaults = append([]Fault{
 	{Name: "record: deleted", on: hasRecords, strike: func(ctx context.Context, r *Round) error {
 		return r.remove(ctx)
 	}},
@@ -38,7 +38,7 @@ var recordFaults = []Fault{
 		r.tell(e)
 		return errors.Join(r.last(ctx, 0.5, 2), r.remove(ctx))
 	}},
-}
+}, editFaults...)
 
 func hasRecords(p *Place) bool { return p.records != nil }
 
@@ -76,7 +76,7 @@ func (r *Round) remember(ctx context.Context) error {
 		after, err = r.asked.Leader(ctx)
 		return err
 	})
-	if err != nil || after != before {
+	if err != nil || after.Token != before.Token || after.ID != before.ID {
 		return err
 	}
 	r.states = append(r.states, state{content, before})
@@ -92,14 +92,14 @@ func (r *Round) spoil(ctx context.Context) error {
 	return r.place.records.Put(ctx, r.election.Name, []byte("no record"))
 }
 
-// insist does something with the campaign's own connections until it succeeds:
-// those may have been broken together with the store.
+// insist does something with the campaign's own connections until it succeeds,
+// or missed: those may have been broken together with the store.
 func insist(ctx context.Context, do func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
 		err := do()
-		if err == nil || ctx.Err() != nil || errors.Is(err, backends.ErrForeignRecord) {
+		if err == nil || ctx.Err() != nil || err == errMissed || errors.Is(err, backends.ErrForeignRecord) {
 			return err
 		}
 		select {

@@ -2,10 +2,8 @@ package chaos
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 )
 
@@ -22,17 +20,13 @@ func (r *Round) standsInLock(ctx context.Context) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	lock, err := os.Open(filepath.Join(string(dir), r.election.Name+".lock"))
+	lock, err := os.Open(filepath.Join(dir.dir, r.election.Name+".lock"))
 	if err != nil {
 		return false, err
 	}
 	defer lock.Close() // and with it our lock
 	for start := time.Now(); ; {
-		err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return false, nil
-		}
-		if err != syscall.EWOULDBLOCK && !errors.Is(err, syscall.EINTR) {
+		if free, err := tryLock(lock); free || err != nil {
 			return false, err
 		}
 		if time.Since(start) > time.Second {

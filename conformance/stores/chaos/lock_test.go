@@ -12,7 +12,7 @@ import (
 // A lock that is kept is seen, and one that is not is left free.
 func TestStandsInLock(t *testing.T) {
 	dir := t.TempDir()
-	r := &Round{place: &Place{records: folder(dir)}, election: history.Election{Name: "e"}}
+	r := &Round{place: &Place{records: folder{dir: dir}}, election: history.Election{Name: "e"}}
 	lock, err := os.Create(filepath.Join(dir, "e.lock"))
 	if err != nil {
 		t.Fatal(err)

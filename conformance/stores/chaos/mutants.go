@@ -32,6 +32,24 @@ var Mutants = map[string]Mutant{
 		Breaks: "a takeover keeps the token of the holder before it",
 		Rules:  []string{"tok/strict"},
 		Places: []string{"zookeeper", "file"},
-		edits:  []overlay.Edit{{File: "sighting.go", Old: "	return token, sane, nil", New: "	if s.record.Exists() && !s.record.Vacant() {\n\t\ttoken = s.record.Token\n\t}\n\treturn token, sane, nil"}},
+		edits:  []overlay.Edit{{File: "view.go", Old: "	return token, sane, nil", New: "	if v.record.Exists() && !v.record.Vacant() {\n\t\ttoken = v.record.Token\n\t}\n\treturn token, sane, nil"}},
+	},
+	"edits-adopted": {
+		Breaks: "a holder goes on from a record that somebody has edited",
+		Rules:  []string{"rec/edited"},
+		Places: []string{"postgres", "file"},
+		edits:  []overlay.Edit{{File: "renew.go", Old: "r.Token != a.token || r.Holder != holder ||", New: "false && r.Holder != holder &&"}},
+	},
+	"critical-ignored": {
+		Breaks: "a critical extension keeps nobody away",
+		Rules:  []string{"rec/critical"},
+		Places: []string{"etcd", "file"},
+		edits:  []overlay.Edit{{File: "view.go", Old: "	case v.record.Extensions.Critical(known...) != \"\":\n\t\treturn forever", New: "	case false:\n\t\treturn forever"}},
+	},
+	"kept-dropped": {
+		Breaks: "an acquisition drops the extensions that everybody is to keep",
+		Rules:  []string{"rec/kept"},
+		Places: []string{"postgres", "file"},
+		edits:  []overlay.Edit{{File: "campaign.go", Old: "r.Extensions.Class('k')", New: "r.Extensions.Class('-')"}},
 	},
 }

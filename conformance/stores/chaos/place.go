@@ -158,7 +158,7 @@ func (p *Place) openFolder() error {
 	p.close = append(p.close, func() error { return os.RemoveAll(dir) })
 	p.How = "a folder of this machine"
 	p.url = func(func(string) string) string { return (&url.URL{Scheme: "file", Path: dir}).String() }
-	p.records = folder(dir)
+	p.records = folder{dir: dir}
 	return nil
 }
 

@@ -58,7 +58,7 @@ func TestProcesses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := open(t, name)
-			r, err := NewRound(t.Context(), p, Settings{Program: program, Dir: t.TempDir(), Random: rand.New(rand.NewPCG(1, 2)), Name: "processes", Sure: true})
+			r, err := NewRound(t.Context(), p, Settings{Programs: slices.Repeat([]string{program}, candidates), Dir: t.TempDir(), Random: rand.New(rand.NewPCG(1, 2)), Name: "processes", Sure: true})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,9 +13,6 @@ import (
 	"github.com/elector-go/elector/conformance/stores/chaos/task"
 )
 
-// candidates is how many run for an election at a time.
-const candidates = 3
-
 // patience bounds every wait for what must happen by the rules: much longer
 // than they allow, for slow machines. What took too long by the rules is for
 // the checker to say.
@@ -24,7 +21,6 @@ const patience = 90 * time.Second
 // A Round is one election that is held while things break.
 type Round struct {
 	place    *Place
-	program  string
 	dir      string // for the logs of the processes
 	random   *rand.Rand
 	sure     bool
@@ -40,6 +36,7 @@ type Round struct {
 // A slot is the place of one candidate: when its process ends, another one is
 // started in it, behind the same proxies.
 type slot struct {
+	program   string
 	letter    string
 	processes int
 	link      []*network.Proxy
@@ -49,7 +46,7 @@ type slot struct {
 
 // Settings are what a round needs besides its place.
 type Settings struct {
-	Program     string     // the candidate, see Build
+	Programs    []string   // the candidates, one of each, see Build
 	Dir         string     // where the processes' logs go
 	Random      *rand.Rand // decides what happens
 	Name        string     // of the election, unique
@@ -59,15 +56,15 @@ type Settings struct {
 
 // NewRound starts the candidates of a new election and waits until one leads.
 func NewRound(ctx context.Context, p *Place, s Settings) (*Round, error) {
-	r := &Round{place: p, program: s.Program, dir: s.Dir, random: s.Random, sure: s.Sure, extra: s.Environment, log: newLog()}
+	r := &Round{place: p, dir: s.Dir, random: s.Random, sure: s.Sure, extra: s.Environment, log: newLog()}
 	r.election = history.Election{Store: p.Name, Name: s.Name, Rules: p.Rules}
-	if err := r.begin(ctx); err != nil {
+	if err := r.begin(ctx, s.Programs); err != nil {
 		return nil, errors.Join(err, r.kill())
 	}
 	return r, nil
 }
 
-func (r *Round) begin(ctx context.Context) (err error) {
+func (r *Round) begin(ctx context.Context, programs []string) (err error) {
 	if r.resource, err = newResource(r.election.Name, r.tell); err != nil {
 		return err
 	}
@@ -79,8 +76,8 @@ func (r *Round) begin(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	for i := range candidates {
-		s := &slot{letter: string(rune('A' + i))}
+	for i, program := range programs {
+		s := &slot{program: program, letter: string(rune('A' + i))}
 		r.slots = append(r.slots, s)
 		if s.link, s.url, err = r.place.proxies(); err != nil {
 			return err
@@ -121,7 +118,7 @@ func (r *Round) start(s *slot) (err error) {
 	if s.processes > 1 {
 		name = fmt.Sprintf("%s%d", s.letter, s.processes)
 	}
-	s.process, err = startProcess(r.program, r.dir, task.Task{
+	s.process, err = startProcess(s.program, r.dir, task.Task{
 		URL:        s.url,
 		Election:   r.election.Name,
 		Candidate:  name,

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -61,23 +62,23 @@ func (p *Probe) Options() *elector.Options {
 		return nil
 	}
 	return &elector.Options{ID: p.id, TTL: p.ttl, Trace: &elector.Trace{
-		Request: func(r elector.RequestInfo) {
+		Request: func(_ context.Context, r elector.RequestInfo) {
 			p.tell(Event{Kind: asked, Boot: clock.Shared(), Detail: r.Op})
 		},
-		Observed: func(l elector.Leader) {
-			if l.ID != p.id && !l.Vacant() {
+		Observed: func(_ context.Context, i elector.LeaderInfo) {
+			if l := i.Leader; l.ID != p.id && !l.Vacant() {
 				p.sees(l)
 			}
 		},
-		Renewed: func(token elector.Token, remaining time.Duration) {
-			p.tell(Event{Kind: renewed, Token: token, Valid: true, Left: remaining, Boot: clock.Shared()})
+		Renewed: func(_ context.Context, l elector.LeaseInfo) {
+			p.tell(Event{Kind: renewed, Token: l.Token, Valid: true, Left: l.Remaining, Boot: clock.Shared()})
 		},
-		Ended: func(token elector.Token, cause error) {
+		Ended: func(_ context.Context, l elector.LeaseInfo) {
 			why := "resigned"
-			if errors.Is(cause, elector.ErrLost) {
+			if errors.Is(l.Err, elector.ErrLost) {
 				why = "lost"
 			}
-			p.tell(Event{Kind: ended, Token: token, Boot: clock.Shared(), Detail: why})
+			p.tell(Event{Kind: ended, Token: l.Token, Boot: clock.Shared(), Detail: why})
 		},
 	}}
 }

@@ -3,6 +3,7 @@
 package check
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"os/signal"
@@ -58,12 +59,35 @@ func Decoded(t testing.TB, name string, r backends.Record, err error) bool {
 	case r.Attempt.Nonce == "" || !text(r.Attempt.Nonce, 64) || strings.Contains(r.Attempt.Nonce, ".") || r.Attempt.Sequence == 0:
 		t.Fatalf("attempt %q was taken", r.Attempt)
 	}
+	extensions(t, string(r.Extensions))
 	written := r
 	written.Version = ""
 	if again, err := backends.Decode(name, backends.Encode(name, r)); err != nil || again != written {
 		t.Fatalf("%+v is written and read again as %+v and error %v", written, again, err)
 	}
 	return true
+}
+
+// extensions checks those of a record.
+func extensions(t testing.TB, s string) {
+	t.Helper()
+	if s == "" {
+		return
+	}
+	var fields map[string]string
+	if err := json.Unmarshal([]byte(s), &fields); err != nil || len(fields) == 0 {
+		t.Fatalf("the extensions %.80q were taken, with %d fields: %v", s, len(fields), err)
+	}
+	size := 0
+	for name, value := range fields {
+		size += len(name) + len(value)
+		if len(name) < 3 || len(name) > 32 || !strings.Contains("ckt", name[:1]) || name[1] != '_' || strings.Trim(name[2:], "abcdefghijklmnopqrstuvwxyz_") != "" || strings.Contains(value, "\x00") {
+			t.Fatalf("the extension %q with the value %.80q was taken", name, value)
+		}
+	}
+	if again, err := json.Marshal(fields); err != nil || string(again) != s || size > 2048 {
+		t.Fatalf("the extensions %.80q, of %d bytes, were taken: they are written %.80q, %v", s, size, again, err)
+	}
 }
 
 // Loaded is Decoded for a backend's Load of a record that is there: it must

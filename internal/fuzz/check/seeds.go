@@ -26,6 +26,7 @@ func Contents() [][]byte {
 	edge.Attempt = backends.Attempt{Nonce: strings.Repeat("Z", backends.MaxNonce), Sequence: 1<<64 - 1}
 	shortest := Good()
 	shortest.TTL, shortest.RenewEvery = 2, 1
+	edge.Extensions = backends.Extensions(`{"k_a":"` + strings.Repeat("x", backends.MaxExtensions-len("k_a")) + `"}`)
 	all := [][]byte{good, backends.Encode(Election, edge), backends.Encode(Election, shortest), backends.Encode("another", Good())}
 	for _, s := range []string{"", "leader=host-1\n", "null", `"leader"`, "{}", "[]", "\x00\x00\x00\x00", `{"schema":1}`, `{"schema":2}`,
 		"[" + string(good) + "]", string(good[:len(good)/2]), string(good) + string(good), string(good) + "x", string(good) + "\x00", "x" + string(good), " " + string(good) + "\n",
@@ -35,6 +36,12 @@ func Contents() [][]byte {
 	}
 	for _, field := range []string{`"token":9`, `"schema":1`, `"tok\u0065n":9`, `"comment":"mine"`, `"lock_delay":"5s"`, `"successor":{"holder":"a","after":["b"]}`} {
 		all = append(all, []byte(strings.TrimSuffix(string(good), "}")+","+field+"}"))
+	}
+	for _, ext := range Extensions()[1:] {
+		all = append(all, []byte(strings.TrimSuffix(string(good), "}")+","+strings.TrimPrefix(ext, "{")))
+	}
+	for _, place := range []string{`{"schema"`, `"holder"`, `"attempt"`, `"value"`} {
+		all = append(all, []byte(replaced(string(good), place, strings.Replace(place, `"`, `"k_a":"1","`, 1))))
 	}
 	for _, c := range []struct {
 		field, as string // and as it is in the valid one
@@ -56,6 +63,20 @@ func Contents() [][]byte {
 		all = append(all, []byte(strings.NewReplacer(is+",", "", ","+is, "").Replace(string(good))))
 	}
 	return all
+}
+
+// Extensions are texts in the place of a record's extensions: none, valid ones,
+// some at the bounds, and bad ones.
+func Extensions() []string {
+	letters := strings.Repeat("a", 30)
+	all := []string{"", `{"k_a":""}`, `{"c_stop":"1","k_history":"2026 host-1","t_heir":"host-2"}`, `{"t_` + letters + `":"1"}`, `{"t_` + letters + `a":"1"}`,
+		`{"k_a":"Zürich 東京 😀 \u2028 \u003cb\u003e \\u0000 \u0001"}`, `{"k_a":"` + strings.Repeat("x", backends.MaxExtensions-len("k_a")+1) + `"}`}
+	for _, s := range []string{"", `"k_a"`, `"k_a":1`, `"k_a":null`, `"k_a":["x"]`, `"k_a":{"b":"x"}`, `"k_b":"","k_a":""`, `"k_a":"1","k_a":"1"`, `"k_a":"1","k_a":"2"`,
+		`"k_":""`, `"k":""`, `"K_a":""`, `"x_a":""`, `"k_A":""`, `"k_a1":""`, `"k_é":""`, `"k-a":""`, `"lock_delay":"5s"`, `"token":"9"`, `"holder":"a"`,
+		`"k_a": ""`, ` "k_a":""`, `"k_a":"" `, `"k_a":"<"`, `"k_a":"\u0061"`, `"k_\u0061":""`, `"k_a":"\u0000"`, `"k_a":"\ud800"`, "\"k_a\":\"\xff\"", "\"k_a\":\"\u2028\""} {
+		all = append(all, "{"+s+"}")
+	}
+	return append(all, "null", "[]", `""`, "x", "{", "}", `{"k_a":""}x`, `{"k_a":""}{}`, strings.Repeat(`{"k_a":`, 1000))
 }
 
 // replaced panics if there is nothing to replace: the seed would be lost.

@@ -82,6 +82,8 @@ var direct = []func(*election, tell){
 	(*election).checkAnswers,
 	(*election).checkCanceled,
 	(*election).checkRelease,
+	(*election).checkEdited,
+	(*election).checkExtensions,
 	(*election).checkTakeover,
 	(*election).checkProcesses,
 }

@@ -18,8 +18,11 @@ type election struct {
 	leases     []*lease // in the order of their tokens, then of their first events
 	candidates map[string]*candidate
 	tampering  []history.Event // Removed, Restored and Spoiled
+	edits      []edit          // in their order
+	shown      []history.Event // what the campaign itself read
 	faults     []fault
 	untold     []history.Event // sightings of leases that nobody told to have acquired
+	swaps      []history.Event // Disbelieved
 }
 
 // A lease is what its candidate told of it.
@@ -32,6 +35,10 @@ type lease struct {
 	ended     *history.Event  // the first, as the next two
 	canceled  *history.Event
 	released  *history.Event
+
+	// cutOff says that the process died when the store may just have been told:
+	// a lost lease is once its worker has returned.
+	cutOff bool
 }
 
 // A candidate is what it told of itself, and what was done to it.
@@ -73,6 +80,12 @@ func digest(name string, rules history.Rules, events []history.Event) *election 
 		case history.Removed, history.Restored, history.Spoiled:
 			e.tampering = append(e.tampering, v)
 			continue
+		case history.Edited:
+			e.edits = append(e.edits, edit{Event: v})
+			continue
+		case history.Shown:
+			e.shown = append(e.shown, v)
+			continue
 		case history.Fault:
 			e.faults = append(e.faults, fault{v.Candidate, v.Detail, v, interval{v.Before, forever}})
 		case history.Healed:
@@ -91,6 +104,9 @@ func digest(name string, rules history.Rules, events []history.Event) *election 
 			e.candidates[v.Candidate] = c
 		}
 		c.add(v)
+		if v.Kind == history.Disbelieved {
+			e.swaps = append(e.swaps, v)
+		}
 		if !ofLease(v.Kind) {
 			continue
 		}
@@ -105,6 +121,11 @@ func digest(name string, rules history.Rules, events []history.Event) *election 
 		l.add(v)
 	}
 	slices.SortStableFunc(e.leases, func(a, b *lease) int { return cmp.Compare(a.token, b.token) })
+	for _, l := range e.leases {
+		if from, _, dead := l.candidate.died(); dead && l.ended != nil {
+			l.cutOff = from-l.candidate.paused(l.ended.At, from) <= l.ended.At+rules.TTL+rules.Request
+		}
+	}
 	led := map[elector.Token]bool{}
 	for _, l := range e.leases {
 		led[l.token] = led[l.token] || len(l.acquired) > 0
@@ -123,6 +144,7 @@ func digest(name string, rules history.Rules, events []history.Event) *election 
 			}
 		}
 	}
+	e.link()
 	return e
 }
 
@@ -206,7 +228,17 @@ func (l *lease) resigned() bool {
 	if l.released != nil {
 		return true
 	}
-	return l.ended != nil && (!strings.HasPrefix(l.ended.Detail, "lost:") || strings.Contains(l.ended.Detail, elector.ErrDeposed.Error()))
+	return l.ended != nil && (!l.isLost() || l.isDeposed() || l.cutOff)
+}
+
+// isLost reports whether the candidate told that it has lost the lease.
+func (l *lease) isLost() bool {
+	return l.ended != nil && strings.HasPrefix(l.ended.Detail, "lost:")
+}
+
+// isDeposed reports whether its mark of presence was removed.
+func (l *lease) isDeposed() bool {
+	return l.ended != nil && strings.Contains(l.ended.Detail, elector.ErrDeposed.Error())
 }
 
 // died returns when the candidate's process was surely dead by, and from when

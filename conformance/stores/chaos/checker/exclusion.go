@@ -17,7 +17,7 @@ func (e *election) checkOneValid(report tell) {
 			if b.From >= a.Until {
 				break
 			}
-			if e.unknowing(a.lease, b.lease) {
+			if e.unknowing(a.lease, b.lease) || e.opened(a.lease, b.From, min(a.Until, b.Until)) {
 				continue
 			}
 			told[b.lease] = true
@@ -49,7 +49,7 @@ func (e *election) checkEarly(p, b *lease, report tell) {
 	if !ok || len(e.tamperedWith(p, b)) > 0 {
 		return
 	}
-	if sent := e.sentBefore(b.acquired[0]); sent+slack < renewed+e.rules.Wait {
+	if sent := e.sentBefore(b.acquired[0]); sent+slack < e.openFrom(p, renewed) {
 		report(TooEarly, b.acquired[0].At, "guarantee 3: %s took over with token %d not later than %v after the last renewal of %s, which holds token %d and has not released it; it has to wait for %v",
 			b.candidate.name, b.token, sent-renewed, p.candidate.name, p.token, e.rules.Wait)
 	}
@@ -71,7 +71,8 @@ func (e *election) checkVanished(i int, b *lease, report tell) {
 	if i+1 < len(e.tampering) && e.tampering[i+1].Before <= won.At {
 		return // the record may have come back before anybody missed it
 	}
-	if !e.seenByAll(i, x.Token+1, won.At) {
+	// C is that of the last TTL seen.
+	if !e.seenByAll(i, max(x.Token+1, e.wholeTTL(x.At)), won.At) {
 		return
 	}
 	rule, what := "mx/vanished", "deleted"

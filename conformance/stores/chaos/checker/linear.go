@@ -21,11 +21,12 @@ type request struct {
 type requestKind int
 
 const (
-	acquire requestKind = iota // the record becomes holder's, with a token above all before
-	renew                      // the record is holder's
-	release                    // the record becomes vacant if it is holder's
-	observe                    // the record says so
-	restore                    // the record is changed behind everybody's back
+	acquire     requestKind = iota // the record becomes holder's, with a token above all before
+	disbelieved                    // the same, but holder does not lead by it: so the token may be a lower one
+	renew                          // the record is holder's
+	release                        // the record becomes vacant if it is holder's
+	observe                        // the record says so
+	restore                        // the record is changed behind everybody's back
 	remove
 	spoil
 	accept // the resource takes a write with the token
@@ -51,6 +52,8 @@ var recordModel = porcupine.Model{
 		switch r.kind {
 		case acquire:
 			return r.token > s.highest && !s.garbage, record{holder: r.holder, token: r.token, highest: r.token}
+		case disbelieved:
+			return !s.garbage && !ours, record{holder: r.holder, token: r.token, highest: max(s.highest, r.token)}
 		case renew, observe:
 			return ours, s
 		case release:
@@ -128,14 +131,23 @@ func (e *election) recordRequests() (ops []porcupine.Operation) {
 			ops = append(ops, operation(request{acquire, c.name, l.token}, began, l.first.At))
 			ops = append(ops, e.renewals(l, began)...)
 			if l.ended != nil {
-				ops = append(ops, l.releases()...)
+				ops = append(ops, e.releases(l)...)
 				began = max(began, l.ended.At)
 			}
 		}
 		for _, v := range c.events {
-			if v.Kind == history.Observed {
+			switch v.Kind {
+			case history.Observed:
 				ops = append(ops, operation(request{observe, v.Holder, v.Token}, v.Before, v.At))
+			case history.Disbelieved:
+				known[state{c.name, v.Token}] = true
+				ops = append(ops, operation(request{disbelieved, c.name, v.Token}, c.began(), v.At))
 			}
+		}
+	}
+	for _, x := range e.edits {
+		if x.Detail == history.EditedHolder {
+			ops = append(ops, operation(request{restore, x.Holder, x.Token}, x.Before, x.At))
 		}
 	}
 	for _, x := range e.tampering {
@@ -151,13 +163,43 @@ func (e *election) recordRequests() (ops []porcupine.Operation) {
 		ops = append(ops, op, op)
 	}
 	// What was observed and nobody told of was acquired some time before by a
-	// candidate that did not live, or did not get the answer, to tell.
+	// candidate that did not live, or did not get the answer, to tell. It may
+	// not have believed it if the record had gone back.
+	for _, v := range e.events {
+		s := state{v.Holder, v.Token}
+		if v.Kind != history.Observed || v.Holder == "" || known[s] {
+			continue
+		}
+		known[s] = true
+		began, kind := e.candidates[v.Holder].began(), acquire
+		if e.wentBack(began, v.At) {
+			kind = disbelieved
+		}
+		ops = append(ops, operation(request{kind, v.Holder, v.Token}, began, v.At))
+		if c := e.candidates[v.Holder]; c != nil && c.toldToEnd() < forever { // and may have taken it back
+			ops = append(ops, operation(request{release, v.Holder, v.Token}, began, forever))
+		}
+	}
+	return append(ops, e.retracted()...)
+}
+
+// retracted returns acquisitions of which only the vacancy was seen: a campaign
+// that is told to end takes back what it has under way.
+func (e *election) retracted() (ops []porcupine.Operation) {
+	known := map[elector.Token]bool{0: true}
+	for _, v := range e.events {
+		if v.Holder != "" || v.Kind != history.Observed {
+			known[v.Token] = true
+		}
+	}
+	toldToEnd := forever
 	for _, c := range e.candidates {
-		for _, v := range c.events {
-			if s := (state{v.Holder, v.Token}); v.Kind == history.Observed && v.Holder != "" && !known[s] {
-				known[s] = true
-				ops = append(ops, operation(request{acquire, v.Holder, v.Token}, e.candidates[v.Holder].began(), e.firstSeen(v)))
-			}
+		toldToEnd = min(toldToEnd, c.toldToEnd())
+	}
+	for _, v := range e.events {
+		if !known[v.Token] && toldToEnd < v.At {
+			known[v.Token] = true
+			ops = append(ops, operation(request{acquire, "", v.Token}, 0, v.At))
 		}
 	}
 	return ops
@@ -174,17 +216,6 @@ func (c *candidate) began() time.Duration {
 		}
 	}
 	return 0
-}
-
-// firstSeen returns when a state was known to somebody.
-func (e *election) firstSeen(v history.Event) time.Duration {
-	first := v.At
-	for _, o := range e.events {
-		if o.Kind == history.Observed && o.Token == v.Token && o.Holder == v.Holder {
-			first = min(first, o.At)
-		}
-	}
-	return first
 }
 
 // renewals returns the renewals of a lease: sent when its time began at the
@@ -205,12 +236,14 @@ func (e *election) renewals(l *lease, began time.Duration) (ops []porcupine.Oper
 	return ops
 }
 
-// releases returns the release of a lease. One of whose outcome nobody told may
-// be done at any time, also never: after all that is told of.
-func (l *lease) releases() []porcupine.Operation {
+// releases returns the release of a lease. One of whose outcome nobody told, or
+// that found a record that somebody had edited, may be done at any time, also
+// never: after all that is told of.
+func (e *election) releases(l *lease) []porcupine.Operation {
 	r := request{release, l.candidate.name, l.token}
+	edited := slices.ContainsFunc(e.edits, func(x edit) bool { return x.lease == l && x.costs() })
 	switch {
-	case l.released != nil && l.released.Detail == "":
+	case l.released != nil && l.released.Detail == "" && !edited:
 		return []porcupine.Operation{operation(r, l.ended.At, l.released.At)}
 	case l.resigned():
 		return []porcupine.Operation{operation(r, l.ended.At, forever)}

@@ -41,6 +41,12 @@ func TestMutants(t *testing.T) {
 		{lateCancel, []string{"part/holder", "res/order"}},
 		{vanishedIsVacant, []string{"mx/vanished", "mx/rollback", "mx/two-valid"}},
 		{staleReads, []string{"obs/monotonic"}},
+		{adoptsEdits, []string{"rec/edited"}},
+		{leadsOnCritical, []string{"rec/critical"}},
+		{claimsCritical, []string{"rec/critical"}},
+		{dropsKept, []string{"rec/kept"}},
+		{keepsTenure, []string{"rec/tenure"}},
+		{ownsExtensions, []string{"rec/kept", "rec/tenure"}},
 	} {
 		t.Run(string(c.mutant), func(t *testing.T) {
 			h := simulate(1, c.mutant, 10*time.Minute)

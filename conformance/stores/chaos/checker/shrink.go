@@ -60,7 +60,7 @@ func near(events []history.Event, at, distance time.Duration) (kept []history.Ev
 		case within(e), frame && tokens[e.Token]:
 			kept = append(kept, e)
 		case frame, isLook(e.Kind), e.Number != 0:
-		case e.Kind == history.Observed, e.Kind == history.Waits, e.Kind == history.Trouble, e.Kind == history.Stalled:
+		case e.Kind == history.Observed, e.Kind == history.Waits, e.Kind == history.Trouble, e.Kind == history.Stalled, e.Kind == history.Shown:
 		default:
 			kept = append(kept, e)
 		}
@@ -101,7 +101,7 @@ func without(events []history.Event, group func(history.Event) string, same func
 
 // leaseOf groups all that is told of one token.
 func leaseOf(e history.Event) string {
-	if e.Token == 0 || e.Kind == history.Restored {
+	if e.Token == 0 || e.Kind == history.Restored || e.Kind == history.Edited {
 		return ""
 	}
 	return fmt.Sprint("token ", e.Token)
@@ -114,7 +114,7 @@ func partOf(e history.Event) string {
 	switch e.Kind {
 	case history.Writing, history.Wrote, history.Refused, history.Failed, history.Accepted, history.Rejected:
 		return fmt.Sprint("write ", e.Candidate, e.Token, e.Number)
-	case history.Checked, history.Renewed, history.Observed, history.Waits, history.Trouble, history.Stalled:
+	case history.Checked, history.Renewed, history.Observed, history.Waits, history.Trouble, history.Stalled, history.Shown:
 		return fmt.Sprint("event ", e.Candidate, e.Kind, e.At)
 	case history.Fault, history.Healed:
 		return fmt.Sprint("fault ", e.Candidate, e.Detail)

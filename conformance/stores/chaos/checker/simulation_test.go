@@ -2,7 +2,9 @@ package checker
 
 import (
 	"container/heap"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"time"
 
@@ -28,6 +30,12 @@ const (
 	lateCancel       mutant = "the context ends half a second late"
 	vanishedIsVacant mutant = "a vanished record is taken as vacant"
 	staleReads       mutant = "reads may be a second old"
+	adoptsEdits      mutant = "a holder goes on from whatever has its token"
+	leadsOnCritical  mutant = "a holder goes on though there is a critical extension"
+	claimsCritical   mutant = "a critical extension keeps nobody away"
+	dropsKept        mutant = "an acquisition drops what is to be kept"
+	keepsTenure      mutant = "an acquisition keeps what was of the last tenure"
+	ownsExtensions   mutant = "a holder has lost when an extension was changed"
 )
 
 // simulate returns the history of a small election protocol on a store that
@@ -41,6 +49,7 @@ func simulate(seed uint64, m mutant, length time.Duration) *history.History {
 	}
 	s.at(3*time.Second, s.trouble)
 	s.at(time.Second/2, s.rememberRecord)
+	s.at(time.Second, s.show)
 	for end := s.now + length; s.now < end; {
 		next := heap.Pop(&s.queue).(step)
 		s.now = next.at
@@ -73,6 +82,30 @@ type simRecord struct {
 	holder  string
 	token   elector.Token
 	sent    time.Duration // t0 of the attempt that wrote it
+
+	ttl        time.Duration
+	value      string            // and whatever else somebody may change by hand
+	extensions map[string]string // never written to
+}
+
+// ours reports whether a record is as its holder wrote it.
+func (p *process) ours(now, wrote simRecord) bool {
+	if p.mutant == adoptsEdits {
+		return now.token == wrote.token
+	}
+	if now.extensions["c_x"] != "" && p.mutant != leadsOnCritical || p.mutant == ownsExtensions && !maps.Equal(now.extensions, wrote.extensions) {
+		return false
+	}
+	return now.holder == wrote.holder && now.token == wrote.token && now.ttl == wrote.ttl && now.value == wrote.value
+}
+
+// passedOn returns the extensions that an acquisition or a release leaves.
+func (p *process) passedOn(extensions map[string]string) map[string]string {
+	passed := maps.Clone(extensions)
+	maps.DeleteFunc(passed, func(name, _ string) bool {
+		return name[0] == 'k' && p.mutant == dropsKept || name[0] == 't' && p.mutant != keepsTenure || name[0] == 'c'
+	})
+	return passed
 }
 
 type step struct {
@@ -125,7 +158,9 @@ func (s *simulation) write(r simRecord) {
 }
 
 func (s *simulation) rememberRecord() {
-	s.earlier = append(s.earlier, s.record)
+	if s.record.extensions["c_x"] == "" {
+		s.earlier = append(s.earlier, s.record)
+	}
 	s.at(2*time.Second, s.rememberRecord)
 }
 
@@ -143,6 +178,7 @@ type process struct {
 	since   time.Duration
 	held    time.Duration
 	last    elector.Token // of the last record seen that was one
+	lastTTL time.Duration // of the same
 	highest elector.Token
 	lease   *simLease
 	number  uint64
@@ -248,22 +284,28 @@ func (p *process) see(r simRecord) {
 		return
 	}
 	if p.last > 0 && (r.version == 0 || r.token < p.last) && p.mutant != vanishedIsVacant && p.mutant != tokenReset {
-		p.held = max(p.held, p.now+rules.Wait)
+		p.held = max(p.held, p.now+p.lastTTL/10*11)
 	}
 	if r.holder != "" && r.holder != p.name && r.holder != p.seen.holder {
 		p.tells(history.Event{Kind: history.Waits, Token: r.token, Holder: r.holder})
 	}
-	p.any, p.seen, p.since = true, r, p.now
+	if old := p.seen; !p.any || old.holder != r.holder || old.token != r.token || old.sent != r.sent || old.ttl != r.ttl || old.value != r.value {
+		p.since = p.now
+	}
+	p.any, p.seen = true, r
 	if r.version != 0 {
-		p.last, p.highest = r.token, max(p.highest, r.token)
+		p.last, p.lastTTL, p.highest = r.token, r.ttl, max(p.highest, r.token)
 	}
 }
 
 func (p *process) claimable() time.Duration {
+	if p.seen.extensions["c_x"] != "" && p.mutant != claimsCritical {
+		return forever
+	}
 	if p.seen.holder == "" {
 		return p.held
 	}
-	wait := rules.Wait
+	wait := p.seen.ttl / 10 * 11
 	switch p.mutant {
 	case earlyTakeover:
 		wait = rules.TTL / 2
@@ -334,9 +376,12 @@ func (p *process) attempt() {
 		if p.mutant == tokenStays && r.version != 0 {
 			token = r.token
 		}
-		next := simRecord{holder: p.name, token: token, sent: p.now}
+		next := simRecord{holder: p.name, token: token, sent: p.now, ttl: rules.TTL, extensions: p.passedOn(r.extensions)}
 		p.swap(r, next, func(now simRecord, ok bool) {
-			mine := ok && now.holder == p.name && now.token == token
+			mine := ok && p.ours(now, next)
+			if mine && p.held > p.now {
+				p.tells(history.Event{Kind: history.Disbelieved, Token: token})
+			}
 			if !mine || p.now-now.sent >= rules.Hold || p.held > p.now {
 				p.campaign()
 				return
@@ -407,10 +452,11 @@ func (p *process) renewAt(l *simLease, when time.Duration) {
 		if (l.over || p.now-l.t0 >= p.hold()) && p.mutant != resurrects {
 			return
 		}
-		next := simRecord{holder: p.name, token: l.token, sent: p.now}
+		next := l.record
+		next.sent = p.now
 		p.swap(l.record, next, func(now simRecord, ok bool) {
 			switch {
-			case ok && (now.holder != p.name || now.token != l.token):
+			case ok && !p.ours(now, next):
 				p.end(l, "lost: the record was changed")
 				return
 			case l.over && p.mutant != resurrects || p.now-l.t0 >= p.hold() && p.mutant != resurrects:
@@ -419,12 +465,17 @@ func (p *process) renewAt(l *simLease, when time.Duration) {
 				p.renewAt(l, p.now+100*ms)
 				return
 			}
+			extended := now.sent > l.t0
 			l.record, l.t0 = now, now.sent
 			if p.mutant == holdFromResponse {
 				l.t0 = p.now
 			}
 			if p.mutant == resurrects {
 				l.over = false
+			}
+			if !extended { // the record has an extension more
+				p.renewAt(l, p.now)
+				return
 			}
 			p.look(history.Renewed, l, 0)
 			if p.mutant != holdFromResponse {
@@ -472,8 +523,9 @@ func (p *process) resign(l *simLease) {
 	}
 	var release func()
 	release = func() {
-		p.swap(l.record, simRecord{token: l.token, sent: p.now}, func(now simRecord, ok bool) {
-			if ok && now.holder == p.name && now.token == l.token {
+		next := simRecord{token: l.token, sent: p.now, ttl: rules.TTL, extensions: p.passedOn(l.record.extensions)}
+		p.swap(l.record, next, func(now simRecord, ok bool) {
+			if ok && p.ours(now, l.record) {
 				l.record = now // a renewal came in between
 				release()
 				return
@@ -560,7 +612,7 @@ func (s *simulation) trouble() {
 		}
 	}
 	lead := p.lease != nil && !p.lease.over
-	switch s.random.IntN(8) {
+	switch s.random.IntN(10) {
 	case 0, 1:
 		p.kill()
 	case 2:
@@ -585,6 +637,10 @@ func (s *simulation) trouble() {
 				s.tell(history.Event{Kind: history.Restored, Token: old.token, Holder: old.holder})
 			}
 		}
+	case 6, 7:
+		if s.record.version != 0 {
+			s.edit(s.random.IntN(6))
+		}
 	default:
 		if p.network != "" {
 			return
@@ -594,6 +650,59 @@ func (s *simulation) trouble() {
 			faults = []string{"slow replies"}
 		}
 		p.breaks(faults[s.random.IntN(len(faults))])
+	}
+}
+
+// edit changes something in the record by hand.
+func (s *simulation) edit(what int) {
+	now, r := s.now, s.record
+	e := history.Event{Kind: history.Edited}
+	r.extensions = maps.Clone(r.extensions)
+	if r.extensions == nil {
+		r.extensions = map[string]string{}
+	}
+	if r.extensions["c_x"] != "" {
+		what = 5
+	}
+	switch what {
+	case 0:
+		if r.holder == "" {
+			return
+		}
+		e.Detail, r.holder = history.EditedHolder, ""
+	case 1:
+		e.Detail, e.Left, r.ttl = history.EditedTTL, rules.TTL/3, rules.TTL/3
+	case 2:
+		e.Detail, r.value = history.EditedValue, fmt.Sprint("edited at ", now)
+	default:
+		name, value := []string{"k_x", "t_x", "c_x"}[what-3], fmt.Sprint(now)
+		if r.extensions[name] != "" && what == 5 {
+			value = ""
+		}
+		r.extensions[name] = value
+		e.Detail = history.Extension(name, value)
+		if value == "" {
+			delete(r.extensions, name)
+		}
+		if what == 5 && value != "" {
+			s.at(s.between(100*ms, 8*time.Second), func() {
+				if s.record.extensions["c_x"] != "" {
+					s.edit(5)
+				}
+			})
+		}
+	}
+	s.write(r)
+	e.Token, e.Holder = r.token, r.holder
+	s.tell(e)
+}
+
+// show tells what the record is, every now and then.
+func (s *simulation) show() {
+	s.at(s.between(100*ms, time.Second), s.show)
+	if r := s.record; r.version != 0 {
+		text, _ := json.Marshal(r.extensions)
+		s.tell(history.Event{Kind: history.Shown, Token: r.token, Holder: r.holder, Detail: string(text)})
 	}
 }
 

@@ -3,7 +3,6 @@ package checker
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/elector-go/elector"
@@ -66,7 +65,7 @@ func (e *election) spans() (spans []span) {
 
 func (l *lease) how() string {
 	switch _, _, dead := l.candidate.died(); {
-	case l.ended != nil && strings.HasPrefix(l.ended.Detail, "lost:"):
+	case l.isLost():
 		return "lost"
 	case l.ended != nil:
 		return "resigned"

@@ -79,6 +79,15 @@ func (s *story) lose(at int, candidate string, token elector.Token) {
 	s.tell(at+2, candidate, history.Ended, token, detail("lost: it was not renewed"))
 }
 
+// edit changes one thing in the record by hand; show reads it.
+func (s *story) edit(at int, token elector.Token, by string, what string, change ...func(*history.Event)) {
+	s.tell(at, "", history.Edited, token, append(change, holder(by), detail(what))...)
+}
+
+func (s *story) show(at int, token elector.Token, by, extensions string) {
+	s.tell(at, "", history.Shown, token, holder(by), detail(extensions))
+}
+
 // write tells of a write and the answer.
 func (s *story) write(at int, candidate string, token elector.Token, n uint64, answer history.Kind) {
 	s.tell(at, candidate, history.Writing, token, number(n), left(1500))

@@ -39,7 +39,7 @@ func (e *election) checkTakeover(report tell) {
 			if took <= e.rules.Takeover {
 				continue
 			}
-			excuse := c.paused(from, until) + e.slowStore(c, from, until)
+			excuse := c.paused(from, until) + e.slowStore(c, from, until) + e.extended(from, until)
 			if took-excuse <= e.rules.Takeover {
 				continue
 			}
@@ -173,6 +173,17 @@ func (e *election) disturbances(v vacancy, waits *candidate) (all []interval) {
 		}
 		all = append(all, interval{x.Before, until})
 	}
+	for _, x := range e.edits {
+		switch {
+		case x.bars():
+			all = append(all, interval{x.Before, x.stands})
+		case x.costs():
+			all = append(all, interval{x.Before, x.At})
+		}
+	}
+	for _, x := range e.swaps {
+		all = append(all, interval{x.Before, x.At})
+	}
 	for _, c := range e.candidates {
 		for _, x := range c.done {
 			switch {
@@ -215,31 +226,49 @@ func (e *election) silences(f fault, v vacancy) bool {
 	return false
 }
 
+// extended returns how much later a takeover may be because extensions were
+// changed just then: a write that met one is tried again.
+func (e *election) extended(from, until time.Duration) (more time.Duration) {
+	for _, x := range e.edits {
+		if !x.costs() && x.At >= from && x.Before <= until {
+			more += 2 * e.rules.Request
+		}
+	}
+	return more
+}
+
 // slowStore returns how much later a takeover may be because the store did not
 // answer the waiting candidate, or was slow, though nobody had broken it: it
 // stands on a machine too. That has a limit: a candidate that never finds back
 // to its store is not well.
 func (e *election) slowStore(c *candidate, from, until time.Duration) (more time.Duration) {
-	covered, slowest := from, time.Duration(0)
+	covered := from
 	for _, v := range c.events {
-		switch v.Kind {
-		case history.Trouble:
-			after := e.rules.Renew
-			if !ofRequest(v.Detail) {
-				after += resting
-			}
-			i := interval{max(v.At-e.rules.Request, covered), min(v.At+after, until)}
-			if i.until > i.from {
-				more += i.until - i.from
-				covered = i.until
-			}
-		case history.Observed:
-			if v.At > from && v.Before < until {
-				slowest = max(slowest, v.At-v.Before)
-			}
+		if v.Kind != history.Trouble {
+			continue
+		}
+		after := e.rules.Renew
+		if !ofRequest(v.Detail) {
+			after += resting
+		}
+		i := interval{max(v.At-e.rules.Request, covered), min(v.At+after, until)}
+		if i.until > i.from {
+			more += i.until - i.from
+			covered = i.until
 		}
 	}
-	return min(more, 10*e.rules.Takeover) + 2*slowest
+	return min(more, 10*e.rules.Takeover) + 2*c.slowest(from, until)
+}
+
+// slowest returns how long the slowest of a candidate's reads took between two
+// moments.
+func (c *candidate) slowest(from, until time.Duration) (slowest time.Duration) {
+	for _, v := range c.events {
+		if v.Kind == history.Observed && v.At > from && v.Before < until {
+			slowest = max(slowest, v.At-v.Before)
+		}
+	}
+	return slowest
 }
 
 // ofRequest reports whether a Trouble is a single request's, see

@@ -22,11 +22,31 @@ type Violation struct {
 	Events   []history.Event // few events of the election that show the same, in their order
 }
 
+// A Class says what a violation is about.
+type Class string
+
+const (
+	Safety   Class = "safety"      // two leaders, a stale write, or what may lead to them
+	Progress Class = "progress"    // nobody led for too long, or a candidate gave up
+	Account  Class = "the account" // no guarantee is seen broken, but what was told does not fit together
+)
+
+// Class returns what the violation is about.
+func (v Violation) Class() Class {
+	switch v.Rule {
+	case Linearizable, Undecided:
+		return Account
+	case "mx/takeover-bound", GaveUp, "bad/garbage", "auth/denied":
+		return Progress
+	}
+	return Safety
+}
+
 // String prints the violation and the events that show it, with times from the
 // first of them.
 func (v Violation) String() string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s: %s: %s\n", v.Election, v.Rule, v.Text)
+	fmt.Fprintf(&out, "%s: %s (%s): %s\n", v.Election, v.Rule, v.Class(), v.Text)
 	for _, e := range v.Events {
 		first := v.Events[0].At
 		e.At -= first

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/elector-go/elector"
@@ -68,6 +69,10 @@ const (
 	Failed   Kind = "failed"   // the write failed for another reason, it may have been done: Token, Number, Detail
 	Stalled  Kind = "stalled"  // this process, or the machine, stood still for Left until At
 	Fatal    Kind = "fatal"    // the candidate gives up: Detail
+
+	// The store applied a swap of this candidate, Token, and the candidate does
+	// not believe it: it does not lead. Detail is the reason.
+	Disbelieved Kind = "disbelieved"
 )
 
 // The resource tells these; its order is that of their At.
@@ -90,7 +95,22 @@ const (
 	Removed    Kind = "removed"    // the record was deleted behind everybody's back
 	Restored   Kind = "restored"   // an older state of the record was written back: Token, Holder
 	Spoiled    Kind = "spoiled"    // the record was replaced by garbage
+	Edited     Kind = "edited"     // one thing in the record was changed by hand: Detail is what, see the constants below; Token and Holder are what the record has then
+	Shown      Kind = "shown"      // the record was read behind everybody's back: Token, Holder; Detail is its extensions
 )
+
+// What the Detail of an Edited event is, unless it was an extension: then it is
+// what [Extension] returns.
+const (
+	EditedHolder   = "holder"
+	EditedTTL      = "ttl" // Left is what it was changed to
+	EditedInterval = "interval"
+	EditedValue    = "value"
+)
+
+// Extension is the Detail of an Edited event: an extension was set, or removed if
+// the value is empty.
+func Extension(name, value string) string { return name + "=" + value }
 
 // An Event is what happened in or to one candidate, or to the store.
 type Event struct {
@@ -106,6 +126,10 @@ type Event struct {
 	Number    uint64        `json:",omitzero"`  // of a write, unique for its candidate
 	Detail    string        `json:",omitempty"`
 }
+
+// Extension returns the extension that an Edited event is about; ok is false if
+// it is about another field.
+func (e Event) Extension() (name, value string, ok bool) { return strings.Cut(e.Detail, "=") }
 
 func (e Event) String() string {
 	s := fmt.Sprintf("%12.6f  %-4s %-10s", e.At.Seconds(), e.Candidate, e.Kind)

@@ -27,12 +27,13 @@ type Recorder struct {
 // them: the worker tells it, by Look, of the lease that it was given.
 func (r *Recorder) Trace() *elector.Trace {
 	return &elector.Trace{
-		Request: func(i elector.RequestInfo) {
+		Request: func(_ context.Context, i elector.RequestInfo) {
 			if i.Err != nil && !errors.Is(i.Err, context.Canceled) {
 				r.Event(Event{Kind: Trouble, Detail: i.Op + ": " + i.Err.Error()})
 			}
 		},
-		Observed: func(l elector.Leader) {
+		Observed: func(_ context.Context, i elector.LeaderInfo) {
+			l := i.Leader
 			r.mutex.Lock()
 			changed := r.seen != l.ID
 			r.seen = l.ID
@@ -41,24 +42,27 @@ func (r *Recorder) Trace() *elector.Trace {
 				r.Event(Event{Kind: Waits, Token: l.Token, Holder: l.ID})
 			}
 		},
-		Renewed: func(token elector.Token, _ time.Duration) {
+		Renewed: func(_ context.Context, i elector.LeaseInfo) {
 			// What remains is asked again: between the two readings of the
 			// clock, as Event says.
-			if l := r.lease.Load(); l != nil && l.Token() == token {
+			if l := r.lease.Load(); l != nil && l.Token() == i.Token {
 				r.Look(Renewed, l, 0)
 			}
 		},
-		Ended: func(token elector.Token, cause error) {
+		Disbelieved: func(_ context.Context, i elector.LeaseInfo) {
+			r.Event(Event{Kind: Disbelieved, Token: i.Token, Detail: i.Err.Error()})
+		},
+		Ended: func(_ context.Context, i elector.LeaseInfo) {
 			why := "resigned: "
-			if errors.Is(cause, elector.ErrLost) {
+			if errors.Is(i.Err, elector.ErrLost) {
 				why = "lost: "
 			}
-			r.Event(Event{Kind: Ended, Token: token, Detail: why + cause.Error()})
+			r.Event(Event{Kind: Ended, Token: i.Token, Detail: why + i.Err.Error()})
 		},
-		Released: func(token elector.Token, err error) {
-			e := Event{Kind: Released, Token: token}
-			if err != nil {
-				e.Detail = err.Error()
+		Released: func(_ context.Context, i elector.LeaseInfo) {
+			e := Event{Kind: Released, Token: i.Token}
+			if i.Err != nil {
+				e.Detail = i.Err.Error()
 			}
 			r.Event(e)
 		},

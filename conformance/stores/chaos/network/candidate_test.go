@@ -89,11 +89,11 @@ func (s *scene) joinWith(b backends.Backend, link *Proxy, o elector.Options) *ca
 	c.recorder = &history.Recorder{Election: s.election, Candidate: o.ID, Tell: s.tell}
 	o.Trace = c.recorder.Trace()
 	tell := o.Trace.Request
-	o.Trace.Request = func(i elector.RequestInfo) {
+	o.Trace.Request = func(ctx context.Context, i elector.RequestInfo) {
 		c.mutex.Lock()
 		c.requests = append(c.requests, request{i.Op, history.BootTime(), i.Duration, i.Err})
 		c.mutex.Unlock()
-		tell(i)
+		tell(ctx, i)
 	}
 	o.Logger = slog.New(slog.NewTextHandler(&c.log, nil))
 	if s.mutant.backend != nil {

@@ -15,6 +15,7 @@ import (
 
 // A dynamoRecords has an item of the table for each record.
 type dynamoRecords struct {
+	JSON
 	client *dynamodb.Client
 	table  string
 }
@@ -32,7 +33,7 @@ func openDynamoDB(_ context.Context, u *url.URL) (Records, func() error, error) 
 		Credentials:  credentials.NewStaticCredentialsProvider("test", "test", ""),
 		HTTPClient:   &http.Client{Transport: transport},
 	})
-	return dynamoRecords{client, u.Host}, func() error { transport.CloseIdleConnections(); return nil }, nil
+	return dynamoRecords{client: client, table: u.Host}, func() error { transport.CloseIdleConnections(); return nil }, nil
 }
 
 func (r dynamoRecords) key(election string) map[string]types.AttributeValue {
@@ -55,10 +56,27 @@ func (r dynamoRecords) Get(ctx context.Context, election string) ([]byte, error)
 }
 
 func (r dynamoRecords) Put(ctx context.Context, election string, content []byte) error {
+	_, err := r.client.PutItem(ctx, r.item(election, content))
+	return err
+}
+
+func (r dynamoRecords) item(election string, content []byte) *dynamodb.PutItemInput {
 	item := r.key(election)
 	item["record"] = &types.AttributeValueMemberS{Value: string(content)}
-	_, err := r.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &r.table, Item: item})
-	return err
+	return &dynamodb.PutItemInput{TableName: &r.table, Item: item}
+}
+
+func (r dynamoRecords) Replace(ctx context.Context, election string, old, content []byte) (bool, error) {
+	put := r.item(election, content)
+	put.ConditionExpression = aws.String("#r = :old")
+	put.ExpressionAttributeNames = map[string]string{"#r": "record"}
+	put.ExpressionAttributeValues = map[string]types.AttributeValue{":old": &types.AttributeValueMemberS{Value: string(old)}}
+	_, err := r.client.PutItem(ctx, put)
+	var changed *types.ConditionalCheckFailedException
+	if errors.As(err, &changed) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func (r dynamoRecords) Delete(ctx context.Context, election string) error {

@@ -14,6 +14,7 @@ import (
 
 // An etcdRecords has a key for each record.
 type etcdRecords struct {
+	JSON
 	client *clientv3.Client
 	prefix string
 }
@@ -30,7 +31,7 @@ func openEtcd(_ context.Context, u *url.URL) (Records, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	r := etcdRecords{client, etcd.DefaultPrefix}
+	r := etcdRecords{client: client, prefix: etcd.DefaultPrefix}
 	if path := strings.TrimSuffix(u.Path, "/"); path != "" {
 		r.prefix = path + "/"
 	}
@@ -48,6 +49,15 @@ func (r etcdRecords) Get(ctx context.Context, election string) ([]byte, error) {
 func (r etcdRecords) Put(ctx context.Context, election string, content []byte) error {
 	_, err := r.client.Put(ctx, r.prefix+election, string(content))
 	return err
+}
+
+func (r etcdRecords) Replace(ctx context.Context, election string, old, content []byte) (bool, error) {
+	key := r.prefix + election
+	answer, err := r.client.Txn(ctx).
+		If(clientv3.Compare(clientv3.Value(key), "=", string(old))).
+		Then(clientv3.OpPut(key, string(content))).
+		Commit()
+	return err == nil && answer.Succeeded, err
 }
 
 func (r etcdRecords) Delete(ctx context.Context, election string) error {

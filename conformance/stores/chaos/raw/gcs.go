@@ -1,6 +1,7 @@
 package raw
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -10,6 +11,7 @@ import (
 
 	"cloud.google.com/go/storage"
 	"golang.org/x/oauth2/google"
+	"google.golang.org/api/googleapi"
 	"google.golang.org/api/option"
 
 	"github.com/elector-go/elector/backends/gcs"
@@ -17,6 +19,7 @@ import (
 
 // A gcsRecords has an object for each record.
 type gcsRecords struct {
+	JSON
 	bucket *storage.BucketHandle
 	prefix string
 }
@@ -36,7 +39,7 @@ func openGCS(_ context.Context, u *url.URL) (Records, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	r := gcsRecords{client.Bucket(u.Host).Retryer(storage.WithPolicy(storage.RetryAlways)), gcs.DefaultPrefix}
+	r := gcsRecords{bucket: client.Bucket(u.Host).Retryer(storage.WithPolicy(storage.RetryAlways)), prefix: gcs.DefaultPrefix}
 	if path := strings.Trim(u.Path, "/"); path != "" {
 		r.prefix = path + "/"
 	}
@@ -47,22 +50,45 @@ func openGCS(_ context.Context, u *url.URL) (Records, func() error, error) {
 }
 
 func (r gcsRecords) Get(ctx context.Context, election string) ([]byte, error) {
+	content, _, err := r.read(ctx, election)
+	return content, err
+}
+
+func (r gcsRecords) read(ctx context.Context, election string) (content []byte, generation int64, err error) {
 	reader, err := r.bucket.Object(r.prefix + election).NewReader(ctx)
 	if errors.Is(err, storage.ErrObjectNotExist) {
-		return nil, nil
+		return nil, 0, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer reader.Close()
-	return io.ReadAll(reader)
+	content, err = io.ReadAll(reader)
+	return content, reader.Attrs.Generation, err
 }
 
 func (r gcsRecords) Put(ctx context.Context, election string, content []byte) error {
-	w := r.bucket.Object(r.prefix + election).NewWriter(ctx)
+	return write(ctx, r.bucket.Object(r.prefix+election), content)
+}
+
+func write(ctx context.Context, to *storage.ObjectHandle, content []byte) error {
+	w := to.NewWriter(ctx)
 	w.CacheControl = "no-store"
 	_, err := w.Write(content)
 	return errors.Join(err, w.Close())
+}
+
+func (r gcsRecords) Replace(ctx context.Context, election string, old, content []byte) (bool, error) {
+	now, generation, err := r.read(ctx, election)
+	if err != nil || !bytes.Equal(now, old) {
+		return false, err
+	}
+	err = write(ctx, r.bucket.Object(r.prefix+election).If(storage.Conditions{GenerationMatch: generation}), content)
+	var answer *googleapi.Error
+	if errors.As(err, &answer) && answer.Code == http.StatusPreconditionFailed {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func (r gcsRecords) Delete(ctx context.Context, election string) error {

@@ -1,12 +1,17 @@
 package raw
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/url"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/elector-go/elector/backends"
 )
 
 // A postgresRecords has a row of the table elector for each record. It shows
@@ -22,9 +27,14 @@ func openPostgres(_ context.Context, u *url.URL) (Records, func() error, error) 
 	return postgresRecords{pool}, func() error { pool.Close(); return nil }, nil
 }
 
-func (r postgresRecords) Get(ctx context.Context, election string) (content []byte, err error) {
-	err = r.pool.QueryRow(ctx, "select to_json(e)::text from elector e where name = $1", election).Scan(&content)
-	if errors.Is(err, pgx.ErrNoRows) {
+const get = "select to_json(e)::text from elector e where name = $1"
+
+func (r postgresRecords) Get(ctx context.Context, election string) ([]byte, error) {
+	return content(r.pool.QueryRow(ctx, get, election))
+}
+
+func content(row pgx.Row) (content []byte, err error) {
+	if err = row.Scan(&content); errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}
 	return content, err
@@ -32,13 +42,59 @@ func (r postgresRecords) Get(ctx context.Context, election string) (content []by
 
 // Put replaces the row in one transaction, so that nobody sees that it is gone.
 func (r postgresRecords) Put(ctx context.Context, election string, content []byte) error {
-	return pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "delete from elector where name = $1", election); err != nil {
+	return pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error { return put(ctx, tx, election, content) })
+}
+
+func put(ctx context.Context, tx pgx.Tx, election string, content []byte) error {
+	if _, err := tx.Exec(ctx, "delete from elector where name = $1", election); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, "insert into elector select * from json_populate_record(null::elector, $1::json)", string(content))
+	return err
+}
+
+func (r postgresRecords) Replace(ctx context.Context, election string, old, new []byte) (done bool, err error) {
+	err = pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
+		now, err := content(tx.QueryRow(ctx, get+" for update", election))
+		if done = err == nil && bytes.Equal(now, old); !done {
 			return err
 		}
-		_, err := tx.Exec(ctx, "insert into elector select * from json_populate_record(null::elector, $1::json)", string(content))
-		return err
+		return put(ctx, tx, election, new)
 	})
+	return done && err == nil, err
+}
+
+// A row is what the columns hold, by their names.
+type row struct {
+	Name       string              `json:"name"`
+	Schema     int                 `json:"schema"`
+	Holder     string              `json:"holder"`
+	Token      uint64              `json:"token"`
+	TTL        time.Duration       `json:"ttl"`
+	RenewEvery time.Duration       `json:"renew_every"`
+	Attempt    string              `json:"attempt"`
+	Value      string              `json:"value"`
+	Ext        backends.Extensions `json:"ext"`
+}
+
+func (r postgresRecords) Decode(election string, content []byte) (backends.Record, error) {
+	var c row
+	if err := json.Unmarshal(content, &c); err != nil {
+		return backends.Record{}, backends.Foreign("%v", err)
+	}
+	attempt, err := backends.ParseAttempt(c.Attempt)
+	if err != nil {
+		return backends.Record{}, backends.Foreign("%v", err)
+	}
+	return backends.Record{Holder: c.Holder, Token: c.Token, TTL: c.TTL, RenewEvery: c.RenewEvery, Attempt: attempt, Value: c.Value, Extensions: c.Ext}, nil
+}
+
+func (r postgresRecords) Encode(election string, x backends.Record) []byte {
+	content, err := json.Marshal(row{election, backends.Schema, x.Holder, x.Token, x.TTL, x.RenewEvery, x.Attempt.String(), x.Value, x.Extensions})
+	if err != nil {
+		panic(err) // texts and numbers always marshal
+	}
+	return content
 }
 
 func (r postgresRecords) Delete(ctx context.Context, election string) error {

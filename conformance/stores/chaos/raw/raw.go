@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 
+	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/conformance/stores"
 )
 
@@ -21,8 +22,56 @@ type Records interface {
 	// the store's format it may refuse.
 	Put(ctx context.Context, election string, content []byte) error
 
+	// Replace makes content the record if that is old, in one step, and reports
+	// whether it was.
+	Replace(ctx context.Context, election string, old, content []byte) (bool, error)
+
 	// Delete removes the record. That there is none is no error.
 	Delete(ctx context.Context, election string) error
+
+	// Decode and Encode know the store's format, see JSON.
+	Decode(election string, content []byte) (backends.Record, error)
+	Encode(election string, r backends.Record) []byte
+}
+
+// JSON is the format of all stores that keep bytes.
+type JSON struct{}
+
+func (JSON) Decode(election string, content []byte) (backends.Record, error) {
+	return backends.Decode(election, content)
+}
+
+func (JSON) Encode(election string, r backends.Record) []byte { return backends.Encode(election, r) }
+
+// Load reads a record without its version.
+func Load(ctx context.Context, from Records, election string) (backends.Record, error) {
+	content, err := from.Get(ctx, election)
+	if err != nil {
+		return backends.Record{}, err
+	}
+	return from.Decode(election, content)
+}
+
+// Edit changes something in a record by hand and leaves the rest as it is. It
+// calls change again if another one writes meanwhile, and returns its error, or
+// what stands then.
+func Edit(ctx context.Context, in Records, election string, change func(*backends.Record) error) (backends.Record, error) {
+	for {
+		old, err := in.Get(ctx, election)
+		if err != nil {
+			return backends.Record{}, err
+		}
+		r, err := in.Decode(election, old)
+		if err == nil {
+			err = change(&r)
+		}
+		if err != nil {
+			return backends.Record{}, err
+		}
+		if done, err := in.Replace(ctx, election, old, in.Encode(election, r)); done || err != nil {
+			return r, err
+		}
+	}
 }
 
 // Open connects to the records that the store's URL leads to. close ends the

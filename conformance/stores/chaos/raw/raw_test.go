@@ -77,6 +77,34 @@ func TestRecords(t *testing.T) {
 				t.Fatalf("after a renewal Get returns %q, %v", now, err)
 			}
 
+			changed := false // by another, in between
+			edited, err := raw.Edit(ctx, records, "a", func(r *backends.Record) error {
+				if !changed {
+					changed = true
+					again := next
+					again.Attempt.Sequence = 3
+					next, err = b.Swap(ctx, "a", next, again)
+					must(t, err)
+				}
+				r.Holder, r.TTL, r.RenewEvery, r.Value = "", 30*time.Second, 2*time.Second, "by hand"
+				r.Extensions, err = r.Extensions.With("k_x", "kept")
+				return err
+			})
+			must(t, err)
+			shown, err := b.Load(ctx, "a")
+			must(t, err)
+			read, err := raw.Load(ctx, records, "a")
+			must(t, err)
+			if shown.Version, edited.Version = "", ""; shown != edited || read != edited || edited.Attempt.Sequence != 3 || edited.Value != "by hand" {
+				t.Fatalf("what was edited, %+v, reads as %+v, and by the adapter as %+v", edited, read, shown)
+			}
+			if _, err := b.Swap(ctx, "a", next, next); !errors.Is(err, backends.ErrConflict) {
+				t.Errorf("a renewal of a state before the edit gives %v", err)
+			}
+			if done, err := records.Replace(ctx, "a", backup, backup); done || err != nil {
+				t.Errorf("what does not stand any more is replaced: %v, %v", done, err)
+			}
+
 			must(t, records.Put(ctx, "a", backup))
 			restored, err := b.Load(ctx, "a")
 			must(t, err)

@@ -15,16 +15,21 @@ import (
 // A zooKeeperRecords has a znode for each record. Its first line is the
 // adapter's affair, and whoever changes a record by hand leaves it as it is.
 type zooKeeperRecords struct {
+	JSON
 	conn   *zk.Conn
 	prefix string
 }
 
+// session is short because the library waits for more than six times as long for
+// a server that takes a connection and does not answer, as one that just starts.
+const session = 3 * time.Second
+
 func openZooKeeper(ctx context.Context, u *url.URL) (Records, func() error, error) {
-	conn, events, err := zk.Connect(strings.Split(u.Host, ","), 30*time.Second, zk.WithLogger(silent{}), zk.WithLogInfo(false))
+	conn, events, err := zk.Connect(strings.Split(u.Host, ","), session, zk.WithLogger(silent{}), zk.WithLogInfo(false))
 	if err != nil {
 		return nil, nil, err
 	}
-	r := zooKeeperRecords{conn, "/elector/"}
+	r := zooKeeperRecords{conn: conn, prefix: "/elector/"}
 	if path := strings.TrimSuffix(u.Path, "/"); path != "" {
 		r.prefix = path + "/"
 	}
@@ -97,6 +102,27 @@ func (r zooKeeperRecords) Put(ctx context.Context, election string, content []by
 			&zk.CreateRequest{Path: path + "/guard-" + guard, Acl: acl})
 		return err
 	})
+}
+
+func (r zooKeeperRecords) Replace(ctx context.Context, election string, old, content []byte) (bool, error) {
+	changed := errors.New("it has changed")
+	err := within(ctx, func() error {
+		path := r.prefix + election
+		data, stat, err := r.conn.Get(path)
+		if err != nil {
+			return err
+		}
+		line, now := firstLine(data)
+		if !bytes.Equal(now, old) {
+			return changed
+		}
+		_, err = r.conn.Set(path, append(line, content...), stat.Version)
+		return err
+	})
+	if errors.Is(err, changed) || errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNoNode) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // Delete removes a record and what is below it at once. A holder may come or go

@@ -20,8 +20,9 @@ type figures struct {
 	Refused, Accepted          int
 	Violations, Overlaps, Late int
 	Stale                      int
-	Tampered                   int           // overlaps after the record was changed by hand
-	Overlap                    time.Duration // the longest
+	Tampered                   int            // overlaps after the record was changed by hand
+	Overlap                    time.Duration  // the longest
+	Classes                    map[string]int // violations by what they are about
 }
 
 // gaps are some gaps of one kind.
@@ -94,6 +95,16 @@ func (f *figures) merge(o *figures) {
 	f.Stale += o.Stale
 	f.Tampered += o.Tampered
 	f.Overlap = max(f.Overlap, o.Overlap)
+	for class, n := range o.Classes {
+		f.violate(class, n)
+	}
+}
+
+func (f *figures) violate(class string, n int) {
+	if f.Classes == nil {
+		f.Classes = map[string]int{}
+	}
+	f.Classes[class] += n
 }
 
 // count returns the figures of some stories: a row for each store and kind of
@@ -177,7 +188,9 @@ func (s *story) count(of map[string]*figures) {
 		row(s.blame(e.At)).Stale++
 	}
 	for _, p := range s.problems {
-		row(s.blame(p.At)).Violations++
+		f := row(s.blame(p.At))
+		f.Violations++
+		f.violate(p.Class, 1)
 	}
 }
 

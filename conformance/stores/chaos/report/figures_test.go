@@ -352,6 +352,29 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// The verdict says whether a promise was broken, or the account does not add up.
+func TestVerdictOfClasses(t *testing.T) {
+	for _, c := range []struct {
+		classes     []string
+		title, text string
+	}{
+		{[]string{account}, "No promise was seen broken", "1 violation (1 of the account)."},
+		{[]string{account, "safety", account}, "The promises were broken", "3 violations (1 of safety, 2 of the account)."},
+		{[]string{"progress"}, "The promises were broken", "1 violation (1 of progress)."},
+	} {
+		s := newScript("etcd", "e")
+		s.tell(0, "A", history.Acquired, token(1), valid(1800))
+		var problems []Problem
+		for _, class := range c.classes {
+			problems = append(problems, Problem{Election: "e", At: ms(10), Class: class})
+		}
+		_, _, sum := count(stories(s.h, problems))
+		if v := verdict(sum); v.Good || !strings.HasPrefix(v.Title, c.title) || !strings.HasSuffix(v.Text, c.text) {
+			t.Errorf("%q: %q %q, want %q and %q", c.classes, v.Title, v.Text, c.title, c.text)
+		}
+	}
+}
+
 func TestLength(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0 ms", 300 * time.Microsecond: "<1 ms", 12*time.Millisecond + 400*time.Microsecond: "12 ms",
@@ -383,24 +406,31 @@ func TestErrorsOfTheWriter(t *testing.T) {
 // An overlap counts, unless the record was changed by hand during the first of
 // the leases: then it is told and counted apart.
 func TestOverlapsAfterTampering(t *testing.T) {
-	for _, changed := range []history.Kind{"", history.Removed, history.Restored, history.Spoiled} {
+	for _, changed := range []history.Event{
+		{}, {Kind: history.Removed}, {Kind: history.Restored}, {Kind: history.Spoiled},
+		{Kind: history.Edited, Token: 1, Detail: history.EditedHolder},
+		{Kind: history.Edited, Token: 1, Detail: history.EditedTTL},
+		{Kind: history.Edited, Token: 1, Detail: history.EditedValue},
+		{Kind: history.Edited, Token: 2, Detail: history.EditedHolder},
+	} {
+		apart := changed.Kind != "" && changed.Token != 2 && changed.Detail != history.EditedValue
 		s := newScript("etcd", "e")
 		s.tell(0, "A", history.Acquired, token(1), valid(1800))
-		if changed != "" {
-			s.tell(100, "", changed)
+		if changed.Kind != "" {
+			s.tell(100, "", changed.Kind, token(int(changed.Token)), detail(changed.Detail))
 		}
 		s.tell(200, "B", history.Acquired, token(2), valid(1800))
 		s.tell(4000, "B", history.Checked, token(2))
 		_, _, sum := count(stories(s.h, nil))
 		want := [2]int{1, 0}
-		if changed != "" {
+		if apart {
 			want = [2]int{0, 1}
 		}
 		if got := [2]int{sum.Overlaps, sum.Tampered}; got != want {
-			t.Errorf("%q: %d overlaps and %d apart, want %v", changed, got[0], got[1], want)
+			t.Errorf("%v: %d overlaps and %d apart, want %v", changed, got[0], got[1], want)
 		}
-		if good := verdict(sum).Good; good != (changed != "") {
-			t.Errorf("%q: the verdict is %v", changed, good)
+		if good := verdict(sum).Good; good != apart {
+			t.Errorf("%v: the verdict is %v", changed, good)
 		}
 	}
 }

@@ -22,7 +22,9 @@ var symbols = []struct{ name, legend string }{
 	{"refused", "stale write refused"},
 	{"accepted", "stale write accepted"},
 	{"failed", "write failed"},
+	{"disbelieved", "a swap was applied, and not believed"},
 	{"record", "record removed, rolled back or spoiled"},
+	{"edited", "record edited by hand"},
 }
 
 // A markAt is a mark, and all of its kind that cannot be told apart from it.
@@ -88,6 +90,8 @@ func (r *row) marks(l *life) {
 				symbol = "lost"
 			}
 			put(symbol, e, middle, fmt.Sprintf("token %v %s", e.Token, e.Detail))
+		case history.Disbelieved:
+			put("disbelieved", e, middle, fmt.Sprintf("token %v: the store applied the swap, which is not believed: %s", e.Token, e.Detail))
 		case history.Canceled:
 			put("canceled", e, bottom, fmt.Sprintf("token %v: the worker knows that the lease is over", e.Token))
 		case history.Released:
@@ -123,5 +127,5 @@ func (r *row) marks(l *life) {
 
 // rank is the order in which marks are drawn: what matters more covers the rest.
 func rank(symbol string) int {
-	return slices.Index([]string{"waits", "started", "opened", "over", "canceled", "released", "lost", "resigned", "terminated", "exited", "failed", "killed", "fatal", "refused", "accepted"}, symbol)
+	return slices.Index([]string{"waits", "started", "opened", "over", "canceled", "released", "disbelieved", "lost", "resigned", "terminated", "exited", "failed", "killed", "fatal", "refused", "accepted"}, symbol)
 }

@@ -152,7 +152,7 @@ func TestPageEscapes(t *testing.T) {
 	s.tell(400, "A"+evil, history.Failed, token(1), write(1), detail("failed"+evil))
 	s.tell(500, "A"+evil, history.Ended, token(1), detail("lost: "+evil))
 	s.tell(600, "A"+evil, history.Fatal, detail("fatal"+evil))
-	text, root := draw(t, s.h, []Problem{{s.name, "rule" + evil, "text" + evil, ms(300)}}, About{Notes: []string{"note" + evil}})
+	text, root := draw(t, s.h, []Problem{{s.name, "rule" + evil, "text" + evil, ms(300), "class" + evil}}, About{Notes: []string{"note" + evil}})
 	if n := strings.Count(text, "<script"); n != 1 {
 		t.Errorf("the page has %d scripts, want its own", n)
 	}
@@ -208,10 +208,16 @@ func TestPageDrawsEachKind(t *testing.T) {
 	s.tell(11000, "", history.Restored)
 	s.tell(12000, "", history.Spoiled)
 	s.tell(13000, "C", history.Acquired, token(13), valid(5000))
+	s.tell(13500, "", history.Edited, token(13), detail(history.EditedTTL))
+	s.tell(13600, "", history.Edited, token(13), detail(history.Extension("k_x", "1")))
+	s.tell(13700, "", history.Edited, token(13), detail(history.Extension("c_x", "1")))
+	s.tell(13800, "", history.Shown, token(13), detail(`{"c_x":"1","k_x":"1"}`))
+	s.tell(13900, "", history.Edited, token(13), detail(history.Extension("c_x", "")))
+	s.tell(13950, "B", history.Disbelieved, token(14), detail("A holds it"))
 	s.tell(14000, "C", history.Accepted, token(10), write(1))
 	s.tell(15000, "C", history.Fatal, detail("no permission"))
 	s.tell(15001, "C", history.Exited, detail("exit status 1"))
-	_, root := draw(t, s.h, []Problem{{"one", "tok/fence", "a stale write", ms(14000)}}, About{})
+	_, root := draw(t, s.h, []Problem{{"one", "tok/fence", "a stale write", ms(14000), "safety"}}, About{})
 	line := root.all("section", "line")[0]
 	for _, want := range []struct{ class, title string }{
 		{"m-started", "started at 0:00.000"},
@@ -239,6 +245,10 @@ func TestPageDrawsEachKind(t *testing.T) {
 		{"m-record", "record removed: 0:10.000"},
 		{"m-record", "record rolled back: 0:11.000"},
 		{"broken", "store: record spoiled: 0:12.000 to 0:13.000"},
+		{"m-edited", "TTL changed: 0:13.500"},
+		{"m-edited", "kept extension: 0:13.600"},
+		{"broken", "store: critical extension: 0:13.700 to 0:13.900"},
+		{"m-disbelieved", "token 14: the store applied the swap, which is not believed: A holds it"},
 		{"m-accepted", "write 1 with token 10 ACCEPTED THOUGH STALE"},
 		{"m-fatal", "gave up: no permission"},
 		{"m-exited", "the process ended: exit status 1"},

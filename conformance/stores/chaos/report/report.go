@@ -13,7 +13,11 @@ type Problem struct {
 	Rule     string        // its name
 	Text     string        // what is wrong
 	At       time.Duration // when it was broken, on BootTime
+	Class    string        // what it is about: "safety", or another word of the checker's
 }
+
+// account is the class of what breaks no guarantee, but cannot be explained.
+const account = "the account"
 
 // About is what the page says about the run that made the history.
 type About struct {

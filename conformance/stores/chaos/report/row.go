@@ -259,7 +259,11 @@ func (r *row) store() {
 		if x := r.x(f.from); f.lasting {
 			r.rect("broken", x, r.y+1, max(r.x(f.until)-x, 1.5), 7, r.tell(f))
 		} else if r.has(f.from) {
-			marks.mark("record", x, r.y+5, r.tell(f))
+			symbol := "edited"
+			if f.kind == removed || f.kind == restored {
+				symbol = "record"
+			}
+			marks.mark(symbol, x, r.y+5, r.tell(f))
 		}
 	}
 	r.WriteString(marks.String())
@@ -321,7 +325,7 @@ func (s *story) quiet(from, until time.Duration) bool {
 	r := s.newRow(from, until)
 	for _, e := range r.events {
 		switch e.Kind {
-		case history.Renewed, history.Checked, history.Observed, history.Writing, history.Wrote, history.Accepted, history.Stalled:
+		case history.Renewed, history.Checked, history.Observed, history.Writing, history.Wrote, history.Accepted, history.Stalled, history.Shown:
 		default:
 			return false
 		}

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/elector-go/elector"
@@ -58,8 +59,21 @@ const (
 	removed   = "record removed"
 	restored  = "record rolled back"
 	spoiled   = "record spoiled"
+	critical  = "critical extension"
 	noFault   = "no fault" // the kind of what happens while nothing is broken
 )
+
+// edits are the kinds of what was changed by hand in a record, by the Detail, or
+// the class of an extension.
+var edits = map[string]string{
+	history.EditedHolder:   "holder emptied",
+	history.EditedTTL:      "TTL changed",
+	history.EditedInterval: "interval changed",
+	history.EditedValue:    "value changed",
+	"c":                    critical,
+	"k":                    "kept extension",
+	"t":                    "tenure extension",
+}
 
 // stories returns the story of each election, in the history's order.
 func stories(h *history.History, problems []Problem) []*story {
@@ -194,6 +208,16 @@ func (s *story) live() {
 			}
 		case history.Spoiled:
 			begin(e, spoiled, true)
+		case history.Edited:
+			what, value, extension := e.Extension()
+			if extension {
+				what, _, _ = strings.Cut(what, "_")
+			}
+			if kind := edits[what]; extension && value == "" {
+				heal(e, kind)
+			} else {
+				begin(e, kind, kind == critical)
+			}
 		case history.Acquired:
 			heal(history.Event{At: start(e)}, spoiled) // somebody has read the record and written it
 		}
@@ -244,8 +268,9 @@ type overlap struct {
 	one, other span
 
 	// tampered says that the record was deleted or written back during the
-	// first of the leases. Whoever has not seen the state that is gone cannot
-	// know of it; whether somebody had is for the checker to say.
+	// first of the leases, or its holder or TTL changed. Whoever has not seen
+	// the state that is gone cannot know of it; whether somebody had, and when
+	// the holder ought to have known, is for the checker to say.
 	tampered bool
 }
 
@@ -253,16 +278,26 @@ func (s *story) findOverlaps() {
 	for i, a := range s.spans {
 		for _, b := range s.spans[i+1:] {
 			if from, until := max(a.from, b.from), min(a.until, b.until); from < until {
-				s.overlaps = append(s.overlaps, overlap{interval{from, until}, a, b, s.tampered(min(a.from, b.from), from)})
+				s.overlaps = append(s.overlaps, overlap{interval{from, until}, a, b, s.tampered(a, from)})
 			}
 		}
 	}
 }
 
-// tampered says whether the record was changed behind everybody's back.
-func (s *story) tampered(from, until time.Duration) bool {
+// tampered says whether the record was changed behind everybody's back, so that
+// others could lead, from when a lease began until some time.
+func (s *story) tampered(first span, until time.Duration) bool {
 	return slices.ContainsFunc(s.events, func(e history.Event) bool {
-		return (e.Kind == history.Removed || e.Kind == history.Restored || e.Kind == history.Spoiled) && e.At >= from && e.Before <= until
+		if e.At < first.from || e.Before > until {
+			return false
+		}
+		switch e.Kind {
+		case history.Removed, history.Restored, history.Spoiled:
+			return true
+		case history.Edited:
+			return e.Token == first.token && (e.Detail == history.EditedHolder || e.Detail == history.EditedTTL)
+		}
+		return false
 	})
 }
 

@@ -20,8 +20,8 @@ import (
 // Rules.Takeover, the one that began last; "no fault" if there is none. A gap and
 // the election that ends it are counted for the gap's beginning.
 //
-//   - faults: Killed, Stopped, Terminated, Fault, Removed, Restored and Spoiled;
-//     but a Removed or Restored that mends a Spoiled is none.
+//   - faults: Killed, Stopped, Terminated, Fault, Removed, Restored, Spoiled and
+//     Edited; but what mends a Spoiled or takes an extension away is none.
 //     Candidates that are terminated when nothing is started or elected after
 //     them are not counted: so a campaign ends.
 //   - elections: Acquired.
@@ -41,11 +41,14 @@ import (
 //   - no leader: the longest time without a leader, whatever was broken.
 //   - refused, accepted: writes, as told by the resource (Rejected, Accepted).
 //     Stale: accepted with a token below that of an earlier accepted one.
-//   - violations: the problems. Overlaps: pairs of leases that were surely valid at
+//   - violations: the problems, and what they are about: safety, progress, or the
+//     account, which says that no guarantee is seen broken and yet what was told
+//     does not fit together. Overlaps: pairs of leases that were surely valid at
 //     the same time; the length is that of the longest. Those after the record was
-//     deleted or written back during the first lease are counted apart: somebody
-//     who had not seen what is gone may lead at once, which no election can rule
-//     out. If somebody had seen it, that is a violation.
+//     deleted or written back during the first lease, or its holder or TTL changed,
+//     are counted apart: somebody who had not seen what is gone may lead at once,
+//     which no election can rule out. If somebody had seen it, or if the first one
+//     leads on for longer than until its next renewal, that is a violation.
 //
 // It returns an error of out.
 func Figures(out io.Writer, h *history.History, problems []Problem) error {

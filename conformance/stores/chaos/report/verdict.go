@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +25,8 @@ func verdict(sum *figures) judgement {
 		v.Title = "Nothing was shown: nobody was ever elected."
 	case v.Good:
 		v.Title = "Never two leaders, never a stale write."
+	case sum.Violations == sum.Classes[account] && sum.Overlaps == 0 && sum.Stale == 0:
+		v.Title = "No promise was seen broken, but the account does not add up."
 	default:
 		v.Title = "The promises were broken."
 	}
@@ -39,7 +42,7 @@ func verdict(sum *figures) judgement {
 		plural(sum.Elections, "election", "elections"),
 		overlaps,
 		plural(sum.Stale, "stale write", "stale writes") + " accepted, " + thousands(sum.Refused) + " refused",
-		plural(sum.Violations, "violation", "violations"),
+		violations(sum),
 	}, ", ") + "."
 	worst := sum.Takeovers
 	if worst.Number() == 0 || sum.Handovers.Number() > 0 && worse(sum.Handovers.worst, worst.worst) {
@@ -53,6 +56,21 @@ func verdict(sum *figures) judgement {
 	}
 	v.Leader = strings.TrimSpace(v.Leader)
 	return v
+}
+
+// violations says how many there are, and what they are about.
+func violations(sum *figures) string {
+	var classes []string
+	for _, class := range slices.Sorted(maps.Keys(sum.Classes)) {
+		if class != "" {
+			classes = append(classes, fmt.Sprintf("%d of %s", sum.Classes[class], class))
+		}
+	}
+	text := plural(sum.Violations, "violation", "violations")
+	if len(classes) > 0 {
+		text += " (" + strings.Join(classes, ", ") + ")"
+	}
+	return text
 }
 
 // A finding is something to look at first: a problem that the checker told of,
@@ -75,7 +93,11 @@ func findings(all []*story) []finding {
 			list = append(list, f)
 		}
 		for _, p := range s.problems {
-			add(p.At, p.Rule, p.Text)
+			rule := p.Rule
+			if p.Class != "" {
+				rule += " (" + p.Class + ")"
+			}
+			add(p.At, rule, p.Text)
 		}
 		for _, o := range s.overlaps {
 			rule := "overlap"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"github.com/elector-go/elector"
 )
@@ -64,7 +63,7 @@ func costs(ctx context.Context, s *counted) (c cost, err error) {
 	const election = "budget"
 	var failed atomic.Int64
 	defer func() { c.failed = failed.Load() }()
-	trouble := func(r elector.RequestInfo) {
+	trouble := func(_ context.Context, r elector.RequestInfo) {
 		if r.Err != nil && r.Op != "watch" && r.Op != "watch-presence" { // these end in no other way
 			failed.Add(1)
 		}
@@ -77,7 +76,7 @@ func costs(ctx context.Context, s *counted) (c cost, err error) {
 	renewed := make(chan struct{}, 1000)
 	leader, err := candidate(leading.backend, election, &elector.Trace{
 		Request: trouble,
-		Renewed: func(elector.Token, time.Duration) { renewed <- struct{}{} },
+		Renewed: func(context.Context, elector.LeaseInfo) { renewed <- struct{}{} },
 	})
 	if err != nil {
 		return c, err

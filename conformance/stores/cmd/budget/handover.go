@@ -36,12 +36,12 @@ func handovers(ctx context.Context, s *counted, waiters, rounds int) (handover, 
 	audience := newAudience(waiters + 1)
 	for i := range waiters + 1 {
 		e, err := candidate(c.backend, election, &elector.Trace{
-			Request: func(r elector.RequestInfo) {
+			Request: func(_ context.Context, r elector.RequestInfo) {
 				if r.Op == "swap" {
 					writes.Add(1)
 				}
 			},
-			Observed: func(l elector.Leader) { audience.sees(i, l) },
+			Observed: func(_ context.Context, o elector.LeaderInfo) { audience.sees(i, o.Leader) },
 		})
 		if err != nil {
 			return handover{}, err

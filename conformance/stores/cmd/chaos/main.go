@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/conformance/stores/chaos"
+	"github.com/elector-go/elector/conformance/stores/chaos/checker"
 	"github.com/elector-go/elector/conformance/stores/chaos/report"
 )
 
@@ -148,7 +149,7 @@ func follow(ctx context.Context, c *chaos.Campaign) (r *chaos.Result, took time.
 func (s settings) report(out string, r *chaos.Result, took time.Duration) error {
 	var problems []report.Problem
 	for i, v := range r.Violations {
-		problems = append(problems, report.Problem{Election: v.Election, Rule: v.Rule, Text: v.Text, At: v.At})
+		problems = append(problems, report.Problem{Election: v.Election, Rule: v.Rule, Text: v.Text, At: v.At, Class: string(v.Class())})
 		fmt.Printf("\nVIOLATION %d, kept in %s\n%v", i+1, r.Kept[i], v)
 	}
 	fmt.Println()
@@ -197,7 +198,12 @@ func (s settings) judge(r *chaos.Result) error {
 	}
 	fmt.Printf("%d faults of %d kinds in %d elections; %d violations\n", total, len(r.At)-len(never), r.Elections, len(r.Violations))
 	if len(r.Violations) > 0 {
-		return fmt.Errorf("%d violations, with seed %d", len(r.Violations), s.seed)
+		of := map[checker.Class]int{}
+		for _, v := range r.Violations {
+			of[v.Class()]++
+		}
+		return fmt.Errorf("%d violations, with seed %d: %d of safety, %d of progress, %d of the account",
+			len(r.Violations), s.seed, of[checker.Safety], of[checker.Progress], of[checker.Account])
 	}
 	if len(never) > 0 && s.duration >= enough {
 		return fmt.Errorf("%v was enough for all kinds of faults, and these never struck: %s", s.duration, strings.Join(never, ", "))

@@ -10,6 +10,7 @@ import (
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/backends/memory"
+	"github.com/elector-go/elector/internal/fault"
 )
 
 // A courier keeps the next write back until it is told to deliver it.
@@ -75,7 +76,7 @@ func TestLateCreation(t *testing.T) {
 				c.keep.Store(true)
 				a := join(t, c, elector.Options{ID: "a", MinToken: elector.MaxToken - 1000})
 				// b finds out by a renewal only, and renews late.
-				b := join(t, blind{s.Handle()}, elector.Options{ID: "b", TTL: 15 * time.Second, RenewEvery: 13 * time.Second})
+				b := join(t, blind{s.Handle()}, elector.Options{ID: "b", TTL: 15 * time.Second, RenewEvery: 13 * time.Second, RequestTimeout: time.Second / 2})
 				first := begin(func() error { _, err := a.TryCampaign(t.Context()); return err })
 				synctest.Wait()
 				var lease *elector.Lease
@@ -210,7 +211,7 @@ func TestLateRenewal(t *testing.T) {
 			c := &courier{Backend: memory.NewStore().Handle(), answers: make(chan error), deliver: make(chan struct{})}
 			var told []time.Duration
 			a := join(t, c, elector.Options{TTL: 10 * time.Minute, RenewEvery: 3 * time.Minute, Trace: &elector.Trace{
-				Renewed: func(_ elector.Token, remaining time.Duration) { told = append(told, remaining) },
+				Renewed: func(_ context.Context, l elector.LeaseInfo) { told = append(told, l.Remaining) },
 			}})
 			lease := win(t, a)
 			c.keep.Store(true)
@@ -234,4 +235,121 @@ func TestLateRenewal(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestCreationInDoubt: what speaks against a creation, or for another leader, is
+// not forgotten, whatever the order in which it comes.
+func TestCreationInDoubt(t *testing.T) {
+	type race struct {
+		*testing.T
+		store  *memory.Store
+		faults *fault.Backend
+		a      *elector.Elector
+	}
+	lead := func(r race, every time.Duration) *elector.Lease {
+		return win(r.T, join(r.T, blind{r.store.Handle()}, elector.Options{ID: "b", TTL: 30 * time.Second, RenewEvery: every, RequestTimeout: time.Second}))
+	}
+	alone := func(r race, l, b *elector.Lease) {
+		r.Helper()
+		if l != nil && l.Check() == nil && b.Check() == nil {
+			r.Errorf("a leads for %v, and b for %v", l.Remaining(), b.Remaining())
+		}
+	}
+	for name, story := range map[string]func(r race){
+		// The campaign ends in the moment in which the outcome turns out unknown.
+		"cancelled when it fails": func(r race) {
+			release, applied := make(chan struct{}), make(chan struct{})
+			ctx, cancel := context.WithCancel(r.Context())
+			r.faults.Next("swap", func(c context.Context, call fault.Call, send fault.Send) (backends.Record, error) {
+				cancel()
+				return fault.Late(release, applied)(c, call, send)
+			})
+			if _, err := r.a.TryCampaign(ctx); err == nil {
+				r.Fatal("a campaign that was cancelled has won")
+			}
+			b := lead(r, 10*time.Second)
+			r.store.Delete("bubble")
+			close(release)
+			<-applied
+			l, _ := r.a.TryCampaign(r.Context())
+			alone(r, l, b)
+		},
+		// A read has found b, and is answered after a's late creation was seen.
+		"a late answer": func(r race) {
+			apply, answer, late := make(chan struct{}), make(chan struct{}), make(chan struct{})
+			r.faults.Next("swap", func(ctx context.Context, _ fault.Call, send fault.Send) (backends.Record, error) {
+				<-apply
+				state, err := send(context.WithoutCancel(ctx))
+				<-answer
+				return state, err
+			})
+			won := begin(func() *elector.Lease { l, _ := r.a.TryCampaign(r.Context()); return l })
+			synctest.Wait()
+			b := lead(r, 20*time.Second)
+			r.faults.Next("load", func(ctx context.Context, _ fault.Call, send fault.Send) (backends.Record, error) {
+				state, err := send(ctx)
+				<-late
+				return state, err
+			})
+			read := begin(func() error { _, err := r.a.Leader(r.Context()); return err })
+			synctest.Wait()
+			r.store.Delete("bubble")
+			close(apply)
+			synctest.Wait()
+			if l, err := r.a.Leader(r.Context()); err != nil || l.ID != "a" {
+				r.Fatalf("the creation was not applied: %v, %v", l, err)
+			}
+			close(late)
+			<-read
+			close(answer)
+			alone(r, <-won, b)
+		},
+		// The first of two creations is applied when the holder has led by the
+		// second, and lost it.
+		"another write of the same": func(r race) {
+			release, applied := make(chan struct{}), make(chan struct{})
+			r.faults.Next("swap", fault.Late(release, applied))
+			l := win(r.T, r.a)
+			r.store.Delete("bubble")
+			b := lead(r, 20*time.Second)
+			r.store.Delete("bubble")
+			close(release)
+			<-applied
+			pass(10 * time.Second) // a has tried to renew
+			alone(r, l, b)
+		},
+		// The state that a saw last is put back.
+		"put back": func(r race) {
+			win(r.T, join(r.T, r.store.Handle(), elector.Options{})).Resign(r.Context())
+			l := win(r.T, r.a)
+			backup := r.store.Get("bubble")
+			r.faults.Always(fault.Hang)
+			<-l.Context().Done()
+			b := lead(r, 10*time.Second)
+			r.faults.Always(nil)
+			r.store.Put("bubble", backup)
+			l, _ = r.a.TryCampaign(r.Context())
+			alone(r, l, b)
+		},
+		// An older state is put back, with fewer extensions than a has seen.
+		"put back, with fewer extensions": func(r race) {
+			b := lead(r, 10*time.Second)
+			backup := r.store.Get("bubble")
+			r.a.Leader(r.Context())
+			change(r.T, r.store, set(r.T, "t_request", "1"))
+			r.a.Leader(r.Context())
+			pass(40 * time.Second) // b has renewed, and a has not looked
+			r.store.Put("bubble", backup)
+			l, _ := r.a.TryCampaign(r.Context())
+			alone(r, l, b)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := memory.NewStore()
+				f, b := fault.Wrap(blind{s.Handle()})
+				story(race{t, s, f, join(t, b, elector.Options{ID: "a", MinToken: elector.MaxToken - 1000, TTL: 30 * time.Second, RequestTimeout: 4 * time.Second})})
+			})
+		})
+	}
 }

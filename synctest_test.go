@@ -8,34 +8,18 @@ import (
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
-	"github.com/elector-go/elector/internal/clock"
-	"github.com/elector-go/elector/internal/inject"
 )
 
 // The tests that use what is below run in a bubble (testing/synctest): time
 // passes only when everybody waits, so a slow machine changes nothing, and a
 // goroutine left behind fails the test.
 
-// A bubbleClock is the clock of a machine in a bubble.
-type bubbleClock struct {
-	clock.System
-	start time.Time
-}
-
-// Now implements clock.Clock.
-func (c bubbleClock) Now() clock.Reading {
-	now := time.Now()
-	return clock.Reading{Mono: now.Sub(c.start), Wall: time.Duration(now.UnixNano())}
-}
-
-// Boot implements clock.Clock: the machine's own goes on by itself.
-func (bubbleClock) Boot() time.Duration { return 0 }
-
 // join makes a candidate that is closed at the end of the test.
 func join(t *testing.T, b backends.Backend, o elector.Options) *elector.Elector {
 	t.Helper()
-	o.Logger = slog.New(slog.DiscardHandler)
-	inject.Machine(&o, bubbleClock{start: time.Now().Add(-time.Hour)}, nil)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
 	e, err := elector.New(b, "bubble", &o)
 	if err != nil {
 		t.Fatal(err)
@@ -89,3 +73,6 @@ func begin[T any](f func() T) <-chan T {
 	go func() { c <- f() }()
 	return c
 }
+
+// The example of a worker's test runs.
+func TestSender(t *testing.T) { testSender(t) }

@@ -18,21 +18,21 @@ func TestPushed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := &follower{e: e, woken: make(chan struct{}, 1)}
+		w := &watcher{e: e, woken: make(chan struct{}, 1)}
 		leads := backends.Record{Holder: "first", Token: 5, TTL: time.Hour, RenewEvery: time.Minute,
 			Attempt: backends.Attempt{Nonce: "first", Sequence: 1}, Version: "1"}
 		resigned := leads
 		resigned.Holder, resigned.Token, resigned.Attempt.Nonce, resigned.Version = "", 6, "second", "2"
 
-		f.pushed(resigned)
-		if at := e.sighting.claimable(&e.o); at > e.clock.Now().Mono {
+		w.pushed(resigned)
+		if at := e.view.claimable(); at > e.clock.Now().Mono {
 			t.Fatal("a vacancy cannot be claimed, so this test shows nothing")
 		}
 		leads.Token, resigned.Token, resigned.Version = 7, 8, "3"
-		f.pushed(leads)
-		f.pushed(backends.Record{})
-		f.pushed(resigned)
-		if at, now := e.sighting.claimable(&e.o), e.clock.Now().Mono; at < now+time.Hour {
+		w.pushed(leads)
+		w.pushed(backends.Record{})
+		w.pushed(resigned)
+		if at, now := e.view.claimable(), e.clock.Now().Mono; at < now+time.Hour {
 			t.Errorf("what a leader's vanished record left behind may be claimed in %v, before its lease of an hour is surely over", at-now)
 		}
 	})
@@ -43,30 +43,48 @@ func TestPushed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := &follower{e: e, woken: make(chan struct{}, 1)}
+		w := &watcher{e: e, woken: make(chan struct{}, 1)}
 		led := func(by string, token uint64, ttl time.Duration) backends.Record {
 			return backends.Record{Holder: by, Token: token, TTL: ttl, RenewEvery: ttl / 3,
 				Attempt: backends.Attempt{Nonce: by, Sequence: 1}, Version: backends.Version(by)}
 		}
-		read := func(r backends.Record) { e.note(r, e.sighting.count) }
+		read := func(r backends.Record) { e.view.read(r, e.view.mark()) }
 		read(led("second", 5, time.Hour))
-		f.pushed(led("first", 9, time.Second))
-		f.pushed(backends.Record{})
+		w.pushed(led("first", 9, time.Second))
+		w.pushed(backends.Record{})
 		read(backends.Record{}) // the second one's has vanished too
-		if at, now := e.sighting.claimable(&e.o), e.clock.Now().Mono; at < now+time.Hour {
+		if at, now := e.view.claimable(), e.clock.Now().Mono; at < now+time.Hour {
 			t.Errorf("an election may be claimed in %v whose leader, with a lease of an hour, was read a moment ago", at-now)
 		}
 
 		// One who has resigned is waited for no more.
-		e.sighting = sighting{}
+		e.view = view{clock: e.clock, o: &e.o}
 		resigned := led("second", 6, time.Hour)
 		resigned.Holder, resigned.Attempt.Sequence, resigned.Version = "", 2, "resigned"
 		read(led("second", 5, time.Hour))
 		read(resigned)
 		read(led("third", 7, time.Second))
 		read(backends.Record{})
-		if at, now := e.sighting.claimable(&e.o), e.clock.Now().Mono; at <= now || at > now+time.Minute {
+		if at, now := e.view.claimable(), e.clock.Now().Mono; at <= now || at > now+time.Minute {
 			t.Errorf("an election may be claimed in %v, whose last leader had a lease of a second and the one before has resigned", at-now)
+		}
+	})
+	// Of two states with one attempt it is not known which is newer.
+	t.Run("pushed late", func(t *testing.T) {
+		e, err := New(memory.New(), "extended", &Options{Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &watcher{e: e, woken: make(chan struct{}, 1)}
+		plain := backends.Record{Holder: "first", Token: 5, TTL: time.Millisecond, RenewEvery: 1,
+			Attempt: backends.Attempt{Nonce: "first", Sequence: 1}, Version: "1"}
+		critical := plain
+		critical.Extensions, critical.Version = `{"c_stop":"1"}`, "2"
+		w.pushed(plain)
+		e.view.read(critical, e.view.mark())
+		w.pushed(plain)
+		if at := e.view.claimable(); at != forever || !w.doubt {
+			t.Errorf("a record whose critical extension was read may be claimed at %v after an older state was pushed", at)
 		}
 	})
 }

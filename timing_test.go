@@ -12,7 +12,7 @@ func TestJitter(t *testing.T) {
 	for _, c := range []struct{ roundTrip, span time.Duration }{
 		{0, 5 * time.Millisecond}, {2 * time.Millisecond, 20 * time.Millisecond}, {time.Second, 250 * time.Millisecond},
 	} {
-		e.roundTrip = c.roundTrip
+		e.timing.roundTrip = c.roundTrip
 		var slots [8]int
 		for range 25_500 {
 			d := e.jitter()
@@ -31,19 +31,19 @@ func TestJitter(t *testing.T) {
 
 // What connecting takes is no round trip, and what others are waited for is.
 func TestRoundTrip(t *testing.T) {
-	e := &Elector{}
-	e.timed(200 * time.Millisecond)
-	e.timed(time.Millisecond)
+	e := &timing{}
+	e.read(200 * time.Millisecond)
+	e.read(time.Millisecond)
 	if e.roundTrip != time.Millisecond {
 		t.Errorf("after a first read, which had to connect, and one of 1 ms the round trip counts as %v", e.roundTrip)
 	}
 	for range 50 {
-		e.timed(20 * time.Millisecond)
+		e.read(20 * time.Millisecond)
 	}
 	if e.roundTrip < 19*time.Millisecond {
 		t.Errorf("after 50 reads of 20 ms the round trip counts as %v", e.roundTrip)
 	}
-	e.timed(time.Millisecond)
+	e.read(time.Millisecond)
 	if e.roundTrip < 15*time.Millisecond {
 		t.Errorf("one quick read among slow ones makes the round trip count as %v", e.roundTrip)
 	}

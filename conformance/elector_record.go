@@ -1,0 +1,167 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fault"
+)
+
+// edit changes the record through another handle, as an operator does by hand, or
+// a process that does not lead.
+func (el *election) edit(b backends.Backend, change func(r *backends.Record)) backends.Record {
+	s := el.s
+	s.Helper()
+	for {
+		r := el.record(b)
+		next := r
+		change(&next)
+		edited, err := b.Swap(s.context(), el.name, r, next)
+		if err == nil {
+			return edited
+		}
+		s.is(err, backends.ErrConflict, "changing a record that its holder renews")
+		if s.Failed() {
+			s.FailNow()
+		}
+	}
+}
+
+// with sets an extension.
+func (s *suite) with(name, value string) func(r *backends.Record) {
+	return func(r *backends.Record) {
+		x, err := r.Extensions.With(name, value)
+		s.must(err, "an extension")
+		r.Extensions = x
+	}
+}
+
+// edited: a record that its holder finds otherwise than it wrote it is a loss at
+// the next renewal, and never adopted. No lease expires within the case.
+func edited(s *suite) {
+	for what, change := range map[string]func(r *backends.Record){
+		"holder":   func(r *backends.Record) { r.Holder = "" },
+		"ttl":      func(r *backends.Record) { r.TTL -= time.Second },
+		"interval": func(r *backends.Record) { r.RenewEvery++ },
+		"value":    func(r *backends.Record) { r.Value = "edited" },
+		"critical": s.with("c_unknown", "x"),
+	} {
+		el := s.election("-" + what)
+		a, b := el.join(s.brisk()), s.open()
+		l := a.lead()
+		a.renewals(1)
+		before := el.edit(b, change)
+		wait(s, l.Context().Done(), "a holder whose record was edited has lost: "+what)
+		s.is(l.Check(), elector.ErrLost, "Check after the record was edited: "+what)
+		if r := el.record(b); r != before {
+			s.Errorf("a record that was edited (%s) was written once more: %+v became %+v", what, before, r)
+		}
+		if what == "holder" {
+			el.join(s.brisk()).lead()
+		}
+	}
+}
+
+// request: another process that changes an extension costs no lease. Renewals
+// pass extensions on; releases and acquisitions pass on those that are kept.
+func request(s *suite) {
+	el := s.election("")
+	a, b := el.join(s.brisk()), s.open()
+	l := a.lead()
+	const kept = backends.Extensions(`{"k_history":"2"}`)
+	el.edit(b, s.with("k_history", "2"))
+	for _, value := range []string{"one", "two", "three"} {
+		el.edit(b, s.with("t_request", value))
+		a.renewals(2)
+		s.must(l.Check(), "Check of a leader of whom something is requested")
+		r := el.record(b)
+		if got, _ := r.Extensions.Get("t_request"); got != value {
+			s.Errorf("a renewal passes extensions on: %q", r.Extensions)
+		}
+	}
+	s.must(l.Resign(s.context()), "resigning")
+	if r := el.record(b); r.Extensions != kept {
+		s.Errorf("a release passes on what is kept, and no more: %q", r.Extensions)
+	}
+	el.edit(b, s.with("t_request", "four"))
+	a.lead()
+	if r := el.record(b); r.Extensions != kept {
+		s.Errorf("an acquisition passes on what is kept, and no more: %q", r.Extensions)
+	}
+}
+
+// critical: a record with a critical extension that is not known is held, with or
+// without a holder, and is left as it is.
+func critical(s *suite) {
+	for _, vacant := range []bool{false, true} {
+		el := s.election(map[bool]string{false: "-held", true: "-vacant"}[vacant])
+		a, b := el.join(s.short()), s.open()
+		l := a.lead()
+		a.crash() // it cannot release
+		before := el.edit(b, func(r *backends.Record) {
+			if vacant {
+				r.Holder = ""
+			}
+			s.with("c_unknown", "x")(r)
+		})
+		a.lapses(l, "a crashed leader")
+		waiter := el.join(s.short())
+		ctx, stop := context.WithTimeout(s.context(), 3*challenge(s.short().TTL))
+		_, err := waiter.Campaign(ctx)
+		stop()
+		var held *elector.HeldError
+		if !errors.As(err, &held) || held.Reason == "" {
+			s.Errorf("Campaign for a record with an unknown critical extension: %v", err)
+		}
+		leader, err := waiter.Leader(s.context())
+		s.must(err, "reading who leads")
+		if leader.Lapsed {
+			s.Errorf("a record with an unknown critical extension is called lapsed: %+v", leader)
+		}
+		if r := el.record(b); r != before {
+			s.Errorf("a record with an unknown critical extension was changed: %+v became %+v", before, r)
+		}
+		el.edit(b, func(r *backends.Record) { r.Extensions = "" })
+		waiter.lead()
+	}
+}
+
+// toldAfterLoss: a worker that is too slow to stop has lost its lease, and the
+// store is told when it has returned. C is longer than the watchdog's time.
+func toldAfterLoss(s *suite) {
+	el := s.election("")
+	o := s.long()
+	o.ReleaseTimeout = s.short().TTL
+	a, b := el.join(o), el.join(s.long())
+	var returned atomic.Bool
+	a.faults.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
+		if isRelease(c) && !returned.Load() {
+			s.Errorf("the store is told before the worker returned")
+		}
+		return send(ctx)
+	})
+	ctx, stop := context.WithCancel(s.context())
+	leases, finish, done := make(chan *elector.Lease, 1), make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- a.Run(ctx, func(_ context.Context, l *elector.Lease) error {
+			leases <- l
+			<-finish
+			returned.Store(true)
+			return nil
+		})
+	}()
+	l := wait(s, leases, "Run calls the worker")
+	next := b.campaign(s.context())
+	b.sees(a)
+	stop()
+	a.await(0, "ended", "the lease of a worker that is too slow ends")
+	s.is(l.Check(), elector.ErrLost, "Check of a worker that is too slow")
+	next.waits("the worker has not returned")
+	close(finish)
+	s.is(wait(s, done, "Run returns after its worker"), elector.ErrLost, "Run's result when its worker was too slow")
+	next.won("a successor need not wait for C once the worker has returned")
+}

@@ -1,0 +1,235 @@
+package stores
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+)
+
+// lockedRows is a PostgreSQL with somebody's transactions beside the backend.
+type lockedRows struct {
+	*testing.T
+	pool *pgxpool.Pool
+	b    backends.Backend
+}
+
+func beside(t *testing.T) lockedRows {
+	s := begin(t, Postgres)
+	pool, err := pgxpool.New(context.Background(), s.URL)
+	must(t, err)
+	t.Cleanup(pool.Close)
+	b, err := backends.Open(t.Context(), s.URL)
+	must(t, err)
+	t.Cleanup(func() { must(t, b.Close()) })
+	return lockedRows{t, pool, b}
+}
+
+// holds begins a transaction that stays open after a statement.
+func (l lockedRows) holds(sql string, args ...any) pgx.Tx {
+	l.Helper()
+	tx, err := l.pool.Begin(context.Background())
+	must(l, err)
+	l.Cleanup(func() { tx.Rollback(context.Background()) })
+	_, err = tx.Exec(l.Context(), sql, args...)
+	must(l, err)
+	return tx
+}
+
+// waiting counts those who wait for a lock.
+func (l lockedRows) waiting() (n int) {
+	must(l, l.pool.QueryRow(l.Context(), "select count(*) from pg_sleep(0.01), pg_locks where not granted").Scan(&n))
+	return n
+}
+
+func (l lockedRows) exec(sql string, args ...any) {
+	l.Helper()
+	_, err := l.pool.Exec(l.Context(), sql, args...)
+	must(l, err)
+}
+
+// Somebody's transaction has locked 30 of 40 rows and stays open: those leases
+// are lost and campaigned for again in vain, and the process renews the other 10
+// all the while.
+func TestPostgresLockedRows(t *testing.T) {
+	l := beside(t)
+	const all, locked = 40, 30
+	var electors sync.WaitGroup
+	ctx, stop := context.WithCancel(t.Context())
+	defer func() { stop(); electors.Wait() }()
+	held := make(chan bool, 100*all)
+	var lost, lostFree atomic.Int32
+	for i := range all {
+		e, err := elector.New(l.b, fmt.Sprint("locked-", i), &elector.Options{TTL: 2 * time.Second, Logger: slog.New(slog.DiscardHandler)})
+		must(t, err)
+		electors.Go(func() {
+			e.Run(ctx, func(ctx context.Context, lease *elector.Lease) error {
+				held <- true
+				<-ctx.Done()
+				switch {
+				case !errors.Is(context.Cause(ctx), elector.ErrLost):
+				case i < locked:
+					lost.Add(1)
+				default:
+					lostFree.Add(1)
+				}
+				return nil
+			})
+			e.Close()
+		})
+	}
+	for range all {
+		<-held
+	}
+	open := l.holds("select from elector where split_part(name, '-', 2)::int < $1 for update", locked)
+	// renewals counts those of the leases whose rows nobody has locked.
+	renewals := func() (n int) {
+		must(t, l.pool.QueryRow(t.Context(), `select sum(split_part(attempt, '.', 2)::int) from pg_sleep(0.05), elector
+			where split_part(name, '-', 2)::int >= $1`, locked).Scan(&n))
+		return n
+	}
+	const enough = 8 * (all - locked)
+	for before := renewals(); lostFree.Load() == 0 && (lost.Load() < locked || renewals() < before+enough); {
+	}
+	if n := lostFree.Load(); n > 0 {
+		t.Errorf("%d leases are lost whose rows nobody has locked", n)
+	}
+	must(t, open.Rollback(t.Context()))
+}
+
+// Writes that wait for locked rows do not keep the connections from a batch that
+// waits for none.
+func TestPostgresLockedBatch(t *testing.T) {
+	l := beside(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	var renewals []backends.Renewal
+	for i := range 40 {
+		r := backends.Record{Holder: "holder", Token: 1, TTL: 15 * time.Second, RenewEvery: time.Second, Attempt: backends.Attempt{Nonce: fmt.Sprint("nonce-", i), Sequence: 1}}
+		r, err := l.b.Swap(ctx, fmt.Sprint("batch-", i), backends.Record{}, r)
+		must(t, err)
+		next := r
+		next.Attempt.Sequence++
+		renewals = append(renewals, backends.Renewal{Name: fmt.Sprint("batch-", i), Prev: r, Next: next})
+	}
+	open := l.holds("select from elector where split_part(name, '-', 2)::int < 30 for update")
+	var writes sync.WaitGroup
+	for _, r := range renewals[:30] {
+		writes.Go(func() {
+			if _, err := l.b.Swap(ctx, r.Name, r.Prev, r.Next); !errors.Is(err, backends.ErrUnavailable) || !strings.Contains(err.Error(), "pg_locks") {
+				t.Errorf("a Swap over a locked row returns %v", err)
+			}
+		})
+	}
+	for l.waiting() == 0 {
+	}
+	for i, o := range l.b.(backends.Batcher).RenewMany(ctx, renewals) {
+		if locked := i < 30; locked != errors.Is(o.Err, backends.ErrNotTried) || !locked && o.Err != nil {
+			t.Errorf("of 40 renewals, of which 30 are of locked rows, outcome %d is %v", i, o.Err)
+		}
+	}
+	writes.Wait()
+	for _, r := range renewals[:30] {
+		if got, err := l.b.Load(ctx, r.Name); err != nil || got != r.Prev {
+			t.Errorf("a row that was passed over is read as %+v and error %v, want %+v", got, err, r.Prev)
+		}
+	}
+	must(t, open.Rollback(ctx))
+}
+
+// A write that waits for a locked row is refused at once, and certainly not
+// applied: who reads then does not wait for the lock.
+func TestPostgresLockedWrite(t *testing.T) {
+	l := beside(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	refused := func(name string, prev, next backends.Record) {
+		t.Helper()
+		r, err := l.b.Swap(ctx, name, prev, next)
+		if !errors.Is(err, backends.ErrUnavailable) || errors.Is(err, backends.ErrConflict) || !strings.Contains(err.Error(), "pg_locks") {
+			t.Fatalf("a Swap over a locked row returns %+v and error %v", r, err)
+		}
+		if got, err := l.b.Load(ctx, name); err != nil || got != prev {
+			t.Fatalf("while a row is locked a Load returns %+v and error %v, want %+v", got, err, prev)
+		}
+	}
+	next := backends.Record{Holder: "holder", Token: 1, TTL: 15 * time.Second, RenewEvery: time.Second, Attempt: backends.Attempt{Nonce: "nonce", Sequence: 1}}
+
+	creating := l.holds("insert into elector values ('locked', 1, 'somebody', 1, 15000000000, 4500000000, 'other.1', '')")
+	refused("locked", backends.Record{}, next)
+	must(t, creating.Rollback(ctx))
+	r, err := l.b.Swap(ctx, "locked", backends.Record{}, next)
+	must(t, err)
+
+	next.Attempt.Sequence++
+	updating := l.holds("update elector set attempt = 'other.1' where name = 'locked'")
+	refused("locked", r, next)
+	must(t, updating.Commit(ctx))
+	if _, err := l.b.Swap(ctx, "locked", r, next); !errors.Is(err, backends.ErrConflict) {
+		t.Fatalf("after a row was changed a Swap returns %v", err)
+	}
+}
+
+// While it is unknown whether a write was applied, a read locks the row. If
+// somebody else has locked it, what the write was to replace is the truth as
+// long as it is there, and nothing else is.
+func TestPostgresLockedRead(t *testing.T) {
+	l := beside(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	next := backends.Record{Holder: "holder", Token: 1, TTL: 15 * time.Second, RenewEvery: time.Second, Attempt: backends.Attempt{Nonce: "nonce", Sequence: 1}}
+	r, err := l.b.Swap(ctx, "doubt", backends.Record{}, next)
+	must(t, err)
+
+	// A table that is locked lets no statement begin, so that none is told to
+	// wait no longer.
+	locked := l.holds("lock table elector in access exclusive mode")
+	writing, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	unknown := make(chan error, 1)
+	next.Attempt.Sequence++
+	go func() {
+		_, err := l.b.Swap(writing, "doubt", r, next)
+		unknown <- err
+	}()
+	for l.waiting() == 0 {
+	}
+	giveUp()
+	if err := <-unknown; err == nil {
+		t.Fatal("a Swap that nobody has answered succeeds")
+	}
+	for l.waiting() > 0 {
+	}
+	must(t, locked.Rollback(ctx))
+
+	row := l.holds("select from elector where name = 'doubt' for update")
+	if got, err := l.b.Load(ctx, "doubt"); err != nil || got != r {
+		t.Errorf("what an unknown write was to replace is there, in a locked row: Load returns %+v and error %v, want %+v", got, err, r)
+	}
+	must(t, row.Rollback(ctx))
+
+	l.exec("update elector set attempt = 'other.1' where name = 'doubt'")
+	row = l.holds("select from elector where name = 'doubt' for update")
+	if got, err := l.b.Load(ctx, "doubt"); !errors.Is(err, backends.ErrUnavailable) || !strings.Contains(err.Error(), "pg_locks") {
+		t.Errorf("another state than an unknown write was to replace is there, in a locked row: Load returns %+v and error %v", got, err)
+	}
+	must(t, row.Rollback(ctx))
+	got, err := l.b.Load(ctx, "doubt")
+	must(t, err)
+	row = l.holds("select from elector where name = 'doubt' for update")
+	if again, err := l.b.Load(ctx, "doubt"); err != nil || again != got {
+		t.Errorf("once the doubt is over a locked row is read like any other: %+v and error %v, want %+v", again, err, got)
+	}
+	must(t, row.Rollback(ctx))
+}

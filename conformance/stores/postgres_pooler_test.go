@@ -1,0 +1,155 @@
+package stores
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+)
+
+// deafTo forwards connections to a PostgreSQL and keeps notifications back, as a
+// transaction pooler does: it says yes to LISTEN, and what the server's
+// connection then hears belongs to no client.
+func deafTo(t *testing.T, address string) (through string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	var all sync.WaitGroup
+	t.Cleanup(func() { l.Close(); all.Wait() })
+	all.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", address)
+			if err != nil {
+				client.Close()
+				continue
+			}
+			all.Go(func() { io.Copy(server, client); server.Close() })
+			all.Go(func() { withoutNotifications(client, server); client.Close() })
+		}
+	})
+	return l.Addr().String()
+}
+
+// withoutNotifications copies a server's messages: a letter, a length, the rest.
+func withoutNotifications(to io.Writer, from io.Reader) {
+	for {
+		message := make([]byte, 5)
+		if _, err := io.ReadFull(from, message); err != nil {
+			return
+		}
+		message = append(message, make([]byte, binary.BigEndian.Uint32(message[1:])-4)...)
+		if _, err := io.ReadFull(from, message[5:]); err != nil {
+			return
+		}
+		if message[0] == 'A' {
+			continue
+		}
+		if _, err := to.Write(message); err != nil {
+			return
+		}
+	}
+}
+
+// lines are a log's.
+type lines struct {
+	mutex sync.Mutex
+	text  strings.Builder
+	more  chan struct{} // holds one value when there is more
+}
+
+func newLines() *lines { return &lines{more: make(chan struct{}, 1)} }
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	select {
+	case l.more <- struct{}{}:
+	default:
+	}
+	return l.text.Write(b)
+}
+
+func (l *lines) count(what string) int {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return strings.Count(l.text.String(), what)
+}
+
+// Where no notification comes through, Watch says so, the elector finds changes
+// by reading, and the log tells it once.
+func TestPostgresPooler(t *testing.T) {
+	s := begin(t, Postgres)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	pooled := strings.Replace(s.URL, s.Address, deafTo(t, s.Address), 1) + "?sslmode=disable"
+	b := opener(pooled)(t)
+	defer b.Close()
+	err := b.(backends.Watcher).Watch(ctx, "pooled", func(r backends.Record) { t.Errorf("Watch reports %+v", r) })
+	if !errors.Is(err, backends.ErrUnavailable) || backends.Permanent(err) || !strings.Contains(err.Error(), "listen=false") {
+		t.Fatalf("through a pooler Watch ends with %v", err)
+	}
+
+	campaign := func(url string, log io.Writer) *elector.Lease {
+		e, err := elector.Open(ctx, url, "pooled", &elector.Options{TTL: 4 * time.Second, Logger: slog.New(slog.NewTextHandler(log, nil))})
+		must(t, err)
+		t.Cleanup(func() { e.Close() })
+		lease, err := e.Campaign(ctx)
+		must(t, err)
+		return lease
+	}
+	first := campaign(s.URL, io.Discard)
+	log := newLines()
+	go func() {
+		for log.count("listen=false") == 0 {
+			select {
+			case <-log.more:
+			case <-ctx.Done():
+			}
+		}
+		first.Resign(ctx)
+	}()
+	if second := campaign(pooled, log); second.Token() <= first.Token() {
+		t.Errorf("token %d after %d", second.Token(), first.Token())
+	}
+	if n := log.count("listen=false"); n != 1 {
+		t.Errorf("the log says %d times what to do about the pooler, want once", n)
+	}
+}
+
+// A table that is created is told of loudly: it may have been renamed under a
+// running leader.
+func TestPostgresCreates(t *testing.T) {
+	s := begin(t, Postgres)
+	log, before := newLines(), slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
+	defer slog.SetDefault(before)
+	for range 2 {
+		must(t, opener(s.URL+"?table=fresh")(t).Close())
+		if n := log.count("level=WARN"); n != 1 || log.count(`\"public\".\"fresh\"`) != 1 {
+			t.Errorf("of one table created the log warns %d times: %s", n, &log.text)
+		}
+	}
+}
+
+// A server without TLS is no reason where TLS is only preferred.
+func TestPostgresReason(t *testing.T) {
+	s := begin(t, Postgres)
+	err := openError(t, Login{s.User.User, "not-the-password"}.In(s.PasswordURL))
+	reason, tls := strings.Index(err.Error(), "password authentication failed"), strings.Index(err.Error(), "refused TLS")
+	if !errors.Is(err, backends.ErrDenied) || reason < 0 || tls >= 0 && tls < reason {
+		t.Errorf("the reason is not what comes first: %v", err)
+	}
+}

@@ -1,0 +1,254 @@
+package elector
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// A release is what the store knows of the end of a lease:
+//
+//	untold ──▶ telling ──▶ told, or failed ──Resign──▶ telling
+//	untold ──▶ never
+//
+// Who tells it, and when:
+//
+//	               resigned    lost or deposed
+//	leaseEnded     tell        -
+//	workReturned   -           tell if the record may be retaken at once, otherwise never
+//	workPanicked   -           never
+//	Lease.Resign   tell again  -
+//
+// The release compares with the process's own record, so it cannot hurt a
+// successor, however late it arrives.
+type release struct {
+	mutex sync.Mutex
+	state knowledge
+	err   error         // why it failed
+	done  chan struct{} // closed unless it is untold or telling
+}
+
+// A knowledge is what the store knows.
+type knowledge uint8
+
+const (
+	untold knowledge = iota
+	telling
+	told
+	failed
+	never
+)
+
+// begin reports whether the caller shall tell the store now, and then owns the
+// acquisition until finish.
+func (r *release) begin(from knowledge) bool {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.state != from {
+		return false
+	}
+	if from == failed {
+		r.done = make(chan struct{})
+	}
+	r.state = telling
+	return true
+}
+
+func (r *release) finish(state knowledge, err error) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.state, r.err = state, err
+	close(r.done)
+}
+
+// known returns what the store knows, and a channel that is closed when that is
+// settled.
+func (r *release) known() (knowledge, error, <-chan struct{}) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.state, r.err, r.done
+}
+
+// An occasion is an event upon which the store may be told.
+type occasion uint8
+
+const (
+	leaseEnded occasion = iota
+	workReturned
+	workPanicked
+)
+
+// tell tells the store of the end of the lease, if the occasion is one to do so.
+// It blocks until that is done.
+func (l *Lease) tell(on occasion) {
+	e, phase := l.e, l.status.Load().phase
+	free := on == workReturned && e.view.abandon(l.own.nonce)
+	state, err := never, error(nil)
+	switch {
+	case on == leaseEnded && phase != resigned, on != leaseEnded && phase == resigned, !l.release.begin(untold):
+		return
+	case on == leaseEnded, free:
+		state, err = l.vacate()
+	}
+	if phase == deposed {
+		e.view.standBack(l.own.nonce)
+	}
+	l.release.finish(state, err)
+}
+
+// workReturned is called when the work done under the lease has surely stopped:
+// the worker in Run has returned, or the caller campaigns again. It blocks until
+// the store has been told, if that is due, or until ctx ends; the telling goes on
+// then, and Close waits for it.
+func (l *Lease) workReturned(ctx context.Context) {
+	settled := make(chan struct{})
+	l.e.active.Add(1)
+	go func() {
+		defer l.e.active.Done()
+		defer close(settled)
+		<-l.kept
+		l.tell(workReturned)
+		_, _, done := l.release.known()
+		<-done // another caller may be telling
+	}()
+	select {
+	case <-settled:
+	case <-ctx.Done():
+	}
+}
+
+// Resign ends the lease: it is no longer valid, its context ends, and then the
+// store is told, so that a successor need not wait for the TTL. Resign blocks
+// until the store has acknowledged that, at most ReleaseTimeout and what a
+// renewal under way takes. When ctx ends first it returns the cause and the store
+// is told all the same; Close waits for it.
+//
+// A worker in Run that calls Resign of its lease must have ended its work: the
+// store is told at once. To be told to stop, call Resign of the Elector.
+//
+// If the store could not be told, Resign returns why. This process does not
+// lead then either, the record expires after TTL*(1+ClockDrift) of a
+// challenger's clock, and Resign may be called again. A release never touches
+// a successor's record. On a lease that was lost Resign returns ErrLost.
+func (l *Lease) Resign(ctx context.Context) error {
+	if ctx == nil {
+		return l.e.fail("resign", errNilContext)
+	}
+	if l.valid() == nil {
+		l.move(resigned, stop, l.resignedBecause(nil))
+	}
+	if s := l.status.Load(); s.phase != resigned {
+		return s.cause
+	}
+	if ctx.Value(workOf{l}) != nil {
+		ctx = context.WithoutCancel(ctx) // it has ended with the lease
+	}
+	if state, _, _ := l.release.known(); state == failed {
+		if err := l.e.begin(ctx); err != nil {
+			return l.e.fail("resign", err)
+		}
+		if !l.release.begin(failed) {
+			l.e.active.Done() // another caller tells
+		} else {
+			go func() {
+				defer l.e.active.Done()
+				l.release.finish(l.vacate())
+			}()
+		}
+	}
+	return l.e.fail("resign", l.settled(ctx))
+}
+
+// farewell blocks until the lease is over and the store has been told that it
+// was resigned, or until ctx ends. It returns why it was lost, or why the store
+// could not be told.
+func (l *Lease) farewell(ctx context.Context) error {
+	select {
+	case <-l.ended:
+	case <-ctx.Done():
+		return usersError{context.Cause(ctx)}
+	}
+	if s := l.status.Load(); s.phase != resigned {
+		return s.cause
+	}
+	return l.settled(ctx)
+}
+
+// settled blocks until it is settled what the store knows, and returns why it
+// could not be told.
+func (l *Lease) settled(ctx context.Context) error {
+	_, _, done := l.release.known()
+	select {
+	case <-done:
+		_, err, _ := l.release.known()
+		return err
+	case <-ctx.Done():
+		return usersError{context.Cause(ctx)}
+	}
+}
+
+// nothingToTell reports whether nothing is left to tell of a lease that is over:
+// it was lost, or the store knows that it was resigned.
+func (l *Lease) nothingToTell() bool {
+	state, _, _ := l.release.known()
+	return l.status.Load().phase != resigned || state == told
+}
+
+// vacate tells the store that the election is vacant. It tries for
+// ReleaseTimeout, on a context of its own: the ones that led here have ended.
+func (l *Lease) vacate() (knowledge, error) {
+	e := l.e
+	state := told
+	err := l.own.vacate()
+	if err != nil {
+		state = failed
+		err = fmt.Errorf("the store was not told: %w; successors wait until the record expires, or call Resign again", err)
+		e.log.Warn("elector: release failed", "token", l.token, "error", err)
+	}
+	traced(e, e.o.Trace.Released, l.ctx, LeaseInfo{Election: e.name, Token: l.token, Err: err})
+	return state, err
+}
+
+// vacate replaces the record by a vacancy, for as long as the store shows that it
+// is ours. If the record is not known it is read first.
+func (a *acquisition) vacate() error {
+	e := a.e
+	ctx, cancel := e.clock.WithTimeout(context.Background(), e.o.ReleaseTimeout)
+	defer cancel()
+	backoff := e.newBackoff("release")
+	overtaken := 0
+	for {
+		var f *failure
+		if a.record.Exists() {
+			if !e.pace(ctx) {
+				return e.ended(ctx, nil)
+			}
+			if _, f = e.swap(ctx, e.o.RequestTimeout, e.backend.Swap, a.record, a.next("", "")); f == nil {
+				return nil
+			}
+		}
+		r, readBack := e.load(ctx, e.o.RequestTimeout, reading)
+		moved := false
+		if readBack == nil {
+			if a.differs(r) != nil || r.Vacant() || restored(r, a.record) {
+				return nil // applied, or not ours any more
+			}
+			moved = r.Version != a.record.Version
+			a.record = r
+		}
+		switch {
+		case f.hopeless():
+			return f.err
+		case readBack.hopeless():
+			return readBack.err
+		case moved && overtaken == 0: // another process has changed an extension
+			overtaken++
+			continue
+		case f == nil:
+			f = readBack
+		}
+		if !backoff.pause(ctx, f.err) {
+			return f.err
+		}
+	}
+}

@@ -1,0 +1,221 @@
+package elector
+
+import (
+	"context"
+	"math/bits"
+	"sync"
+	"time"
+)
+
+// timing is what an Elector has measured of its own requests.
+type timing struct {
+	mutex     sync.Mutex
+	roundTrip time.Duration // of reads, smoothed
+	reads     int           // that were timed
+	wrote     time.Duration // monotonic, when the last write was sent; 0 if none was
+}
+
+// read notes how long a read took, smoothed over about eight, but for the first
+// one, which may have had to connect. How long reads wait for each other counts:
+// a winner is invisible for that long.
+func (t *timing) read(d time.Duration) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if t.reads++; t.reads <= 2 {
+		t.roundTrip = d
+	}
+	t.roundTrip += (d - t.roundTrip) / 8
+}
+
+// write notes that a write is sent now.
+func (t *timing) write(now time.Duration) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.wrote = now
+}
+
+// jitter returns how long to wait before trying to take over, so that many
+// waiters who wake together do not all write. Of 8 slots each is twice as
+// likely as the one before it: however many wait, few draw the earliest slot
+// that any of them draws, and the others see a winner before their time comes.
+// No process needs to know how many there are.
+func (e *Elector) jitter() time.Duration {
+	const slots = 8
+	e.timing.mutex.Lock()
+	span := min(max(10*e.timing.roundTrip, 5*time.Millisecond), 250*time.Millisecond)
+	e.timing.mutex.Unlock()
+	ticket := uint(e.random()*(1<<slots-1)) + 1 // 1 … 255, slot i from 2^i
+	slot := bits.Len(ticket) - 1
+	return time.Duration((float64(slot) + e.random()) * float64(span) / slots)
+}
+
+// random returns a random number from 0 to below 1.
+func (e *Elector) random() float64 { return float64(e.o.random()>>11) / (1 << 53) }
+
+// tooEarly returns how long it is until this process may write the record again
+// on a store that limits the write rate. What others write is not counted: this
+// process does not know when.
+func (e *Elector) tooEarly() time.Duration {
+	if e.o.writeInterval == 0 {
+		return 0
+	}
+	e.timing.mutex.Lock()
+	defer e.timing.mutex.Unlock()
+	if e.timing.wrote == 0 {
+		return 0
+	}
+	return e.timing.wrote + e.o.writeInterval - e.clock.Now().Mono
+}
+
+// pace blocks until this process may write the record again. It returns false
+// when ctx ends first.
+func (e *Elector) pace(ctx context.Context) bool { return e.sleep(ctx, e.tooEarly()) }
+
+// sleep blocks for d of the monotonic clock. It returns false when ctx ends
+// first.
+func (e *Elector) sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	due, stop := e.after(d)
+	defer stop()
+	select {
+	case <-due:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// after returns a channel that is closed after d of this machine's monotonic
+// clock.
+func (e *Elector) after(d time.Duration) (<-chan struct{}, func() bool) {
+	c := make(chan struct{})
+	return c, e.clock.AfterFunc(d, func() { close(c) })
+}
+
+// A backoff paces tries that fail, and logs why they do. It may be used by
+// several goroutines.
+type backoff struct {
+	e    *Elector
+	what string
+
+	mutex    sync.Mutex
+	failures int
+	logged   string // the reason, without its numbers
+}
+
+func (e *Elector) newBackoff(what string) *backoff { return &backoff{e: e, what: what} }
+
+// longestPause bounds the pause after a failure where leases are long.
+const longestPause = 10 * time.Second
+
+// failed counts a failure, and logs the first one and each that has another
+// reason than the one before. args are for the log.
+func (b *backoff) failed(err error, args ...any) (failures int) {
+	reason := withoutNumbers(err.Error())
+	b.mutex.Lock()
+	b.failures++
+	failures = b.failures
+	fresh := reason != b.logged
+	b.logged = reason
+	b.mutex.Unlock()
+	if fresh {
+		b.e.log.Warn("elector: "+b.what+" fails and is tried again", append(args, "error", err)...)
+	}
+	return failures
+}
+
+// pause logs the error and waits: longer each time, up to RenewEvery or 10 s,
+// and by a random part, so that many candidates do not come back together. It
+// returns false when ctx ends first.
+func (b *backoff) pause(ctx context.Context, err error) bool {
+	e := b.e
+	if ctx.Err() != nil {
+		return false
+	}
+	longest := min(e.o.RenewEvery, longestPause) >> max(0, 5-b.failed(err))
+	return e.sleep(ctx, max(e.halfRandom(longest), e.o.writeInterval))
+}
+
+// halfRandom returns from a half of d up to d, a millisecond at least.
+func (e *Elector) halfRandom(d time.Duration) time.Duration {
+	d = max(d, time.Millisecond)
+	return d/2 + time.Duration(e.random()*float64(d/2))
+}
+
+// over says that a try has succeeded.
+func (b *backoff) over(args ...any) {
+	b.mutex.Lock()
+	failures := b.failures
+	b.failures, b.logged = 0, ""
+	b.mutex.Unlock()
+	if failures > 0 {
+		b.e.log.Info("elector: "+b.what+" works again", append(args, "failures", failures)...)
+	}
+}
+
+// withoutNumbers returns a text without digits: times and ports differ from one
+// error to the next although the reason is the same.
+func withoutNumbers(s string) string {
+	b := make([]byte, 0, len(s))
+	for _, c := range []byte(s) {
+		if c < '0' || c > '9' {
+			b = append(b, c)
+		}
+	}
+	return string(b)
+}
+
+// rhythm is when a holder renews, as learnt from reads, so that a waiter that
+// polls reads just after each renewal. What it then sees is fresh, and a
+// takeover comes soon after the time that the rules demand. All times are
+// monotonic.
+type rhythm struct {
+	every     time.Duration // between renewals, from the record
+	after, by time.Duration // the latest renewal came after the one and by the other
+	unchanged time.Duration // when the latest read that showed nothing new was sent
+	probed    bool          // a read in this interval showed nothing new
+	offset    float64       // of this waiter, 0 to 1: they do not read together
+}
+
+// changed notes that a read sent at one time and answered at another
+// showed a new state.
+func (r *rhythm) changed(sent, answered, every time.Duration) {
+	after, by := max(r.unchanged, answered-every), answered
+	if r.every == every && r.by > 0 {
+		// The clocks of two machines drift apart, so what was known widens a
+		// little with each interval.
+		slack := r.slack()
+		shift := max((answered-r.by+every/2)/every, 1) * every
+		expectAfter, expectBy := r.after+shift-slack, r.by+shift+slack
+		if expectAfter < by && expectBy > after {
+			after, by = max(after, expectAfter), min(by, expectBy)
+		}
+	}
+	r.every, r.after, r.by = every, after, by
+	r.unchanged, r.probed = 0, false
+}
+
+// same notes that a read sent at that time showed nothing new.
+func (r *rhythm) same(sent time.Duration) { r.unchanged, r.probed = sent, true }
+
+// slack is how much the phase may shift in one interval.
+func (r *rhythm) slack() time.Duration { return r.every / 128 }
+
+// next returns when to read next. While the time of renewals is not well known it
+// halves the doubt by a read in the middle, which makes one or two reads an
+// interval; then it is one.
+func (r *rhythm) next() time.Duration {
+	after, by := max(r.after+r.every, r.unchanged), r.by+r.every+r.slack()
+	if r.unchanged >= by { // overdue: a little late, or missing
+		if r.unchanged < by+r.every/4 {
+			return r.unchanged + r.every/8
+		}
+		return r.unchanged + r.every/2
+	}
+	if !r.probed && by-after > r.every/8 {
+		return (after + by) / 2
+	}
+	return by + time.Duration(r.offset*float64(min(100*time.Millisecond, r.every/10)))
+}

@@ -1,0 +1,237 @@
+package elector
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/elector-go/elector/backends"
+)
+
+// A watcher sees an election's record change: by what the store pushes, where
+// it does, and by reading in step with the holder's renewals otherwise. Only
+// the latest state is kept, in the Elector's view, so a watcher that is not
+// asked costs nothing.
+type watcher struct {
+	e      *Elector
+	ctx    context.Context
+	cancel context.CancelFunc
+	why    purpose
+	woken  chan struct{} // holds one value when something was pushed
+
+	// Owned by the goroutine that waits.
+	rhythm  rhythm
+	learnt  backends.Attempt // the latest that rhythm knows
+	last    time.Duration    // when the last read was sent
+	backoff *backoff
+
+	mutex  sync.Mutex
+	live   bool     // a Watch runs and has shown the record
+	doubt  bool     // what was pushed may be out of date: only a read can tell
+	broken *failure // why watching makes no sense any more
+}
+
+// watch starts to watch, if the backend can. The watcher must be stopped.
+func (e *Elector) watch(ctx context.Context, why purpose, what string) *watcher {
+	w := &watcher{e: e, why: why, woken: make(chan struct{}, 1), backoff: e.newBackoff(what + ": reading the record")}
+	w.ctx, w.cancel = context.WithCancel(ctx)
+	w.rhythm.offset = e.random()
+	b, ok := e.backend.(backends.Watcher)
+	if ok && e.begin(ctx) == nil {
+		go w.run(b, e.newBackoff(what+": watching the record"))
+	}
+	return w
+}
+
+func (w *watcher) stop() { w.cancel() }
+
+// run keeps a Watch running until the watcher is stopped.
+func (w *watcher) run(b backends.Watcher, troubles *backoff) {
+	e := w.e
+	defer e.active.Done()
+	for w.ctx.Err() == nil {
+		start := e.clock.Now().Mono
+		stop := e.clock.AfterFunc(e.o.RenewEvery, func() { // one that breaks at once each time is still trouble
+			if w.isLive() {
+				troubles.over()
+			}
+		})
+		err := b.Watch(w.ctx, e.name, w.pushed)
+		stop()
+		if w.ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			err = errWatchEnded
+		}
+		f := &failure{kindOf(err), err}
+		w.mutex.Lock()
+		w.live = false
+		if f.hopeless() {
+			w.broken = f
+		}
+		w.mutex.Unlock()
+		w.wake()
+		e.traceRequest(w.ctx, watching, e.clock.Now().Mono-start, f)
+		if f.hopeless() || !troubles.pause(w.ctx, err) {
+			return
+		}
+	}
+}
+
+// errWatchEnded stands for the reason that a backend did not give.
+var errWatchEnded = fmt.Errorf("%w: the watch ended without a reason", ErrUnavailable)
+
+func (w *watcher) isLive() bool {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.live
+}
+
+// pushed takes what the store pushes. It never blocks: what a state means for
+// others is left to the goroutine that waits.
+func (w *watcher) pushed(r backends.Record) {
+	believed := (!r.Exists() || r.Validate() == nil) && w.e.view.pushed(r)
+	w.mutex.Lock()
+	w.live = true
+	w.doubt = w.doubt || !believed
+	w.mutex.Unlock()
+	w.wake()
+}
+
+func (w *watcher) wake() {
+	select {
+	case w.woken <- struct{}{}:
+	default:
+	}
+}
+
+// wait blocks until the record has another version than the one given, until
+// a monotonic time (0 for none), or until ctx ends. It reports whether the
+// record changed. It waits out failures that may pass.
+func (w *watcher) wait(ctx context.Context, since backends.Version, until time.Duration) (changed bool, err error) {
+	e := w.e
+	for {
+		seen := e.view.look()
+		e.traceNews(ctx)
+		if seen.record.Version != since {
+			if seen.record.Attempt != w.learnt { // pushed, or read elsewhere
+				w.learn(seen.record, seen.since, seen.since)
+			}
+			return true, nil
+		}
+		w.mutex.Lock()
+		live, doubt, broken := w.live, w.doubt, w.broken
+		w.mutex.Unlock()
+		if broken != nil {
+			return false, broken.err
+		}
+		now := e.clock.Now().Mono
+		if until != 0 && now >= until {
+			return false, nil
+		}
+		next := w.nextRead(seen.record, now)
+		if live && e.pushes {
+			next = forever
+		}
+		if doubt {
+			next = now
+		}
+		if next <= now {
+			if _, err := w.read(ctx); err != nil {
+				return false, err
+			}
+			continue
+		}
+		if until != 0 {
+			next = min(next, until)
+		}
+		if err := w.sleep(ctx, next-now); err != nil {
+			return false, err
+		}
+	}
+}
+
+// learn shows a renewal to rhythm.
+func (w *watcher) learn(r backends.Record, sent, answered time.Duration) {
+	w.learnt = r.Attempt
+	w.rhythm.changed(sent, answered, interval(r))
+}
+
+// nextRead returns when to read the record in case nothing is pushed.
+func (w *watcher) nextRead(r backends.Record, now time.Duration) time.Duration {
+	if r.Vacant() {
+		return max(w.last, w.rhythm.by) + w.e.o.RenewEvery
+	}
+	if every := interval(r); w.rhythm.every != every {
+		w.rhythm.changed(now, now, every)
+	}
+	return w.rhythm.next()
+}
+
+// interval is how often the holder renews. A record may ask for no more than
+// 20 reads in a TTL.
+func interval(r backends.Record) time.Duration {
+	return max(r.RenewEvery, r.TTL/20, 5*time.Millisecond)
+}
+
+// readNow reads the record until that succeeds or cannot.
+func (w *watcher) readNow(ctx context.Context) error {
+	for {
+		if ok, err := w.read(ctx); ok || err != nil {
+			return err
+		}
+	}
+}
+
+// read reads the record once. It returns an error if trying again cannot help,
+// and pauses after one that may pass.
+func (w *watcher) read(ctx context.Context) (ok bool, err error) {
+	e := w.e
+	if err := e.begin(ctx); err != nil {
+		return false, err
+	}
+	defer e.active.Done()
+	w.mutex.Lock()
+	w.doubt = false
+	w.mutex.Unlock()
+	seen := e.view.look().record.Attempt
+	sent := e.clock.Now().Mono
+	w.last = sent
+	r, f := e.load(ctx, e.o.RequestTimeout, w.why)
+	switch {
+	case f == nil:
+		w.backoff.over()
+	case ctx.Err() != nil:
+		return false, e.ended(ctx, nil)
+	case f.hopeless():
+		return false, f.err
+	case !w.backoff.pause(ctx, f.err):
+		return false, e.ended(ctx, f)
+	default:
+		return false, nil
+	}
+	if r.Attempt == seen {
+		w.rhythm.same(sent)
+	} else {
+		w.learn(r, sent, e.clock.Now().Mono)
+	}
+	return true, nil
+}
+
+func (w *watcher) sleep(ctx context.Context, d time.Duration) error {
+	var due <-chan struct{}
+	if d < forever/2 {
+		var stop func() bool
+		due, stop = w.e.after(d)
+		defer stop()
+	}
+	select {
+	case <-due:
+	case <-w.woken:
+	case <-ctx.Done():
+		return w.e.ended(ctx, nil)
+	}
+	return nil
+}
