@@ -57,7 +57,7 @@ func (c *checker) acquired(n *node, l *elector.Lease) *office {
 	}
 	for _, o := range c.leases {
 		asked := o.n.options.StallTimeout == 0 && !o.n.machine.stopped() // Check is a sign of life
-		if (o.lease.Remaining() > 0 || asked && valid(o.lease)) && !c.beyond && !c.excused(o, n) {
+		if (o.lease.Remaining() > 0 || asked && valid(o.lease)) && !c.beyond && !c.excused(o, n) && !c.gone(o, nonce) {
 			c.w.broken("guarantee 1", "two valid leases: %s with token %d while %s holds token %d for %v more", n.name, l.Token(), o.n.name, o.token, o.lease.Remaining())
 		}
 	}
@@ -94,6 +94,21 @@ func (c *checker) excused(o *office, n *node) bool {
 		return false
 	}
 	c.stray++
+	return true
+}
+
+// gone reports whether an acquisition was edited, or lost by the store, before its
+// candidate had the answer: it finds that out by its first renewal. o has not seen
+// what was lost.
+func (c *checker) gone(o *office, nonce string) bool {
+	switch {
+	case c.edited[nonce]:
+		c.byHand++
+	case c.faults > 0 && c.live.Attempt.Nonce != nonce && !o.n.witness.shown(nonce, 0):
+		c.stray++
+	default:
+		return false
+	}
 	return true
 }
 
