@@ -142,6 +142,9 @@ func (e *election) recordRequests() (ops []porcupine.Operation) {
 			case history.Disbelieved:
 				known[state{c.name, v.Token}] = true
 				ops = append(ops, operation(request{disbelieved, c.name, v.Token}, c.began(), v.At))
+				if c.toldToEnd() < forever { // and may take it back
+					ops = append(ops, operation(request{release, c.name, v.Token}, c.began(), forever))
+				}
 			}
 		}
 	}
@@ -187,8 +190,14 @@ func (e *election) recordRequests() (ops []porcupine.Operation) {
 // that is told to end takes back what it has under way.
 func (e *election) retracted() (ops []porcupine.Operation) {
 	known := map[elector.Token]bool{0: true}
+	for _, l := range e.leases {
+		known[l.token] = true
+	}
+	for _, x := range slices.Concat(e.tampering, e.swaps) {
+		known[x.Token] = true
+	}
 	for _, v := range e.events {
-		if v.Holder != "" || v.Kind != history.Observed {
+		if v.Holder != "" {
 			known[v.Token] = true
 		}
 	}
@@ -197,7 +206,7 @@ func (e *election) retracted() (ops []porcupine.Operation) {
 		toldToEnd = min(toldToEnd, c.toldToEnd())
 	}
 	for _, v := range e.events {
-		if !known[v.Token] && toldToEnd < v.At {
+		if v.Kind == history.Observed && !known[v.Token] && toldToEnd < v.At {
 			known[v.Token] = true
 			ops = append(ops, operation(request{acquire, "", v.Token}, 0, v.At))
 		}
