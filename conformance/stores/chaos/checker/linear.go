@@ -246,13 +246,14 @@ func (e *election) renewals(l *lease, began time.Duration) (ops []porcupine.Oper
 }
 
 // releases returns the release of a lease. One of whose outcome nobody told, or
-// that found a record that somebody had edited, may be done at any time, also
-// never: after all that is told of.
+// that may have found what its candidate did not write, or an earlier state, and
+// left it alone, may be done at any time, also never: after all that is told of.
 func (e *election) releases(l *lease) []porcupine.Operation {
 	r := request{release, l.candidate.name, l.token}
-	edited := slices.ContainsFunc(e.edits, func(x edit) bool { return x.lease == l && x.costs() })
+	left := l.released != nil && e.wentBack(l.first.Before-e.rules.Hold, l.released.At) ||
+		slices.ContainsFunc(e.edits, func(x edit) bool { return x.lease == l && x.costs() })
 	switch {
-	case l.released != nil && l.released.Detail == "" && !edited:
+	case l.released != nil && l.released.Detail == "" && !left:
 		return []porcupine.Operation{operation(r, l.ended.At, l.released.At)}
 	case l.resigned():
 		return []porcupine.Operation{operation(r, l.ended.At, forever)}

@@ -886,6 +886,14 @@ func TestRules(t *testing.T) {
 			s.tell(1330, "A", history.Released, 5)
 			s.tell(1400, "B", history.Observed, 5, holder("A"))
 		}},
+		{"a release that found an earlier state of its own", "", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.tell(1000, "", history.Restored, 5, holder("A"))
+			s.lose(2510, "A", 5)
+			s.tell(2520, "A", history.Released, 5)
+			s.tell(2600, "B", history.Observed, 5, holder("A"))
+		}},
 		{"a swap that was not believed, and led by", Linearizable, func(s *story) {
 			s.open("A", "B")
 			s.tell(4010, "B", history.Disbelieved, 8, detail("C holds it with token 9"))
