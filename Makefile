@@ -21,7 +21,7 @@ demo-stores: stores ## two processes on each real store, moved by ELECTOR_URL al
 	cd $(STORES) && go run ./cmd/demo $(KINDS)
 
 test: stores ## unit tests, simulation, the suite on all seven backends on real stores, and faults of network, processes and stores
-	go test -race ./...
+	go test -race -timeout=20m ./...
 	go test -count=1 -run 'TestSimulation/sim/replay' ./internal/simulation # the race detector shuffles what happens at one instant
 	@mkdir -p bin && rm -f $(TABLE) $(FAULTS)
 	cd $(STORES) && ELECTOR_TABLE=$(TABLE) go test -count=1 -timeout=20m $$(go list ./... | grep -v /chaos)
@@ -33,7 +33,7 @@ test: stores ## unit tests, simulation, the suite on all seven backends on real 
 	cd bench && go test ./...
 
 sim: ## the simulation over SEEDS seeds, with its figures
-	go test ./internal/simulation -count=1 -v -seeds=$(SEEDS)
+	go test ./internal/simulation -count=1 -v -timeout=0 -seeds=$(SEEDS)
 
 mutants: ## break the code on purpose: each break must be caught by the case named for it
 	go run ./internal/mutants
