@@ -30,14 +30,15 @@ type checker struct {
 
 	roots    map[backends.Version]backends.Version // see root
 	edited   map[string]bool                       // acquisitions whose holder or TTL somebody has edited
-	applied  map[string]bool                       // acquisitions
+	applied  map[string]int                        // acquisitions, in their order
+	order    int                                   // of the latest
 	cameBack bool                                  // the live one was applied before, and lost
 	again    func()                                // called when one comes back; may be nil
 	critical time.Duration                         // since when the record has a critical extension, -1 if it has none
 }
 
 func newChecker(w *world) *checker {
-	return &checker{w: w, roots: map[backends.Version]backends.Version{}, edited: map[string]bool{}, applied: map[string]bool{}, critical: -1}
+	return &checker{w: w, roots: map[backends.Version]backends.Version{}, edited: map[string]bool{}, applied: map[string]int{}, critical: -1}
 }
 
 func (c *checker) stop() {
@@ -118,8 +119,9 @@ func (c *checker) apply(n *node, next backends.Record, swap func() (backends.Rec
 		if next.Token <= c.live.Token && !c.stopped {
 			c.w.broken("guarantee 5", "%s wins with token %d after %d", n.name, next.Token, c.live.Token)
 		}
-		c.cameBack = c.applied[nonce]
-		c.applied[nonce] = true
+		c.cameBack = c.applied[nonce] > 0
+		c.order++
+		c.applied[nonce] = c.order
 		if c.cameBack && c.again != nil {
 			c.again()
 		}

@@ -29,7 +29,7 @@ func (c *checker) passesOn(n *node, before, next backends.Record) {
 	}
 	rule, want := "rec/kept, rec/tenure", before.Extensions
 	if !renewal || next.Vacant() {
-		want = before.Extensions.Kept()
+		want = before.Extensions.Class('k')
 	}
 	if next.Extensions != want {
 		c.w.broken(rule, "%s replaces the extensions %q by %q, not %q", n.name, before.Extensions, next.Extensions, want)

@@ -55,14 +55,14 @@ func (c *checker) acquired(n *node, l *elector.Lease) *office {
 	if !known {
 		c.w.broken("guarantee 2", "%s leads with token %d and no answer has told it so", n.name, l.Token())
 	}
-	for _, o := range c.leases {
-		asked := o.n.options.StallTimeout == 0 && !o.n.machine.stopped() // Check is a sign of life
-		if (o.lease.Remaining() > 0 || asked && valid(o.lease)) && !c.beyond && !c.excused(o, n) {
-			c.w.broken("guarantee 1", "two valid leases: %s with token %d while %s holds token %d for %v more", n.name, l.Token(), o.n.name, o.token, o.lease.Remaining())
-		}
-	}
 	if c.live.Attempt.Nonce != nonce {
 		c.expose(o) // the store has lost it since it took the write
+	}
+	for _, other := range c.leases {
+		asked := other.n.options.StallTimeout == 0 && !other.n.machine.stopped() // Check is a sign of life
+		if !c.beyond && (other.lease.Remaining() > 0 || asked && valid(other.lease)) && !c.mayOverlap(other, o) {
+			c.w.broken("guarantee 1", "two valid leases: %s with token %d while %s holds token %d for %v more", n.name, l.Token(), other.n.name, other.token, other.lease.Remaining())
+		}
 	}
 	c.leases = append(c.leases, o)
 	if len(c.leases) > 64 {
@@ -73,6 +73,12 @@ func (c *checker) acquired(n *node, l *elector.Lease) *office {
 
 // live notes a sign of life of the worker.
 func (o *office) live() { o.alive.Store(int64(o.n.machine.moment().mono)) }
+
+// mayOverlap reports whether two leases are excused, the latter of which has just
+// been acknowledged; the store may have taken it first.
+func (c *checker) mayOverlap(other, o *office) bool {
+	return c.excused(other, o.n) || c.applied[other.nonce] > c.applied[o.nonce] && c.excused(o, other.n)
+}
 
 // excused reports whether something is why n leads besides o: o is blind to a
 // suspend; or somebody has edited o's record, which o finds out by its next

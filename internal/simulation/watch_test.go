@@ -14,7 +14,7 @@ type watchKind int
 
 const (
 	pushesAll  watchKind = iota // as etcd does
-	pushesSome                  // a hint of new leaders and vacancies, as Postgres does
+	pushesSome                  // a hint of new leaders, vacancies and extensions, as Postgres does
 	polled                      // nothing
 )
 
@@ -54,7 +54,7 @@ func (l watchLink) Watch(ctx context.Context, name string, changed func(backends
 		var last backends.Record
 		first := true
 		l.on(name).Watch(ctx, name, func(r backends.Record) {
-			quiet := r.Exists() == last.Exists() && r.Holder == last.Holder && r.Token == last.Token && r.Value == last.Value
+			quiet := r.Exists() == last.Exists() && r.Holder == last.Holder && r.Token == last.Token && r.Value == last.Value && r.Extensions == last.Extensions
 			if l.w.watch == pushesSome && quiet && !first {
 				return
 			}
