@@ -127,7 +127,7 @@ func (e *Elector) newLease(base context.Context, own *acquisition) *Lease {
 // workOf is the key of a value that the context of a lease's worker has.
 type workOf struct{ *Lease }
 
-// info is what Trace tells of the lease.
+// info is what Trace reports of the lease.
 func (l *Lease) info(err error) LeaseInfo {
 	return LeaseInfo{l.e.name, l.token, l.Remaining(), err}
 }

@@ -61,12 +61,12 @@ func (r *release) finish(state knowledge, err error) {
 	close(r.done)
 }
 
-// known returns what the store knows, and a channel that is closed when that is
-// settled.
-func (r *release) known() (knowledge, error, <-chan struct{}) {
+// known returns what the store knows, a channel that is closed when that is
+// settled, and why the store could not be told.
+func (r *release) known() (state knowledge, settled <-chan struct{}, err error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	return r.state, r.err, r.done
+	return r.state, r.done, r.err
 }
 
 // An occasion is an event upon which the store may be told.
@@ -108,7 +108,7 @@ func (l *Lease) workReturned(ctx context.Context) {
 		defer close(settled)
 		<-l.kept
 		l.tell(workReturned)
-		_, _, done := l.release.known()
+		_, done, _ := l.release.known()
 		<-done // another caller may be telling
 	}()
 	select {
@@ -177,10 +177,10 @@ func (l *Lease) farewell(ctx context.Context) error {
 // settled blocks until it is settled what the store knows, and returns why it
 // could not be told.
 func (l *Lease) settled(ctx context.Context) error {
-	_, _, done := l.release.known()
+	_, done, _ := l.release.known()
 	select {
 	case <-done:
-		_, err, _ := l.release.known()
+		_, _, err := l.release.known()
 		return err
 	case <-ctx.Done():
 		return usersError{context.Cause(ctx)}

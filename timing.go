@@ -144,7 +144,7 @@ func (e *Elector) halfRandom(d time.Duration) time.Duration {
 	return d/2 + time.Duration(e.random()*float64(d/2))
 }
 
-// over says that a try has succeeded.
+// over notes that a try has succeeded.
 func (b *backoff) over(args ...any) {
 	b.mutex.Lock()
 	failures := b.failures

@@ -86,7 +86,7 @@ func (e *Elector) traceRequest(ctx context.Context, why purpose, d time.Duration
 	traced(e, e.o.Trace.Request, ctx, RequestInfo{e.name, why.String(), d, f.shown()})
 }
 
-// traceNews tells of the state last seen, if nobody has told of it.
+// traceNews reports the state last seen, if that was not traced.
 func (e *Elector) traceNews(ctx context.Context) {
 	if e.o.Trace.Observed == nil {
 		return

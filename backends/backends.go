@@ -1,5 +1,5 @@
 // Package backends is the boundary between the elector and the stores it runs
-// on. It imports only the standard library, and so can a backend of yours.
+// on. It imports only the standard library, and so can your own backend.
 //
 // A backend keeps one [Record] per election and changes it only by
 // compare-and-swap. It has no clock, no retry, no loop and no opinion about who
@@ -84,7 +84,7 @@ type Backend interface {
 	// When Swap returns without error, the write has reached the durability
 	// that the store offers, and every later Load sees it.
 	//
-	// ErrConflict says that the store holds another version. After any other
+	// ErrConflict means that the store holds another version. After any other
 	// error the outcome is unknown: the write may have been applied, may be
 	// applied later, or never. Never guess; the elector reads back.
 	Swap(ctx context.Context, name string, prev, next Record) (Record, error)
@@ -103,18 +103,17 @@ type Description struct {
 	// password: see Redact.
 	Store string
 
-	// MinTTL is the shortest TTL that the store bears, 0 for any.
+	// MinTTL is the shortest TTL that the store allows, 0 for any.
 	MinTTL time.Duration
 
-	// MinWriteInterval is the least time between two writes of one record that
-	// the store bears, 0 for any. One process keeps it, whatever it writes for:
-	// an acquisition right after another process's release cannot.
+	// MinWriteInterval is the least time between two writes of one record, 0
+	// for any. It is enforced per process, not across processes.
 	MinWriteInterval time.Duration
 
 	// MaxBatch is the most renewals that a Batcher takes at once, 100 say.
 	MaxBatch int
 
-	// PushesRenewals says that Watch reports every change, renewals
+	// PushesRenewals: Watch reports every change, renewals
 	// included, so that nobody needs to poll while a Watch runs. Without it
 	// Watch is a hint of new leaders, values, extensions and vacancies, and
 	// a waiter reads about once in each renewal interval besides.
@@ -144,8 +143,8 @@ type Watcher interface {
 // mark that its session keeps alive, besides the record: an ephemeral node. The
 // mark is made by the very Swap that acquires and removed by the one that
 // vacates or takes over. It is never evidence that a holder is gone, nor that
-// it may go on: its one use is that whoever removes it deposes the holder at
-// once, and that operators see who is there.
+// it may go on: its one use is that removing it deposes the holder
+// immediately, and that operators see who leads.
 type PresenceWatcher interface {
 	Watcher
 

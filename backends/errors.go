@@ -35,7 +35,7 @@ var (
 	// later. It may pass.
 	ErrUnavailable = errors.New("the store is not available")
 
-	// ErrDeposed says that the holder's mark of presence is gone from the
+	// ErrDeposed: the holder's mark of presence is gone from the
 	// store: see PresenceWatcher.
 	ErrDeposed = errors.New("the holder's mark of presence is gone from the store: its session expired, or somebody removed it to depose the leader")
 

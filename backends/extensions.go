@@ -17,7 +17,7 @@ import (
 //
 //   - c_ is critical: it never claims, overwrites or calls lapsed a record that
 //     has one. Only an acquisition or a release writes it.
-//   - k_ is kept: whoever writes the record passes it on.
+//   - k_ is kept: every write of the record passes it on.
 //   - t_ belongs to the tenure: renewals pass it on, acquisitions and releases
 //     drop it.
 //

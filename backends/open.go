@@ -96,10 +96,7 @@ func Open(ctx context.Context, rawURL string) (Backend, error) {
 // errors at most, "" if there is none.
 func nearest(scheme string, registered []string) string {
 	best, errors := "", 3
-	for _, s := range slices.Sorted(maps.Keys(bundled)) {
-		registered = append(registered, s)
-	}
-	for _, s := range registered {
+	for _, s := range append(registered, slices.Sorted(maps.Keys(bundled))...) {
 		if d := distance(scheme, s); d < errors && d < len(s)/2 {
 			best, errors = s, d
 		}

@@ -131,12 +131,13 @@ func critical(s *suite) {
 }
 
 // toldAfterLoss: a worker that is too slow to stop has lost its lease, and the
-// store is told when it has returned. C is longer than the watchdog's time.
+// store is told when it has returned. C is longer than the watchdog's time, and
+// waiters that poll read often.
 func toldAfterLoss(s *suite) {
 	el := s.election("")
-	o := s.long()
+	o := s.brisk()
 	o.ReleaseTimeout = s.short().TTL
-	a, b := el.join(o), el.join(s.long())
+	a, b := el.join(o), el.join(s.brisk())
 	var returned atomic.Bool
 	a.faults.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
 		if isRelease(c) && !returned.Load() {

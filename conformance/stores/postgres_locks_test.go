@@ -4,17 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 )
 
@@ -57,55 +54,6 @@ func (l lockedRows) exec(sql string, args ...any) {
 	l.Helper()
 	_, err := l.pool.Exec(l.Context(), sql, args...)
 	must(l, err)
-}
-
-// Somebody's transaction has locked 30 of 40 rows and stays open: those leases
-// are lost and campaigned for again in vain, and the process renews the other 10
-// all the while.
-func TestPostgresLockedRows(t *testing.T) {
-	l := beside(t)
-	const all, locked = 40, 30
-	var electors sync.WaitGroup
-	ctx, stop := context.WithCancel(t.Context())
-	defer func() { stop(); electors.Wait() }()
-	held := make(chan bool, 100*all)
-	var lost, lostFree atomic.Int32
-	for i := range all {
-		e, err := elector.New(l.b, fmt.Sprint("locked-", i), &elector.Options{TTL: 2 * time.Second, Logger: slog.New(slog.DiscardHandler)})
-		must(t, err)
-		electors.Go(func() {
-			e.Run(ctx, func(ctx context.Context, lease *elector.Lease) error {
-				held <- true
-				<-ctx.Done()
-				switch {
-				case !errors.Is(context.Cause(ctx), elector.ErrLost):
-				case i < locked:
-					lost.Add(1)
-				default:
-					lostFree.Add(1)
-				}
-				return nil
-			})
-			e.Close()
-		})
-	}
-	for range all {
-		<-held
-	}
-	open := l.holds("select from elector where split_part(name, '-', 2)::int < $1 for update", locked)
-	// renewals counts those of the leases whose rows nobody has locked.
-	renewals := func() (n int) {
-		must(t, l.pool.QueryRow(t.Context(), `select sum(split_part(attempt, '.', 2)::int) from pg_sleep(0.05), elector
-			where split_part(name, '-', 2)::int >= $1`, locked).Scan(&n))
-		return n
-	}
-	const enough = 8 * (all - locked)
-	for before := renewals(); lostFree.Load() == 0 && (lost.Load() < locked || renewals() < before+enough); {
-	}
-	if n := lostFree.Load(); n > 0 {
-		t.Errorf("%d leases are lost whose rows nobody has locked", n)
-	}
-	must(t, open.Rollback(t.Context()))
 }
 
 // Writes that wait for locked rows do not keep the connections from a batch that

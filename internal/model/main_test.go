@@ -15,7 +15,7 @@ func TestPage(t *testing.T) {
 }
 
 func TestPageThatIsWrong(t *testing.T) {
-	if err := namesCode("../..", "`keep.go:renew` and `keep.go:renewal`"); err == nil || !strings.Contains(err.Error(), "keep.go:renewal") {
+	if err := namesCode("../..", "`renew.go:renew` and `renew.go:renewal`"); err == nil || !strings.Contains(err.Error(), "renew.go:renewal") {
 		t.Errorf("a function that does not exist: %v", err)
 	}
 	if err := namesCode("../..", "`kept.go:renew`"); err == nil {

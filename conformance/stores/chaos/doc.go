@@ -4,9 +4,9 @@
 // their own, each behind a proxy of its own, and a resource that takes writes
 // and refuses stale tokens. Then one fault after another strikes: of the network
 // between a candidate and the store, of a process, of the store, of the record
-// itself. After each it waits until a leader writes again. Everybody tells what
-// it believes, on one clock of the machine; package checker judges that, and
-// package report draws it.
+// itself, which is deleted, rolled back, spoiled, or edited by hand. After each
+// it waits until a leader writes again. Everybody tells what it believes, on one
+// clock of the machine; package checker judges that, and package report draws it.
 //
 // The lot of the faults follows from a seed, their timing does not: a campaign
 // cannot be repeated exactly. That is why the history of a violation is kept as

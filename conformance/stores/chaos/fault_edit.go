@@ -68,7 +68,10 @@ func extensionFault(name, extension string) Fault {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(r.edit(ctx, r.extend(extension)), r.show(ctx)); err != nil {
+		if err := r.edit(ctx, r.extend(extension)); err != nil {
+			return err
+		}
+		if err := r.show(ctx); err != nil {
 			return err
 		}
 		end := v.kill

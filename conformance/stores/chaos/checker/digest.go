@@ -120,6 +120,10 @@ func digest(name string, rules history.Rules, events []history.Event) *election 
 		}
 		l.add(v)
 	}
+	e.leases = slices.DeleteFunc(e.leases, (*lease).retracted)
+	for _, c := range e.candidates {
+		c.leases = slices.DeleteFunc(c.leases, (*lease).retracted)
+	}
 	slices.SortStableFunc(e.leases, func(a, b *lease) int { return cmp.Compare(a.token, b.token) })
 	for _, l := range e.leases {
 		if from, _, dead := l.candidate.died(); dead && l.ended != nil {
@@ -230,6 +234,10 @@ func (l *lease) resigned() bool {
 	}
 	return l.ended != nil && (!l.isLost() || l.isDeposed() || l.cutOff)
 }
+
+// retracted reports whether it was no lease, but a write that was taken back by a
+// campaign that was told to end: of that only the release is told.
+func (l *lease) retracted() bool { return len(l.looks) == 0 && l.ended == nil && l.canceled == nil }
 
 // isLost reports whether the candidate told that it has lost the lease.
 func (l *lease) isLost() bool {

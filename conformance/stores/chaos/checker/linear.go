@@ -142,6 +142,9 @@ func (e *election) recordRequests() (ops []porcupine.Operation) {
 			case history.Disbelieved:
 				known[state{c.name, v.Token}] = true
 				ops = append(ops, operation(request{disbelieved, c.name, v.Token}, c.began(), v.At))
+				if c.toldToEnd() < forever { // and may take it back
+					ops = append(ops, operation(request{release, c.name, v.Token}, c.began(), forever))
+				}
 			}
 		}
 	}
@@ -187,8 +190,14 @@ func (e *election) recordRequests() (ops []porcupine.Operation) {
 // that is told to end takes back what it has under way.
 func (e *election) retracted() (ops []porcupine.Operation) {
 	known := map[elector.Token]bool{0: true}
+	for _, l := range e.leases {
+		known[l.token] = true
+	}
+	for _, x := range slices.Concat(e.tampering, e.swaps) {
+		known[x.Token] = true
+	}
 	for _, v := range e.events {
-		if v.Holder != "" || v.Kind != history.Observed {
+		if v.Holder != "" {
 			known[v.Token] = true
 		}
 	}
@@ -197,7 +206,7 @@ func (e *election) retracted() (ops []porcupine.Operation) {
 		toldToEnd = min(toldToEnd, c.toldToEnd())
 	}
 	for _, v := range e.events {
-		if !known[v.Token] && toldToEnd < v.At {
+		if v.Kind == history.Observed && !known[v.Token] && toldToEnd < v.At {
 			known[v.Token] = true
 			ops = append(ops, operation(request{acquire, "", v.Token}, 0, v.At))
 		}
@@ -237,13 +246,14 @@ func (e *election) renewals(l *lease, began time.Duration) (ops []porcupine.Oper
 }
 
 // releases returns the release of a lease. One of whose outcome nobody told, or
-// that found a record that somebody had edited, may be done at any time, also
-// never: after all that is told of.
+// that may have found what its candidate did not write, or an earlier state, and
+// left it alone, may be done at any time, also never: after all that is told of.
 func (e *election) releases(l *lease) []porcupine.Operation {
 	r := request{release, l.candidate.name, l.token}
-	edited := slices.ContainsFunc(e.edits, func(x edit) bool { return x.lease == l && x.costs() })
+	left := l.released != nil && e.wentBack(l.first.Before-e.rules.Hold, l.released.At) ||
+		slices.ContainsFunc(e.edits, func(x edit) bool { return x.lease == l && x.costs() })
 	switch {
-	case l.released != nil && l.released.Detail == "" && !edited:
+	case l.released != nil && l.released.Detail == "" && !left:
 		return []porcupine.Operation{operation(r, l.ended.At, l.released.At)}
 	case l.resigned():
 		return []porcupine.Operation{operation(r, l.ended.At, forever)}

@@ -869,8 +869,14 @@ func TestRules(t *testing.T) {
 			s.tell(1130, "A", history.Observed, 6)
 			s.lead("A", 7, 1140, 2000)
 			s.resign(2100, "A", 7)
+			s.tell(2115, "B", history.Released, 8)
 			s.tell(2120, "A", history.Observed, 8) // not seen before
 			s.lead("D", 9, 2200, 3000)
+			s.resign(3100, "D", 9)
+			s.tell(3110, "B", history.Disbelieved, 10, detail("terminated"))
+			s.tell(3120, "A", history.Observed, 10, holder("B"))
+			s.tell(3130, "B", history.Released, 10)
+			s.tell(3140, "A", history.Observed, 10)
 		}},
 		{"a release that found an edited record", "", func(s *story) {
 			s.open("A", "B")
@@ -879,6 +885,14 @@ func TestRules(t *testing.T) {
 			s.lose(1310, "A", 5)
 			s.tell(1330, "A", history.Released, 5)
 			s.tell(1400, "B", history.Observed, 5, holder("A"))
+		}},
+		{"a release that found an earlier state of its own", "", func(s *story) {
+			s.open("A", "B")
+			s.lead("A", 5, 100, 1000)
+			s.tell(1000, "", history.Restored, 5, holder("A"))
+			s.lose(2510, "A", 5)
+			s.tell(2520, "A", history.Released, 5)
+			s.tell(2600, "B", history.Observed, 5, holder("A"))
 		}},
 		{"a swap that was not believed, and led by", Linearizable, func(s *story) {
 			s.open("A", "B")
