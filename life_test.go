@@ -89,7 +89,13 @@ func (s *stage) end() { s.finished.Do(func() { close(s.finish) }) }
 
 // rival makes another candidate campaign.
 func (s *stage) rival() <-chan *elector.Lease {
-	return campaign(s.t, join(s.t, s.store.Handle(), elector.Options{}))
+	e, won := join(s.t, s.store.Handle(), elector.Options{}), make(chan *elector.Lease, 1)
+	go func() {
+		if l, err := e.Campaign(s.t.Context()); err == nil {
+			won <- l
+		}
+	}()
+	return won
 }
 
 // vacant reports whether the store shows no leader.

@@ -69,6 +69,24 @@ func TestPushed(t *testing.T) {
 			t.Errorf("an election may be claimed in %v, whose last leader had a lease of a second and the one before has resigned", at-now)
 		}
 	})
+	// A leader with a lower token is pushed where there was no record, and is gone
+	// when the record is read.
+	t.Run("pushed and gone", func(t *testing.T) {
+		e, err := New(memory.New(), "gone", &Options{Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &watcher{e: e, woken: make(chan struct{}, 1)}
+		r := backends.Record{Holder: "first", Token: 9, TTL: 2, RenewEvery: 1, Attempt: backends.Attempt{Nonce: "first", Sequence: 1}, Version: "1"}
+		w.pushed(r)
+		e.view.read(backends.Record{}, e.view.mark())
+		r.Holder, r.Token, r.TTL, r.Attempt.Nonce, r.Version = "second", 5, time.Hour, "second", "2"
+		w.pushed(r)
+		e.view.read(backends.Record{}, e.view.mark())
+		if at, now := e.view.claimable(), e.clock.Now().Mono; at < now+time.Hour {
+			t.Errorf("an election may be claimed in %v whose leader, with a lease of an hour, was pushed a moment ago", at-now)
+		}
+	})
 	// Of two states with one attempt it is not known which is newer.
 	t.Run("pushed late", func(t *testing.T) {
 		e, err := New(memory.New(), "extended", &Options{Logger: slog.New(slog.DiscardHandler)})

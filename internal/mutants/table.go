@@ -12,7 +12,7 @@ var mutants = []mutant{
 		"renew.go", `return l.adopt(r), false`, `a.sent[a.number] = write{clock.Mark(e.clock), false, l.value}
 		return l.adopt(r), false`}}},
 	{name: "H counted from the response of the acquisition", breaks: "2", catch: "pause/inflight", edits: []edit{{
-		"lease.go", `start := own.sent[own.record.Attempt.Sequence].start`, `start := clock.Mark(e.clock)`}}},
+		"lease.go", `start := won.start`, `start := clock.Mark(e.clock)`}}},
 	{name: "no drift margin for the holder", breaks: "1", catch: "mx/two-valid", edits: []edit{{
 		"options.go", `return o.TTL - time.Duration(float64(o.TTL)*o.ClockDrift)`, `return o.TTL`}}},
 	{name: "valid at H", breaks: "2", catch: "exp/exact", edits: []edit{{
@@ -77,7 +77,10 @@ var mutants = []mutant{
 	{name: "a state that was put back taken for an extended one", breaks: "3", catch: "put_back,_with_fewer_extensions", pkg: ".", parent: "TestCreationInDoubt", edits: []edit{{
 		"view.go", `if r.Extensions == s.Extensions || !r.Extensions.Names(s.Extensions) {`, `if r.Extensions == s.Extensions {`}}},
 	{name: "a winner forgotten whose token was lower", breaks: "3", catch: "with_a_lower_token", pkg: ".", parent: "TestPushedRival", edits: []edit{{
-		"view.go", `case !v.record.Exists() && r.Attempt.Nonce != v.last.Attempt.Nonce:`, `case false:`}}},
+		"view.go", `case !v.record.Exists() && r.Attempt.Nonce != v.last.Attempt.Nonce:`, `case false:`}, {
+		"view.go", `if v.claim.creates && r.Exists() {`, `if false {`}}},
+	{name: "a creation that was pushed and is gone does not count as vanished", breaks: "3", catch: "pushed_and_gone", pkg: ".", parent: "TestPushed", edits: []edit{{
+		"view.go", `v.distrust(r.TTL)`, `v.distrust(0)`}}},
 	{name: "late creation retaken although a winner was seen after it was given up", breaks: "3", catch: "after_it_was_given_up", pkg: ".", parent: "TestLateCreation", edits: []edit{{
 		"view.go", `func (c *claim) contest() { c.state = contested }`, `func (c *claim) contest() {
 	if c.state == trying {
@@ -88,10 +91,12 @@ var mutants = []mutant{
 		"view.go", `	case !r.Exists():
 		v.distrust(0)`, `	case !r.Exists():`}}},
 	{name: "a vacancy written to unread, so that nobody gives way", breaks: "J", catch: "sim/release-writes", edits: []edit{{
-		"campaign.go", `r, f := e.load(ctx, e.o.RequestTimeout, reading)`, `r, f := e.view.look().record, (*failure)(nil)
+		"campaign.go", `	r, f := e.load(ctx, e.o.RequestTimeout, reading)
+	if f != nil {`, `	r, f := e.view.look().record, (*failure)(nil)
 	if !r.Exists() {
 		r, f = e.load(ctx, e.o.RequestTimeout, reading)
-	}`}}},
+	}
+	if f != nil {`}}},
 	{name: "a leader forgotten when the one before is shown late", breaks: "3", catch: "mx/vanished-late", pkg: ".", parent: "TestPushed", edits: []edit{{
 		"view.go", `max(v.last.TTL, v.before, ttl)`, `max(v.last.TTL, ttl)`}}},
 	{name: "lower token not held", breaks: "3", catch: "mx/rollback", edits: []edit{{
@@ -124,7 +129,7 @@ var mutants = []mutant{
 	{name: "renewal read back with a later t0", breaks: "7", catch: "amb/two-unresolved", edits: []edit{{
 		"renew.go", `switch w := a.sent[r.Attempt.Sequence]; {`, `switch w := a.sent[a.number]; {`}}},
 	{name: "acquisition read back with a later t0", breaks: "7", catch: "amb/two-unresolved", edits: []edit{{
-		"lease.go", `own.sent[own.record.Attempt.Sequence]`, `own.sent[own.number]`}}},
+		"lease.go", `won := own.sent[own.record.Attempt.Sequence]`, `won := own.sent[own.number]`}}},
 	{name: "renewal on its way forgotten when it is not there yet", breaks: "7", catch: "is_adopted", pkg: ".", parent: "TestLateRenewal", edits: []edit{{
 		"renew.go", `	case r.Version == a.record.Version:
 		err = l.valid() // nothing was applied so far, and any write still can be
@@ -141,11 +146,11 @@ var mutants = []mutant{
 		early.vacate()
 		l.move(resigned, stop, l.resignedBecause(nil))`}}},
 	{name: "unconditional release", breaks: "8", catch: "amb/release", edits: []edit{{
-		"release.go", `if a.differs(r) != nil || r.Vacant() {`, `if r.Vacant() {`}}},
+		"release.go", `if a.differs(r) != nil || r.Vacant() || restored(r, a.record) {`, `if r.Vacant() {`}}},
 	{name: "told while the worker still runs", breaks: "8", catch: "overrun", pkg: ".", parent: "TestToldAfterLoss", edits: []edit{{
-		"release.go", `case on == leaseEnded && phase != resigned, on == workReturned`, `case on == workReturned`}}},
+		"release.go", `case on == leaseEnded && phase != resigned, on != leaseEnded`, `case on != leaseEnded`}}},
 	{name: "told twice", breaks: "8", catch: "lost/run_true", pkg: ".", parent: "TestOpaqueErrors", edits: []edit{{
-		"release.go", `on == workReturned && phase == resigned, !l`, `!l`}, {
+		"release.go", `on != leaseEnded && phase == resigned, !l`, `!l`}, {
 		"release.go", `if r.state != from {`, `if r.state != from && r.state != told {`}, {
 		"release.go", `if from == failed {`, `if from == failed || r.state == told {`}}},
 	{name: "told after a panic", breaks: "8", catch: "panic", pkg: ".", parent: "TestToldAfterLoss", edits: []edit{{
