@@ -15,14 +15,27 @@
  * carried it out goes on by itself, and is applied late or never.
  *
  * Versions. A counter would make the states endless. It is enough to know of each
- * version that somebody holds whether it is still the store's. A change of the
+ * version that a candidate holds whether it is still the store's. A change of the
  * record makes it unknown, and drops the writes on their way that would compare
  * with it: they can never be applied. Only the version of a record that does not
- * exist comes back, as it does in the code.
+ * exist comes back, as it does in the code. So a creation is never dropped: it is
+ * applied when there is no record, however late.
  *
  * Nonces. It is enough to know of each whether it is of its writer's present
- * acquisition (CURRENT), of one that its writer has given up (ABANDONED), or of
- * a process that has died since (FORGOTTEN).
+ * acquisition (CURRENT), of one that its writer may retake at once (FREE), or of
+ * one that nobody recognises (FORGOTTEN).
+ *
+ * A claim is what a candidate may believe of its own acquisition. It begins as
+ * trying. It is doubtful once it has replaced "no record" by a write whose outcome
+ * is not known: that write may arrive after others have led. It is disproved once
+ * its candidate has seen another acquisition, or the record gone. When the work
+ * has stopped, a claim that is still trying is free, and the record may be retaken
+ * at once. A doubtful one may lead, but is never free.
+ *
+ * A lease has two states: how it ends, and what the store knows of that.
+ *
+ *	held -> draining -> resigned, lost or deposed
+ *	untold -> telling -> told or failed, or never told
  *
  * Each step is one d_step. Its first line says what it takes, and what it says
  * itself is shown when spin replays a trail.
@@ -36,6 +49,9 @@
 #endif
 #ifndef TOKENS
 #define TOKENS 3         /* the search ends at this token */
+#endif
+#ifndef LATE
+#define LATE 1           /* creations that were given up, on their way at a time */
 #endif
 
 /* The mutants. Each changes one of these definitions. */
@@ -85,29 +101,118 @@
 #endif
 
 #ifdef SHORT_WAIT        /* the challenger waits for less than the TTL */
-#define CLAIMABLE       (wait[c] <= 1 && held[c] == 0)
+#define CLAIMABLE       (wait[c] <= 1 && distrust[c] == 0)
 #else
-#define CLAIMABLE       (wait[c] == 0 && held[c] == 0)
+#define CLAIMABLE       (wait[c] == 0 && distrust[c] == 0)
 #endif
 
-#ifdef RESURRECT         /* a late answer brings back a lease that was over */
-#define STILL_VALID     true
+#ifdef RESURRECT         /* a late answer extends a lease whose time is over */
+#define STILL_VALID     LEADS
 #else
 #define STILL_VALID     (lease[c] > 0)
 #endif
 
+#ifdef MOVES_BACK        /* a late answer makes a lost lease a held one */
+#define HELD_AGAIN      (life[c] == lost || life[c] == deposed)
+#else
+#define HELD_AGAIN      false
+#endif
+
 #ifdef BLIND_RELEASE     /* a release does not compare */
-#define BLIND           (phase[c] == releasing && exists)
+#define BLIND           (phase[c] == releasing && exists && owner != c)
 #else
 #define BLIND           false
 #endif
 
-#ifdef LATE_CREATE       /* a creation is on its way while another record comes and goes */
-#define OVERTAKEN(who)  (!late[who].create)
-#define CREATION_UNDER_WAY false
+#ifdef DISPROVED_BELIEVED /* an acquisition is believed although another one was seen since */
+#define BELIEVED        true
 #else
-#define OVERTAKEN(who)  true
-#define CREATION_UNDER_WAY creation_under_way
+#define BELIEVED        (claim[c] != disproved)
+#endif
+
+#ifdef DOUBT_ABANDONED   /* what never led is free although its creation is in doubt */
+#define FREE_UNLED      (claim[c] != disproved)
+#else
+#define FREE_UNLED      (claim[c] == trying)
+#endif
+
+#ifdef DOUBT_RETAKEN     /* a lost lease is free although its creation is in doubt */
+#define FREE_LED        (claim[c] != disproved)
+#else
+#define FREE_LED        (claim[c] == trying)
+#endif
+
+#ifdef DOUBT_TOLD        /* a lost lease is told although its creation is in doubt */
+#define MAY_TELL        (claim[c] != disproved)
+#else
+#define MAY_TELL        (claim[c] == trying)
+#endif
+
+#ifdef DOUBT_REPEATED    /* a release is repeated on any own state although the creation is in doubt */
+#define MAY_REPEAT      true
+#else
+#define MAY_REPEAT      (claim[c] == trying || again[c])
+#endif
+
+#ifdef TOLD_AT_WORK      /* the store is told while the worker runs */
+#define WORKER_GOES_ON  true
+#else
+#define WORKER_GOES_ON  false
+#endif
+
+#ifdef TOLD_AFTER_PANIC  /* the store is told after a panic */
+#define PANIC_IS_TOLD   true
+#else
+#define PANIC_IS_TOLD   false
+#endif
+
+#ifdef TOLD_TWICE        /* what was told is told again */
+#define UNFINISHED      (knows[c] == failed || knows[c] == told)
+#else
+#define UNFINISHED      (knows[c] == failed)
+#endif
+
+#ifdef REQUEST_EXTENDS   /* a record with a request in it counts as renewed */
+#define SHOWN_SINCE     (same[c] -> T : since)
+#else
+#define SHOWN_SINCE     since
+#endif
+
+#ifdef REQUEST_RESTARTS  /* a request makes challengers wait anew */
+#define SAME_ATTEMPT    false
+#else
+#define SAME_ATTEMPT    true
+#endif
+
+/* What a search leaves out, so that it comes to an end with larger bounds. */
+
+#ifdef NO_DRAIN          /* a lease ends by its worker's return, its time, or another record */
+#define DRAINS          false
+#else
+#define DRAINS          FAULTY
+#endif
+
+#if LATE == 0            /* a creation that was given up is dropped like any other write */
+#define OUTDATED(who)   true
+#define ON_ITS_WAY      APPLIES
+#else
+#define OUTDATED(who)   (!late[who].create || newest == TOKENS)
+#define ON_ITS_WAY      (APPLIES || sees[c] == absent && newest < TOKENS)
+#endif
+
+/*
+ * What is promised when a record vanishes is promised to those who had seen it.
+ * UNSEEN is wider: a candidate may have missed the last acquisitions, if what it
+ * saw last was a record. Then only the time of day makes the tokens grow.
+ */
+#ifdef UNSEEN
+#define HAS_SEEN(who)   (highest[who] > 0)
+#define SEES_NEWEST     true
+#define NEXT_TOKEN      (newest + 1)
+#else
+#define HAS_SEEN(who)   (highest[who] == newest)
+#define SEES_NEWEST     (token == newest)
+#define NEXT_TOKEN      (highest[c] + 1)
 #endif
 
 /*
@@ -123,8 +228,17 @@
 #define ACQUIRED_BACK 7  /* an acquisition is found by reading back */
 #define RETAKEN       8  /* a candidate retakes what it abandoned, at once */
 #define HANDED_OVER   9  /* a candidate takes over after a release, before T */
-#define AFTER_VANISH 10  /* somebody leads again after the record had vanished */
-#define RETOLD       11  /* a release is told a second time */
+#define AFTER_VANISH 10  /* a candidate leads again after the record had vanished */
+#define RETOLD       11  /* a release is repeated after a read-back */
+#define DRAINED      12  /* a worker drains, and then the store is told */
+#define TOLD_LOST    13  /* the store is told of a lost lease */
+#define TOLD_DEPOSED 14  /* the store is told of a deposed lease */
+#define TOLD_LATER   15  /* a release that failed is told after all */
+#define NEVER_TOLD   16  /* a lost lease is not told: its creation is in doubt */
+#define DOUBT_LEADS  17  /* an acquisition leads although its creation is in doubt */
+#define CREATED_LATE 18  /* a creation is applied late, while another candidate has a valid lease */
+#define DISBELIEVED  19  /* the store acknowledges an acquisition that its candidate does not believe */
+#define REQUESTED    20  /* a renewal meets a request, and its candidate goes on leading */
 
 #ifdef REACH
 #define SEEN(what, condition) never_happens = !(what == REACH && (condition)); assert(never_happens)
@@ -136,19 +250,28 @@
  * What is promised. Each has a name, and spin prints it when it does not hold.
  */
 hidden byte one_valid_lease;  /* no two candidates have a valid lease */
-hidden byte token_grew;       /* each acquisition has a higher token than all before */
+hidden byte token_grew;       /* each acquisition that may lead has a higher token than all before */
 hidden byte writes_in_order;  /* the resource takes no write that is older than one it took */
-hidden byte told_after_loss;  /* the store is told of a release after the lease is over */
+hidden byte told_after_loss;  /* the store is told after the lease is over */
+hidden byte told_after_work;  /* the store is told after the worker has returned */
+hidden byte told_once;        /* the store is told once */
 hidden byte lost_for_good;    /* a lease that was over does not come back */
-hidden byte leader_is_back;   /* somebody leads within BOUND ticks of calm */
+hidden byte leader_is_back;   /* a candidate leads within BOUND ticks of calm */
 hidden byte time_passes;      /* candidates do not keep busy without end at one instant */
 hidden byte never_happens;    /* what REACH names; must fail */
 
 mtype = {
-	/* phases of a candidate */
-	seek, acquiring, confirming, leading, renewing, checking, releasing, verifying,
-	/* the record as somebody sees it; unknown: no state that still stands */
-	unknown, absent, vacant, ours, abandoned, other
+	/* phases of a candidate; idle: it has a lease, or had one, and awaits no answer */
+	seek, acquiring, confirming, idle, renewing, checking, releasing, verifying,
+	/* its claim */
+	trying, doubtful, disproved,
+	/* how its lease ends */
+	none, held, draining, resigned, lost, deposed,
+	/* what the store knows of that */
+	untold, telling, told, failed, never_told,
+	/* the record as a candidate sees it; unknown: no version that still stands;
+	   free: an own one that may be retaken at once */
+	unknown, absent, vacant, ours, free, other
 };
 
 #define NONE 0           /* no request */
@@ -157,10 +280,14 @@ mtype = {
 
 #define FORGOTTEN 0
 #define CURRENT   1
-#define ABANDONED 2
+#define FREE      2
+
+#define CHANGED 0        /* another attempt is in the record */
+#define ASKED   1        /* the same attempt, with a request: another version */
+#define STANDS  2        /* the same version */
 
 /* The record. */
-bool exists, free;       /* free: nobody holds it */
+bool exists, vacated;    /* vacated: nobody holds it */
 byte owner;              /* who wrote it */
 byte nonce;
 byte token;
@@ -168,20 +295,25 @@ byte since;              /* what is left of T since this write of it was sent */
 
 /* Each candidate. */
 mtype phase[N] = seek;
-mtype sees[N] = unknown; /* the sighting */
+mtype sees[N] = unknown; /* the record last seen */
+bool  same[N];           /* its version is unknown, but its attempt still stands */
 byte  highest[N];        /* the highest token seen */
 byte  wait[N];           /* what is left of C */
-byte  held[N];           /* what is left of the distrust of a record that vanished */
+byte  distrust[N];       /* what is left of C since the record vanished or went back */
 byte  mine[N];           /* the token of the acquisition or the lease */
+mtype claim[N] = trying;
+mtype life[N] = none;
 byte  lease[N];          /* what is left of H; 0 when not valid */
+bool  running[N];        /* the worker has not returned */
+mtype knows[N] = untold;
 
 /* Its request under way. */
 byte  net[N] = SENT;
 byte  left[N];           /* what is left of T since the write was sent that the answer will show */
 mtype answer[N] = unknown;
 byte  shown[N];          /* the token in the answer */
-bool  fresh[N];          /* the state in the answer still stands */
-bool  again[N];          /* it is the state last seen */
+byte  fresh[N];          /* what has become of the state in the answer */
+bool  again[N];          /* it has the attempt last seen */
 
 /* A write that its sender gave up, one for each candidate. */
 typedef Late { bool on, create, release; byte nonce, token, left };
@@ -196,28 +328,54 @@ byte work[N];
 /* For the checks alone. */
 byte newest;             /* the highest token of any acquisition */
 byte writer;             /* who wrote last to the resource */
-hidden byte i, valid, creation_under_way, all_saw;
+hidden byte i, valid, creations, all_saw, is_free;
 
 #define c _pid           /* a candidate's number */
 
-#define WRITES  (phase[c] == acquiring || phase[c] == renewing || phase[c] == releasing)
+#define LEADS   (life[c] == held || life[c] == draining)
+#define WRITES(who) (phase[who] == acquiring || phase[who] == renewing || phase[who] == releasing)
 #define APPLIES ((sees[c] == absent -> !exists : sees[c] != unknown) || BLIND)
+
+/* The candidates are alike: let number 0 be the first who acquires. */
+#define IN_TURN (newest > 0 || c == 0)
 
 inline drop_late(who) {
 	late[who].on = false; late[who].create = false; late[who].release = false;
 	late[who].nonce = 0; late[who].token = 0; late[who].left = 0
 }
 
-/* The record has another version now. */
+/* A version that a candidate knew does not stand any more. */
+inline outdate(who) {
+	sees[who] = unknown;
+	if :: net[who] == SENT && WRITES(who) -> left[who] = 0 :: else fi
+}
+
+/* The record has another attempt now. */
 inline changed() {
 	for (i : 0 .. N-1) {
-		fresh[i] = false;
+		fresh[i] = CHANGED;
 		if
-		:: sees[i] != absent -> sees[i] = unknown; wait[i] = (again[i] -> wait[i] : 0)
+		:: sees[i] != absent -> outdate(i); same[i] = false; wait[i] = (again[i] -> wait[i] : 0)
 		:: else
 		fi;
 		if
-		:: OVERTAKEN(i) -> drop_late(i)
+		:: OUTDATED(i) -> drop_late(i)
+		:: else
+		fi
+	}
+}
+
+/* The record has a request now, and the attempt that it had. */
+inline requested() {
+	for (i : 0 .. N-1) {
+		fresh[i] = (fresh[i] == STANDS -> ASKED : fresh[i]);
+		if
+		:: sees[i] != absent && sees[i] != unknown ->
+			outdate(i); same[i] = SAME_ATTEMPT; wait[i] = (SAME_ATTEMPT -> wait[i] : 0)
+		:: else
+		fi;
+		if
+		:: !late[i].create -> drop_late(i)
 		:: else
 		fi
 	}
@@ -229,15 +387,20 @@ inline apply(is_release, is_new, by_nonce, by_token, by_left) {
 	:: is_release ->
 		told_after_loss = (lease[c] == 0 || mine[c] != by_token);
 		assert(told_after_loss);
+		told_after_work = (!running[c] || mine[c] != by_token);
+		assert(told_after_work);
+		told_once = !(vacated && owner == c && token == by_token);
+		assert(told_once);
 		token = RELEASED_TOKEN(by_token)
 	:: is_new ->
-		token_grew = (by_token > newest);
+		token_grew = (by_token > newest || by_nonce != CURRENT || claim[c] == disproved ||
+			phase[c] != acquiring && phase[c] != confirming);
 		assert(token_grew);
-		newest = by_token;
+		newest = (by_token > newest -> by_token : newest);
 		token = by_token
 	:: else -> token = by_token
 	fi;
-	exists = true; free = is_release; owner = c; nonce = by_nonce;
+	exists = true; vacated = is_release; owner = c; nonce = by_nonce;
 	since = (by_nonce == CURRENT && !is_release -> by_left : 0);
 	changed()
 }
@@ -252,69 +415,109 @@ inline count_leases() {
 
 /* The request is over for its sender. */
 inline settled() {
-	net[c] = NONE; answer[c] = unknown; shown[c] = 0; fresh[c] = false; again[c] = false; left[c] = 0
+	net[c] = NONE; answer[c] = unknown; shown[c] = 0; fresh[c] = CHANGED; again[c] = false; left[c] = 0
 }
 
 inline send_read(next) { phase[c] = next; net[c] = SENT; left[c] = (next == seek -> READ_SENT : 0) }
 
-inline send_write(next) { phase[c] = next; net[c] = SENT; left[c] = T }
+inline send_write(next) { phase[c] = next; net[c] = SENT; left[c] = (next == releasing -> 0 : T) }
 
 /* The candidate takes note of the record in a read's answer. */
 inline see() {
 	if
-	:: again[c] -> skip
+	:: again[c] && fresh[c] == STANDS -> sees[c] = answer[c]; same[c] = false
+	:: again[c] && fresh[c] != STANDS -> skip
 	:: else ->
 		if
-		:: highest[c] > 0 && (answer[c] == absent || shown[c] < highest[c]) -> held[c] = DISTRUST
+		:: highest[c] > 0 && (answer[c] == absent || shown[c] < highest[c]) -> distrust[c] = DISTRUST
+		:: else
+		fi;
+		if
+		:: mine[c] > 0 && answer[c] != ours -> claim[c] = disproved
 		:: else
 		fi;
 		wait[c] = (answer[c] == other -> FIRST_SHOWN : 0);
-		sees[c] = (fresh[c] || answer[c] == absent -> answer[c] : unknown);
+		sees[c] = (fresh[c] == STANDS || answer[c] == absent -> answer[c] : unknown);
+		same[c] = (fresh[c] == ASKED);
 		highest[c] = (shown[c] > highest[c] -> shown[c] : highest[c])
 	fi
 }
 
-/* The candidate's acquisition is over, and its worker has returned: campaign again. */
+/* The acquisition is over, and the work done under it has stopped: campaign again. */
 inline abandon() {
-	lease[c] = 0; mine[c] = 0;
-	if :: exists && owner == c && nonce == CURRENT -> nonce = ABANDONED; since = 0 :: else fi;
-	if :: late[c].on && late[c].nonce == CURRENT -> late[c].nonce = ABANDONED; late[c].left = 0 :: else fi;
-	if :: sees[c] == ours -> sees[c] = abandoned :: else fi;
-	if :: sees[c] == unknown -> wait[c] = 0 :: else fi;
+	is_free = (life[c] == none -> FREE_UNLED : FREE_LED);
+	if :: exists && owner == c && nonce == CURRENT -> nonce = (is_free -> FREE : FORGOTTEN); since = 0 :: else fi;
+	if :: late[c].on && late[c].nonce == CURRENT -> late[c].nonce = (is_free -> FREE : FORGOTTEN); late[c].left = 0 :: else fi;
+	if
+	:: sees[c] == ours -> sees[c] = (is_free -> free : unknown)
+	:: sees[c] == absent && claim[c] == disproved -> sees[c] = unknown /* it has seen more than that */
+	:: else
+	fi;
+	if :: sees[c] == unknown -> wait[c] = 0; same[c] = false :: else fi;
+	mine[c] = 0; claim[c] = trying; life[c] = none; lease[c] = 0; running[c] = false; knows[c] = untold;
 	send_read(seek)
 }
 
 /* A write was acknowledged. */
 inline acknowledged(shows) {
-	sees[c] = (fresh[c] -> shows : unknown); wait[c] = 0;
+	sees[c] = (fresh[c] == STANDS -> shows : unknown); same[c] = (fresh[c] == ASKED); wait[c] = 0;
 	highest[c] = (mine[c] > highest[c] -> mine[c] : highest[c])
 }
 
 /* The store has shown that the acquisition was applied. */
 inline won() {
 	if
-	:: mine[c] < highest[c] || held[c] > 0 || TERM(left[c]) == 0 -> settled(); abandon()
-	:: else -> lease[c] = TERM(left[c]); phase[c] = leading; settled(); count_leases()
+	:: !BELIEVED -> SEEN(DISBELIEVED, true); settled(); abandon()
+	:: BELIEVED && TERM(left[c]) == 0 -> settled(); abandon()
+	:: else ->
+		SEEN(DOUBT_LEADS, claim[c] == doubtful);
+		life[c] = held; lease[c] = TERM(left[c]); running[c] = true;
+		phase[c] = idle; settled(); count_leases()
 	fi
 }
 
 /* The store has shown that a renewal was applied. */
 inline adopt() {
 	if
-	:: STILL_VALID ->
+	:: STILL_VALID || HELD_AGAIN ->
 		lost_for_good = (lease[c] > 0);
 		assert(lost_for_good);
-		lease[c] = TERM(left[c]); phase[c] = leading; settled(); count_leases()
-	:: else -> settled(); abandon()
-	fi
+		lease[c] = TERM(left[c])
+	:: else -> end(lost)
+	fi;
+	phase[c] = idle; settled(); count_leases()
 }
 
-/* A write was given up; if the store has not got it yet, it is on its way. */
+/* The lease is over. One that was over before stays as it ended. */
+inline end(how) {
+	life[c] = (LEADS -> how : life[c]); lease[c] = (how == resigned -> GIVE_UP : 0);
+	/* what renewals could still have shown counts no more */
+	left[c] = 0;
+	if :: exists && owner == c && nonce == CURRENT -> since = 0 :: else fi;
+	if :: late[c].nonce == CURRENT -> late[c].left = 0 :: else fi
+}
+
+/* The store is told that nobody leads. */
+inline tell() { knows[c] = telling; send_write(releasing) }
+
+/* That was tried. */
+inline tried(outcome) { knows[c] = outcome; phase[c] = idle; settled() }
+
+/*
+ * A write was given up. If the store has not got it yet, it is on its way. A
+ * creation is in doubt from now on.
+ */
 inline leave_late() {
+	creations = 0;
+	for (i : 0 .. N-1) { creations = creations + late[i].create }
 	if
-	:: net[c] == SENT && APPLIES ->
+	:: net[c] == SENT && ON_ITS_WAY && !late[c].create && (LATE == 0 || sees[c] != absent || creations < LATE) ->
 		late[c].on = true; late[c].create = (sees[c] == absent); late[c].release = (phase[c] == releasing);
-		late[c].nonce = CURRENT; late[c].token = mine[c]; late[c].left = (phase[c] == releasing -> 0 : left[c])
+		late[c].nonce = CURRENT; late[c].token = mine[c]; late[c].left = left[c]
+	:: else
+	fi;
+	if
+	:: phase[c] == acquiring && sees[c] == absent && claim[c] == trying -> claim[c] = doubtful
 	:: else
 	fi
 }
@@ -324,17 +527,22 @@ bool calm;               /* from now on nothing fails, and everybody is prompt *
 byte gap;                /* ticks without a valid lease */
 byte steps;              /* since the last tick */
 bool polled[N];
+bool asked;              /* one request between two ticks */
 #define FAULTY   (!calm)
 #define PROMPT_RENEWAL (!calm || lease[c] < T)
 #define PROMPT_READ    (!calm || phase[c] != seek || !polled[c])
 #define STEP     if :: calm -> steps++; time_passes = (steps < 30 * N); assert(time_passes) :: else fi
 #define POLLED   if :: calm && phase[c] == seek -> polled[c] = true :: else fi
+#define MAY_ASK  (!asked)
+#define HAS_ASKED asked = calm
 #else
 #define FAULTY   true
 #define PROMPT_RENEWAL true
 #define PROMPT_READ    true
 #define STEP     skip
 #define POLLED   skip
+#define MAY_ASK  true
+#define HAS_ASKED skip
 #endif
 
 active [N] proctype candidate() {
@@ -345,18 +553,27 @@ active [N] proctype candidate() {
 		see();
 		settled();
 		if
-		:: CLAIMABLE && highest[c] < TOKENS -> mine[c] = highest[c] + 1; send_write(acquiring)
+		:: CLAIMABLE && NEXT_TOKEN <= TOKENS -> mine[c] = NEXT_TOKEN; send_write(acquiring)
 		:: else ->
-			if :: sees[c] == unknown -> wait[c] = 0 :: else fi;
+			if :: sees[c] == unknown && !same[c] -> wait[c] = 0 :: else fi;
 			send_read(seek)
 		fi }
 
 	/* acquire: write, read back, write again or give up */
 	:: d_step { phase[c] == acquiring && net[c] == BACK -> STEP;
-		printf("candidate %d gets the acknowledgement of its acquisition\n", c); acknowledged(ours); won() }
+		printf("candidate %d gets the acknowledgement of its acquisition\n", c);
+		acknowledged(ours); won() }
 	:: d_step { phase[c] == acquiring && (FAULTY || net[c] == SENT && !APPLIES) -> STEP;
-		printf("candidate %d gives up its acquisition unanswered, and reads back\n", c);
-		leave_late(); settled(); send_read(confirming) }
+		printf("candidate %d gives up its acquisition unanswered\n", c);
+		leave_late(); settled();
+		if
+		:: claim[c] == disproved -> abandon()
+		:: else -> send_read(confirming)
+		fi }
+	:: d_step { LATE > 0 && phase[c] == acquiring && net[c] == SENT && sees[c] == absent && claim[c] != disproved &&
+			exists && !(owner == c && nonce != FORGOTTEN) && FAULTY ->
+		printf("candidate %d is shown another acquisition meanwhile\n", c);
+		claim[c] = disproved; highest[c] = (token > highest[c] -> token : highest[c]) }
 	:: d_step { phase[c] == confirming && net[c] == BACK -> STEP;
 		printf("candidate %d reads back: %e\n", c, answer[c]);
 		see();
@@ -365,36 +582,70 @@ active [N] proctype candidate() {
 		:: answer[c] != ours && again[c] && CLAIMABLE -> settled(); send_write(acquiring)
 		:: else -> settled(); abandon()
 		fi }
+	:: d_step { phase[c] == confirming && net[c] == BACK && answer[c] == ours && MAY_TELL && FAULTY ->
+		printf("candidate %d is cancelled, and reads back its own record\n", c);
+		see(); settled(); tell() }
 	:: d_step { phase[c] == confirming && FAULTY && CLAIMABLE ->
 		printf("candidate %d cannot read back, and writes again\n", c); settled(); send_write(acquiring) }
 	:: d_step { phase[c] == confirming && FAULTY ->
 		printf("candidate %d cannot read back, and gives up\n", c); settled(); abandon() }
 
-	/* keep: renew, read back */
-	:: d_step { phase[c] == leading && lease[c] > 0 && PROMPT_RENEWAL -> STEP;
+	/* renew: write, read back */
+	:: d_step { phase[c] == idle && LEADS && lease[c] > 0 && PROMPT_RENEWAL -> STEP;
 		printf("candidate %d renews\n", c); send_write(renewing) }
-	:: d_step { phase[c] == leading && lease[c] == 0 -> STEP;
-		printf("candidate %d finds its lease over\n", c); abandon() }
 	:: d_step { phase[c] == renewing && net[c] == BACK -> STEP;
-		printf("candidate %d gets the acknowledgement of its renewal\n", c); acknowledged(ours); adopt() }
+		printf("candidate %d gets the acknowledgement of its renewal\n", c);
+		acknowledged(ours); adopt() }
 	:: d_step { phase[c] == renewing && (FAULTY || net[c] == SENT && !APPLIES) -> STEP;
 		printf("candidate %d gives up its renewal unanswered, and reads back\n", c);
 		lease[c] = UNANSWERED; leave_late(); settled(); send_read(checking); count_leases() }
 	:: d_step { phase[c] == checking && net[c] == BACK -> STEP;
 		printf("candidate %d reads back: %e\n", c, answer[c]);
+		SEEN(REQUESTED, answer[c] == ours && same[c] && left[c] > 0);
 		see();
 		if
 		:: answer[c] == ours -> SEEN(READ_BACK, !again[c] && lease[c] > 0); adopt()
-		:: else -> settled(); abandon()
+		:: else -> end(lost); phase[c] = idle; settled()
 		fi }
 	:: d_step { phase[c] == checking && FAULTY ->
-		printf("candidate %d cannot read back\n", c); settled(); phase[c] = leading }
+		printf("candidate %d cannot read back\n", c); phase[c] = idle; settled() }
 
-	/* resign: the lease is over, then the store is told, for as long as that is worth it */
-	:: d_step { phase[c] == leading && lease[c] > 0 && FAULTY ->
-		printf("candidate %d resigns\n", c); lease[c] = GIVE_UP; send_write(releasing); left[c] = 0 }
+	/* the lease ends */
+	:: d_step { phase[c] == idle && LEADS && lease[c] == 0 -> STEP;
+		printf("candidate %d finds its lease over\n", c); end(lost) }
+	:: d_step { phase[c] == idle && life[c] == held && lease[c] > 0 && DRAINS ->
+		printf("the worker of candidate %d is told to stop\n", c); life[c] = draining }
+	:: d_step { phase[c] == idle && lease[c] > 0 && (life[c] == held && FAULTY || life[c] == draining) -> STEP;
+		printf("the worker of candidate %d returns\n", c);
+		SEEN(DRAINED, life[c] == draining);
+		end(resigned); running[c] = WORKER_GOES_ON; tell() }
+	:: d_step { phase[c] == idle && LEADS && lease[c] > 0 && DRAINS ->
+		printf("candidate %d resigns while its worker runs\n", c); end(resigned) }
+	:: d_step { life[c] == draining && lease[c] > 0 && DRAINS ->
+		printf("the worker of candidate %d does not stop in time\n", c); end(lost) }
+	:: d_step { LEADS && lease[c] > 0 && DRAINS ->
+		printf("candidate %d is deposed\n", c); end(deposed) }
+	:: d_step { phase[c] == idle && running[c] && knows[c] == untold && DRAINS ->
+		printf("the worker of candidate %d panics\n", c);
+		end(lost);
+		if
+		:: PANIC_IS_TOLD -> tell()
+		:: else -> knows[c] = never_told
+		fi }
+
+	/* the store is told, once the worker has returned, for as long as that is worth it */
+	:: d_step { phase[c] == idle && running[c] && !LEADS && knows[c] == untold -> STEP;
+		printf("the worker of candidate %d returns, after its lease was %e\n", c, life[c]);
+		running[c] = WORKER_GOES_ON;
+		if
+		:: life[c] == resigned || MAY_TELL -> tell()
+		:: else -> SEEN(NEVER_TOLD, claim[c] == doubtful); knows[c] = never_told
+		fi }
 	:: d_step { phase[c] == releasing && net[c] == BACK -> STEP;
-		printf("candidate %d gets the acknowledgement of its release\n", c); acknowledged(vacant); settled(); abandon() }
+		printf("candidate %d gets the acknowledgement of its release\n", c);
+		SEEN(TOLD_LOST, life[c] == lost);
+		SEEN(TOLD_DEPOSED, life[c] == deposed);
+		acknowledged(vacant); tried(told) }
 	:: d_step { phase[c] == releasing && (FAULTY || net[c] == SENT && !APPLIES) -> STEP;
 		printf("candidate %d gives up its release unanswered, and reads back\n", c);
 		leave_late(); settled(); send_read(verifying) }
@@ -402,49 +653,58 @@ active [N] proctype candidate() {
 		printf("candidate %d reads back: %e\n", c, answer[c]);
 		see();
 		if
-		:: answer[c] == ours -> SEEN(RETOLD, true); settled(); send_write(releasing); left[c] = 0
-		:: else -> settled(); abandon()
+		:: answer[c] == ours && MAY_REPEAT -> SEEN(RETOLD, true); settled(); tell()
+		:: answer[c] == ours && !MAY_REPEAT -> tried(never_told)
+		:: else -> tried(told)
 		fi }
 	:: d_step { phase[c] == verifying && FAULTY ->
-		printf("candidate %d cannot read back, and tells the store again\n", c); settled(); send_write(releasing); left[c] = 0 }
-	:: d_step { phase[c] == verifying && FAULTY ->
-		printf("candidate %d cannot read back, and leaves it at that\n", c); settled(); abandon() }
+		printf("candidate %d cannot read back, and leaves it at that\n", c); tried(failed) }
+	:: d_step { phase[c] == idle && UNFINISHED && FAULTY ->
+		printf("candidate %d tells the store again\n", c); SEEN(TOLD_LATER, true); tell() }
+	:: d_step { phase[c] == idle && (knows[c] == told || knows[c] == failed || knows[c] == never_told) -> STEP;
+		printf("candidate %d campaigns again\n", c);
+		distrust[c] = (life[c] == deposed -> T : distrust[c]);
+		abandon() }
 
 	/* the process dies, and another one is started in its place */
-	:: d_step { exists && (sees[c] != unknown || highest[c] > 0) && FAULTY ->
+	:: d_step { exists && SEES_NEWEST && (sees[c] != unknown || highest[c] > 0) && FAULTY ->
 		printf("candidate %d dies and is started again\n", c);
-		if :: WRITES -> leave_late() :: else fi;
+		if :: WRITES(c) -> leave_late() :: else fi;
 		settled(); abandon();
 		if :: owner == c -> nonce = FORGOTTEN :: else fi;
 		if :: late[c].on -> late[c].nonce = FORGOTTEN :: else fi;
-		sees[c] = unknown; highest[c] = 0; wait[c] = 0; held[c] = 0 }
+		sees[c] = unknown; same[c] = false; highest[c] = 0; wait[c] = 0; distrust[c] = 0 }
 
 	/* the store carries out a request */
-	:: d_step { net[c] == SENT && !WRITES && PROMPT_READ -> STEP; POLLED;
+	:: d_step { net[c] == SENT && !WRITES(c) && PROMPT_READ -> STEP; POLLED;
 		printf("the store answers a read of candidate %d\n", c);
-		net[c] = BACK; fresh[c] = exists;
-		again[c] = (sees[c] == absent -> !exists : sees[c] != unknown);
+		net[c] = BACK; fresh[c] = (exists -> STANDS : CHANGED);
+		again[c] = (sees[c] == absent -> !exists : sees[c] != unknown || same[c]);
 		if
 		:: !exists -> answer[c] = absent; left[c] = 0
-		:: exists && free -> answer[c] = vacant; shown[c] = token; left[c] = 0
-		:: exists && !free && owner == c && nonce == CURRENT -> answer[c] = ours; shown[c] = token; left[c] = since
-		:: exists && !free && owner == c && nonce == ABANDONED -> answer[c] = abandoned; shown[c] = token; left[c] = 0
+		:: exists && vacated -> answer[c] = vacant; shown[c] = token; left[c] = 0
+		:: exists && !vacated && owner == c && nonce == CURRENT -> answer[c] = ours; shown[c] = token; left[c] = SHOWN_SINCE
+		:: exists && !vacated && owner == c && nonce == FREE -> answer[c] = free; shown[c] = token; left[c] = 0
 		:: else -> answer[c] = other; shown[c] = token
 		fi;
 		if :: again[c] -> shown[c] = 0 :: else fi }
-	:: d_step { net[c] == SENT && WRITES && APPLIES -> STEP;
+	:: d_step { net[c] == SENT && WRITES(c) && APPLIES && IN_TURN -> STEP;
 		printf("the store applies a write of candidate %d: %e, token %d\n", c, phase[c], mine[c]);
 		SEEN(TAKEOVER, phase[c] == acquiring && sees[c] == other && owner != c);
-		SEEN(RETAKEN, phase[c] == acquiring && sees[c] == abandoned);
+		SEEN(RETAKEN, phase[c] == acquiring && sees[c] == free);
 		SEEN(HANDED_OVER, phase[c] == acquiring && sees[c] == vacant && owner != c);
 		SEEN(AFTER_VANISH, phase[c] == acquiring && sees[c] == absent && newest > 0);
+		net[c] = BACK;
 		apply((phase[c] == releasing), (phase[c] == acquiring), CURRENT, mine[c], left[c]);
-		net[c] = BACK; fresh[c] = true }
+		fresh[c] = STANDS }
 
 	/* the store carries out a write that was given up, or never gets it */
-	:: d_step { late[c].on && !(late[c].create && exists) -> STEP;
+	:: d_step { late[c].on && !(late[c].create && exists) && IN_TURN -> STEP;
 		printf("the store applies a late write of candidate %d, token %d\n", c, late[c].token);
 		SEEN(LATE_APPLIED, true);
+		valid = 0;
+		for (i : 0 .. N-1) { valid = valid + (lease[i] > 0 && i != c) }
+		SEEN(CREATED_LATE, late[c].create && valid > 0);
 		apply(late[c].release, (late[c].create || late[c].token > token), late[c].nonce, late[c].token, late[c].left);
 		drop_late(c) }
 	:: d_step { late[c].on -> STEP;
@@ -461,7 +721,7 @@ active [N] proctype candidate() {
 		if
 		:: REFUSED(work[c]) -> SEEN(REFUSAL, true)
 		:: else ->
-			SEEN(PAUSED, phase[c] == leading && lease[c] == 0);
+			SEEN(PAUSED, LEADS && lease[c] == 0);
 			writes_in_order = (work[c] > accepted || work[c] == accepted && writer == c);
 			assert(writes_in_order);
 			accepted = work[c]; writer = c
@@ -478,7 +738,7 @@ active [N] proctype candidate() {
 inline tick() {
 	printf("a tick\n");
 	for (i : 0 .. N-1) {
-		COUNT_DOWN(lease[i]); COUNT_DOWN(left[i]); COUNT_DOWN(wait[i]); COUNT_DOWN(held[i]); COUNT_DOWN(late[i].left)
+		COUNT_DOWN(lease[i]); COUNT_DOWN(left[i]); COUNT_DOWN(wait[i]); COUNT_DOWN(distrust[i]); COUNT_DOWN(late[i].left)
 	}
 	COUNT_DOWN(since)
 }
@@ -490,7 +750,7 @@ active proctype world() {
 	:: d_step { !calm && newest < TOKENS - 1 ->
 		printf("calm from here on\n");
 		calm = true }
-	:: d_step { timeout && calm -> tick(); steps = 0;
+	:: d_step { timeout && calm -> tick(); steps = 0; asked = false;
 		valid = 0;
 		for (i : 0 .. N-1) { valid = valid + (lease[i] > 0); polled[i] = false }
 		gap = (valid > 0 -> 0 : gap + 1);
@@ -500,21 +760,29 @@ active proctype world() {
 	:: d_step { true -> tick() }
 #endif
 
+#ifndef NO_REQUEST
+	/* somebody asks the leader to resign */
+	:: d_step { exists && !vacated && MAY_ASK ->
+		printf("somebody writes a request into the record\n");
+		requested();
+		HAS_ASKED }
+#endif
+
 	/*
-	 * Somebody deletes the record. What is promised then is promised to those who
-	 * had seen it, so all have.
+	 * Somebody deletes the record. What each candidate saw last must have been a
+	 * record, so that it can see that it is gone. After the last token nobody
+	 * could lead any more, so nothing is deleted.
 	 */
-	:: d_step { exists && FAULTY ->
-		all_saw = true; creation_under_way = false;
+	:: d_step { exists && newest < TOKENS && FAULTY ->
+		all_saw = true;
 		for (i : 0 .. N-1) {
-			all_saw = all_saw && highest[i] == newest;
-			creation_under_way = creation_under_way || late[i].create || phase[i] == acquiring && net[i] == SENT && sees[i] == absent
+			all_saw = all_saw && HAS_SEEN(i) && (sees[i] != absent || claim[i] == disproved)
 		}
 		if
-		:: all_saw && !CREATION_UNDER_WAY ->
+		:: all_saw ->
 			printf("somebody deletes the record\n");
-			SEEN(LOST_HELD, !free && nonce == CURRENT && lease[owner] > 0);
-			exists = false; free = false; owner = 0; nonce = 0; token = 0; since = 0;
+			SEEN(LOST_HELD, !vacated && nonce == CURRENT && lease[owner] > 0);
+			exists = false; vacated = false; owner = 0; nonce = 0; token = 0; since = 0;
 			changed()
 		:: else
 		fi }
