@@ -3,7 +3,7 @@
 
 SEEDS  ?= 500
 TIME   ?= 60s
-STORES := conformance/stores
+PROOF  := internal/proof
 TABLE  := $(CURDIR)/bin/table.txt
 FAULTS := $(CURDIR)/bin/faults.txt
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
@@ -18,16 +18,16 @@ demo: ## three processes elect a leader on this machine; it is killed, frozen, t
 	@exec bin/singleton demo
 
 demo-stores: stores ## two processes on each real store, moved by ELECTOR_URL alone; KINDS="etcd gcs" for some
-	cd $(STORES) && go run ./cmd/demo $(KINDS)
+	cd $(PROOF) && go run ./cmd/demo $(KINDS)
 
 test: stores ## unit tests, simulation, the suite on all seven backends on real stores, and faults of network, processes and stores
 	go test -race -timeout=20m ./...
 	go test -count=1 -run 'TestSimulation/sim/replay' ./internal/simulation # the race detector shuffles what happens at one instant
 	@mkdir -p bin && rm -f $(TABLE) $(FAULTS)
-	cd $(STORES) && ELECTOR_TABLE=$(TABLE) go test -count=1 -timeout=20m $$(go list ./... | grep -v /chaos)
+	cd $(PROOF) && ELECTOR_TABLE=$(TABLE) go test -count=1 -timeout=20m $$(go list ./... | grep -v /chaos)
 	@cat $(TABLE)
 	@! grep -E 'DID NOT RUN|failed' $(TABLE)
-	cd $(STORES) && ELECTOR_FAULT_TABLE=$(FAULTS) go test -count=1 -timeout=20m -p 1 ./chaos/...
+	cd $(PROOF) && ELECTOR_FAULT_TABLE=$(FAULTS) go test -count=1 -timeout=20m -p 1 ./chaos/...
 	@cat $(FAULTS)
 	@! grep -iE 'DID NOT RUN|failed' $(FAULTS)
 	cd bench && go test ./...
@@ -42,7 +42,7 @@ mutants: ## break the code on purpose: each break must be caught by the case nam
 # be found.
 DURATION ?= 10m
 chaos: stores ## break network, processes and stores for DURATION; SEED=7 for the same faults, MUTANT=token-stays to see one found
-	cd $(STORES) && go run ./cmd/chaos -out $(CURDIR)/bin/chaos -duration $(DURATION) $(if $(SEED),-seed $(SEED)) $(if $(PLACES),-places "$(PLACES)") $(if $(MUTANT),-mutant $(MUTANT))
+	cd $(PROOF) && go run ./cmd/chaos -out $(CURDIR)/bin/chaos -duration $(DURATION) $(if $(SEED),-seed $(SEED)) $(if $(PLACES),-places "$(PLACES)") $(if $(MUTANT),-mutant $(MUTANT))
 
 overlap: stores ## how long two processes lead at once after a cut, with other libraries and ours; PEERS="etcd pglock" for some
 	cd bench && go run ./cmd/overlap $(PEERS)
@@ -55,7 +55,7 @@ fuzz: ## every decoder, URL, name and token, TIME for each target; what is found
 
 bench: stores ## Check against time.Now; the requests to every store against the budget
 	go test -run '^TestCheckCost$$' -count=1 -v . -cost
-	cd $(STORES) && go run ./cmd/budget $(KINDS)
+	cd $(PROOF) && go run ./cmd/budget $(KINDS)
 
 bench-peers: stores ## what an election costs with other libraries and with ours; SHORT=1 for two minutes, into bin/peers
 	cd bench && go run ./cmd/compare $(if $(SHORT),-short -out $(CURDIR)/bin/peers)
@@ -64,18 +64,18 @@ lint: ## gofmt, go vet for three systems, staticcheck, and where errors may be t
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
 	@! grep -nE 'errors\.(Is|As|AsType)\b|err(or)? [!=]= (Err|backends\.|context\.)' $$(ls *.go | grep -vE '^errors.go$$|_test.go$$') || { echo "the core tells errors apart in errors.go alone"; exit 1; }
 	@for system in linux darwin windows; do echo "vet for $$system"; GOOS=$$system CGO_ENABLED=0 go vet ./... || exit 1; done
-	@cd $(STORES) && for system in linux darwin; do echo "vet $(STORES) for $$system"; GOOS=$$system CGO_ENABLED=0 go vet ./... || exit 1; done
+	@cd $(PROOF) && for system in linux darwin; do echo "vet $(PROOF) for $$system"; GOOS=$$system CGO_ENABLED=0 go vet ./... || exit 1; done
 	@cd bench && echo "vet bench" && go vet ./...
-	@for dir in . $(STORES) bench; do echo "staticcheck $$dir"; (cd $$dir && go run $(STATICCHECK) ./...) || exit 1; done
+	@for dir in . $(PROOF) bench; do echo "staticcheck $$dir"; (cd $$dir && go run $(STATICCHECK) ./...) || exit 1; done
 
 deps: ## the core imports only the standard library, no backend another store's client
 	@go run ./internal/deps
 
 stores: ## fetch the real stores that are missing into .stores/
-	cd $(STORES) && go run ./cmd/fetch
+	cd $(PROOF) && go run ./cmd/fetch
 
 images: ## build stand-ins for the images of the stores, where no registry can be reached
-	cd $(STORES) && go run ./cmd/images
+	cd $(PROOF) && go run ./cmd/images
 
 # An official image is taken where it can be had, a stand-in elsewhere;
 # ELECTOR_TEST_IMAGE_ETCD and the like name others. No store may be a local
@@ -84,7 +84,7 @@ CASES ?= .
 test-containers: ## the suite on the five stores in containers; starts Docker's engine if none answers
 	@echo "cases of the suite: $(CASES)"
 	@mkdir -p bin && rm -f bin/containers.txt
-	cd $(STORES) && ELECTOR_TEST_METHOD=docker ELECTOR_TABLE=$(CURDIR)/bin/containers.txt go run ./cmd/images \
+	cd $(PROOF) && ELECTOR_TEST_METHOD=docker ELECTOR_TABLE=$(CURDIR)/bin/containers.txt go run ./cmd/images \
 		go test -tags containers -count=1 -timeout=20m \
 		-run '^Test(Etcd|Postgres|ZooKeeper|DynamoDB|GCS)$$/$(CASES)|^Test(EtcdWithAuth|Docker.*|.*Registry|CancelledPull|StandIn.*)$$' . ./internal/engine
 	@cat bin/containers.txt

@@ -208,12 +208,12 @@ func TestBlockedTraceBlocksNoWatch(t *testing.T) {
 
 // watchful counts the calls of changed that have not returned.
 type watchful struct {
-	*memory.Handle
+	*memory.Backend
 	in *atomic.Int32
 }
 
 func (w watchful) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
-	return w.Handle.Watch(ctx, name, func(r backends.Record) {
+	return w.Backend.Watch(ctx, name, func(r backends.Record) {
 		w.in.Add(1)
 		changed(r)
 		w.in.Add(-1)
@@ -333,7 +333,7 @@ func TestWatchWorksAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		logger, told := logged()
 		s := memory.NewStore()
-		w := &fragile{Handle: s.Handle(), breaks: 3}
+		w := &fragile{Backend: s.Handle(), breaks: 3}
 		win(t, join(t, s.Handle(), elector.Options{}))
 		waits := join(t, w, elector.Options{Logger: logger})
 		go waits.Campaign(t.Context())
@@ -354,7 +354,7 @@ func TestWatchWorksAgain(t *testing.T) {
 
 // A fragile backend's watches break at once, the first ones.
 type fragile struct {
-	*memory.Handle
+	*memory.Backend
 	breaks int
 }
 
@@ -362,7 +362,7 @@ func (f *fragile) Watch(ctx context.Context, name string, changed func(backends.
 	if f.breaks--; f.breaks >= 0 {
 		return errors.New("the connection broke")
 	}
-	return f.Handle.Watch(ctx, name, changed)
+	return f.Backend.Watch(ctx, name, changed)
 }
 
 // A backend whose Watch ends without a reason is a backend in trouble.
@@ -379,7 +379,7 @@ func TestWatchWithoutAReason(t *testing.T) {
 	})
 }
 
-type unreasoned struct{ *memory.Handle }
+type unreasoned struct{ *memory.Backend }
 
 func (unreasoned) Watch(context.Context, string, func(backends.Record)) error { return nil }
 

@@ -4,7 +4,7 @@ go 1.26.0
 
 replace github.com/elector-go/elector => ..
 
-replace github.com/elector-go/elector/conformance/stores => ../conformance/stores
+replace github.com/elector-go/elector/internal/proof => ../internal/proof
 
 require (
 	cirello.io/dynamolock/v2 v2.1.0
@@ -14,7 +14,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/config v1.33.14
 	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.72.3
 	github.com/elector-go/elector v0.0.0
-	github.com/elector-go/elector/conformance/stores v0.0.0
+	github.com/elector-go/elector/internal/proof v0.0.0
 	github.com/go-zookeeper/zk v1.0.4
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/lib/pq v1.10.9

@@ -32,7 +32,7 @@ func (s *state) exchange(r backends.Record) backends.Record {
 // broken is a handle whose methods can be replaced. Left out, they are the
 // memory backend's.
 type broken struct {
-	*memory.Handle
+	*memory.Backend
 	store    *memory.Store
 	load     func(ctx context.Context, name string) (backends.Record, error)
 	swap     func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error)
@@ -101,11 +101,11 @@ func (b *broken) oneByOne(ctx context.Context, renewals []backends.Renewal) []ba
 // current swaps from whatever is there.
 func (b *broken) current(ctx context.Context, name string, next backends.Record) (backends.Record, error) {
 	for {
-		prev, err := b.Handle.Load(ctx, name)
+		prev, err := b.Backend.Load(ctx, name)
 		if err != nil {
 			return prev, err
 		}
-		if r, err := b.Handle.Swap(ctx, name, prev, next); err == nil || ctx.Err() != nil {
+		if r, err := b.Backend.Swap(ctx, name, prev, next); err == nil || ctx.Err() != nil {
 			return r, err
 		}
 	}
@@ -121,7 +121,7 @@ func compares(version func(backends.Record) string) func(*broken, *state) {
 	}
 	return func(b *broken, s *state) {
 		b.load = func(ctx context.Context, name string) (backends.Record, error) {
-			return versioned(b.Handle.Load(ctx, name))
+			return versioned(b.Backend.Load(ctx, name))
 		}
 		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
 			s.mutex.Lock()
@@ -136,7 +136,7 @@ func compares(version func(backends.Record) string) func(*broken, *state) {
 			return versioned(b.current(ctx, name, next))
 		}
 		b.watch = func(ctx context.Context, name string, changed func(backends.Record)) error {
-			return b.Handle.Watch(ctx, name, func(r backends.Record) { r, _ = versioned(r, nil); changed(r) })
+			return b.Backend.Watch(ctx, name, func(r backends.Record) { r, _ = versioned(r, nil); changed(r) })
 		}
 	}
 }
@@ -145,7 +145,7 @@ func compares(version func(backends.Record) string) func(*broken, *state) {
 func keeps(change func(r *backends.Record)) func(*broken, *state) {
 	return func(b *broken, _ *state) {
 		b.load = func(ctx context.Context, name string) (backends.Record, error) {
-			r, err := b.Handle.Load(ctx, name)
+			r, err := b.Backend.Load(ctx, name)
 			change(&r)
 			return r, err
 		}
@@ -156,7 +156,7 @@ func keeps(change func(r *backends.Record)) func(*broken, *state) {
 func reads(decode func(content []byte) (backends.Record, error)) func(*broken, *state) {
 	return func(b *broken, _ *state) {
 		b.load = func(ctx context.Context, name string) (backends.Record, error) {
-			r, err := b.Handle.Load(ctx, name)
+			r, err := b.Backend.Load(ctx, name)
 			if err != nil && backends.CheckName(name) == nil {
 				r, err = decode(b.store.Get(name))
 				r.Version = "foreign"
@@ -170,13 +170,13 @@ func reads(decode func(content []byte) (backends.Record, error)) func(*broken, *
 func renames(other func(string) string) func(*broken, *state) {
 	return func(b *broken, _ *state) {
 		b.load = func(ctx context.Context, name string) (backends.Record, error) {
-			return b.Handle.Load(ctx, other(name))
+			return b.Backend.Load(ctx, other(name))
 		}
 		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-			return b.Handle.Swap(ctx, other(name), prev, next)
+			return b.Backend.Swap(ctx, other(name), prev, next)
 		}
 		b.watch = func(ctx context.Context, name string, changed func(backends.Record)) error {
-			return b.Handle.Watch(ctx, other(name), changed)
+			return b.Backend.Watch(ctx, other(name), changed)
 		}
 	}
 }
@@ -185,7 +185,7 @@ func renames(other func(string) string) func(*broken, *state) {
 func watches(filter func(report func(backends.Record)) func(backends.Record)) func(*broken, *state) {
 	return func(b *broken, _ *state) {
 		b.watch = func(ctx context.Context, name string, changed func(backends.Record)) error {
-			return b.Handle.Watch(ctx, name, filter(changed))
+			return b.Backend.Watch(ctx, name, filter(changed))
 		}
 	}
 }
@@ -206,11 +206,11 @@ func unchecked(content []byte) (backends.Record, error) {
 // overwrites makes a store that puts a record over whatever is none.
 func overwrites(b *broken, _ *state) {
 	b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-		if _, err := b.Handle.Load(ctx, name); err != nil {
+		if _, err := b.Backend.Load(ctx, name); err != nil {
 			b.store.Put(name, backends.Encode(name, next))
-			return b.Handle.Load(ctx, name)
+			return b.Backend.Load(ctx, name)
 		}
-		return b.Handle.Swap(ctx, name, prev, next)
+		return b.Backend.Swap(ctx, name, prev, next)
 	}
 }
 
@@ -221,7 +221,7 @@ func ended(answer func(b *broken, name string, next backends.Record) (backends.R
 			if ctx.Err() != nil {
 				return answer(b, name, next)
 			}
-			return b.Handle.Swap(ctx, name, prev, next)
+			return b.Backend.Swap(ctx, name, prev, next)
 		}
 	}
 }
@@ -230,7 +230,7 @@ func ended(answer func(b *broken, name string, next backends.Record) (backends.R
 func described(change func(*backends.Description)) func(*broken, *state) {
 	return func(b *broken, _ *state) {
 		b.describe = func() backends.Description {
-			d := b.Handle.Describe()
+			d := b.Backend.Describe()
 			change(&d)
 			return d
 		}

@@ -50,7 +50,7 @@ var batchMutants = map[string]mutant{
 	})},
 	"all or nothing, and all in conflict": {caughtBy: "batch/each", rule: "each of the others is applied, or ErrNotTried",
 		handle: atomically(backends.ErrConflict, func(b *broken, r backends.Renewal) bool {
-			now, err := b.Handle.Load(context.Background(), r.Name)
+			now, err := b.Backend.Load(context.Background(), r.Name)
 			return err == nil && now.Version == r.Prev.Version
 		})},
 	"nothing is ever tried": {caughtBy: "batch/each", rule: "renewals that nothing stands in the way of are applied together",
@@ -111,7 +111,7 @@ var batchMutants = map[string]mutant{
 		b.batch = func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
 			same := make([]bool, len(renewals))
 			for i, r := range renewals {
-				now, err := b.Handle.Load(ctx, r.Name)
+				now, err := b.Backend.Load(ctx, r.Name)
 				same[i] = err == nil && now.Version == r.Prev.Version
 			}
 			time.Sleep(time.Millisecond)
@@ -164,7 +164,7 @@ var batchMutants = map[string]mutant{
 					// The memory backend takes it for an acquisition.
 					was := r.Prev
 					was.Attempt.Nonce = ""
-					outcomes[i].Record, outcomes[i].Err = b.Handle.Swap(ctx, r.Name, was, r.Next)
+					outcomes[i].Record, outcomes[i].Err = b.Backend.Swap(ctx, r.Name, was, r.Next)
 				}
 			}
 			return outcomes
@@ -216,7 +216,7 @@ var batchMutants = map[string]mutant{
 	"a batch whose context ended tells nothing": {caughtBy: "batch/cancel", rule: "RenewMany tells what became of each renewal",
 		handle: batchEnded(func(*broken, []backends.Renewal) []backends.Outcome { return nil })},
 	"a batch whose context ended breaks the handle": {caughtBy: "batch/cancel", rule: "a handle can be used", handle: batchEnded(func(b *broken, renewals []backends.Renewal) []backends.Outcome {
-		b.Handle.Close()
+		b.Backend.Close()
 		return slices.Repeat([]backends.Outcome{{Err: context.Canceled}}, len(renewals))
 	})},
 	"batches work after Close": {caughtBy: "close/idempotent", rule: "after Close every call returns an error", handle: func(b *broken, _ *state) {
@@ -251,7 +251,7 @@ func atomically(refusal error, may func(*broken, backends.Renewal) bool) func(*b
 
 // attended reports whether the mark of who renews is there.
 func (b *broken) attended(r backends.Renewal) bool {
-	return !errors.Is(b.Handle.WatchPresence(&glance{Context: context.Background()}, r.Name, r.Prev), backends.ErrDeposed)
+	return !errors.Is(b.Backend.WatchPresence(&glance{Context: context.Background()}, r.Name, r.Prev), backends.ErrDeposed)
 }
 
 // A glance is a context that ends when it has been asked once.
@@ -280,7 +280,7 @@ func renewsFrom(from func(now, prev backends.Record) backends.Record) func(*brok
 		b.batch = func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
 			outcomes := make([]backends.Outcome, len(renewals))
 			for i, r := range renewals {
-				now, _ := b.Handle.Load(ctx, r.Name)
+				now, _ := b.Backend.Load(ctx, r.Name)
 				prev := from(now, r.Prev)
 				if prev.Version != r.Prev.Version {
 					prev.Attempt.Nonce = "" // who was replaced has no mark any more

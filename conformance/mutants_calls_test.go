@@ -23,7 +23,7 @@ var callMutants = map[string]mutant{
 			if ctx.Err() != nil {
 				select {} // as if the store did not answer
 			}
-			return b.Handle.Load(ctx, name)
+			return b.Backend.Load(ctx, name)
 		}
 	}},
 	"an ended context is a conflict": {caughtBy: "ctx/cancel", rule: "ErrConflict says that the store holds another version", handle: ended(func(b *broken, _ string, next backends.Record) (backends.Record, error) {
@@ -41,12 +41,12 @@ var callMutants = map[string]mutant{
 		return next, context.Canceled
 	})},
 	"an ended context breaks the handle": {caughtBy: "ctx/cancel", rule: "a handle can be used", handle: ended(func(b *broken, name string, next backends.Record) (backends.Record, error) {
-		b.Handle.Close()
+		b.Backend.Close()
 		return next, context.Canceled
 	})},
 	"a second Close panics": {caughtBy: "close/idempotent", rule: "Close may be called again", handle: func(b *broken, _ *state) {
 		closed := make(chan struct{})
-		b.close = func() error { close(closed); return b.Handle.Close() }
+		b.close = func() error { close(closed); return b.Backend.Close() }
 	}},
 	"a second Close is an error": {caughtBy: "close/idempotent", rule: "Close may be called again", handle: func(b *broken, _ *state) {
 		var closed atomic.Bool
@@ -54,12 +54,12 @@ var callMutants = map[string]mutant{
 			if closed.Swap(true) {
 				return errors.New("closed already")
 			}
-			return b.Handle.Close()
+			return b.Backend.Close()
 		}
 	}},
 	"Close waits for itself": {caughtBy: "close/idempotent", rule: "Close returns", waits: true, handle: func(b *broken, _ *state) {
 		var mutex sync.Mutex
-		b.close = func() error { mutex.Lock(); return b.Handle.Close() }
+		b.close = func() error { mutex.Lock(); return b.Backend.Close() }
 	}},
 	"Close leaves a goroutine": {caughtBy: "close/idempotent", rule: "Close ends the goroutines", waits: true, handle: func(b *broken, _ *state) {
 		go func() { select {} }()
@@ -72,7 +72,7 @@ var callMutants = map[string]mutant{
 			}
 			return load(ctx, name)
 		}
-		b.close = func() error { s.exchange(backends.Record{Version: "closed"}); return b.Handle.Close() }
+		b.close = func() error { s.exchange(backends.Record{Version: "closed"}); return b.Backend.Close() }
 	}},
 	"Load works after Close": {caughtBy: "close/idempotent", rule: "after Close every call returns an error", handle: func(b *broken, _ *state) { b.load = b.store.Handle().Load }},
 	"Swap works after Close": {caughtBy: "close/idempotent", rule: "after Close every call returns an error", handle: func(b *broken, _ *state) { b.swap = b.store.Handle().Swap }},
@@ -80,13 +80,13 @@ var callMutants = map[string]mutant{
 		other := b.store.Handle()
 		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
 			r, _ := other.Swap(ctx, name, prev, next)
-			_, err := b.Handle.Load(ctx, name)
+			_, err := b.Backend.Load(ctx, name)
 			return r, err
 		}
 	}},
 	"Load panics after Close": {caughtBy: "close/idempotent", rule: "after Close every call returns an error", handle: func(b *broken, _ *state) {
 		b.load = func(ctx context.Context, name string) (backends.Record, error) {
-			r, err := b.Handle.Load(ctx, name)
+			r, err := b.Backend.Load(ctx, name)
 			if err != nil {
 				panic(err)
 			}
@@ -103,7 +103,7 @@ var callMutants = map[string]mutant{
 	"the store's name changes": {caughtBy: "store/describe", rule: "Describe says the same of a backend at any time", handle: func(b *broken, _ *state) {
 		b.close = func() error {
 			b.describe = func() backends.Description { return backends.Description{Store: "closed"} }
-			return b.Handle.Close()
+			return b.Backend.Close()
 		}
 	}},
 }

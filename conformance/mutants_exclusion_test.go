@@ -17,7 +17,7 @@ var exclusionMutants = map[string]mutant{
 	}},
 	"Swap compares, then writes": {caughtBy: "mx/race", rule: "of many Swaps from one version exactly one is applied", handle: func(b *broken, _ *state) {
 		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-			if r, err := b.Handle.Load(ctx, name); err != nil || r.Version != prev.Version {
+			if r, err := b.Backend.Load(ctx, name); err != nil || r.Version != prev.Version {
 				return backends.Record{}, backends.ErrConflict
 			}
 			time.Sleep(time.Millisecond)
@@ -26,7 +26,7 @@ var exclusionMutants = map[string]mutant{
 	}},
 	"Swap says yes to all": {caughtBy: "mx/race", rule: "of many Swaps from one version exactly one is applied", handle: func(b *broken, _ *state) {
 		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-			if r, err := b.Handle.Swap(ctx, name, prev, next); err == nil {
+			if r, err := b.Backend.Swap(ctx, name, prev, next); err == nil {
 				return r, nil
 			}
 			next.Version = "mine"
@@ -35,7 +35,7 @@ var exclusionMutants = map[string]mutant{
 	}},
 	"Swap says conflict in its own words": {caughtBy: "mx/race", rule: "a Swap that comes too late is ErrConflict", handle: func(b *broken, _ *state) {
 		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-			r, err := b.Handle.Swap(ctx, name, prev, next)
+			r, err := b.Backend.Swap(ctx, name, prev, next)
 			if err != nil {
 				err = backends.ErrUnavailable
 			}
@@ -46,30 +46,30 @@ var exclusionMutants = map[string]mutant{
 		handle: compares(func(r backends.Record) string { return r.Holder })},
 	"Swap lets one's own ID in": {caughtBy: "mx/same-id", rule: "of two candidates with one ID exactly one becomes leader", handle: func(b *broken, _ *state) {
 		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-			if r, err := b.Handle.Load(ctx, name); err == nil && r.Holder == next.Holder && next.Attempt.Sequence == 1 && r.Version != prev.Version {
+			if r, err := b.Backend.Load(ctx, name); err == nil && r.Holder == next.Holder && next.Attempt.Sequence == 1 && r.Version != prev.Version {
 				return b.current(ctx, name, next)
 			}
-			return b.Handle.Swap(ctx, name, prev, next)
+			return b.Backend.Swap(ctx, name, prev, next)
 		}
 	}},
 	"Swap compares holder and token": {caughtBy: "mx/same-id", rule: "with a version of its own",
 		handle: compares(func(r backends.Record) string { return r.Holder + strconv.FormatUint(r.Token, 10) })},
 	"Swap without prev replaces one's own": {caughtBy: "mx/same-id", rule: "a Swap that expects no record must not replace one of the same ID", handle: func(b *broken, _ *state) {
 		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-			if r, err := b.Handle.Load(ctx, name); err == nil && !prev.Exists() && r.Holder == next.Holder && next.Attempt.Sequence > 1 {
+			if r, err := b.Backend.Load(ctx, name); err == nil && !prev.Exists() && r.Holder == next.Holder && next.Attempt.Sequence > 1 {
 				return b.current(ctx, name, next)
 			}
-			return b.Handle.Swap(ctx, name, prev, next)
+			return b.Backend.Swap(ctx, name, prev, next)
 		}
 	}},
 	"versions restart": {caughtBy: "mx/aba", rule: "a version is never used again",
 		handle: compares(func(r backends.Record) string { return strconv.FormatUint(r.Attempt.Sequence, 10) })},
 	"Swap brings back": {caughtBy: "mx/aba", rule: "a Swap from a version must conflict when the record is gone", handle: func(b *broken, _ *state) {
 		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-			if r, err := b.Handle.Load(ctx, name); err == nil && !r.Exists() {
+			if r, err := b.Backend.Load(ctx, name); err == nil && !r.Exists() {
 				prev = r
 			}
-			return b.Handle.Swap(ctx, name, prev, next)
+			return b.Backend.Swap(ctx, name, prev, next)
 		}
 	}},
 	"a release is unconditional": {caughtBy: "res/foreign", rule: "a late release or renewal must not touch a successor's record", handle: func(b *broken, _ *state) {
@@ -77,12 +77,12 @@ var exclusionMutants = map[string]mutant{
 			if next.Vacant() {
 				return b.current(ctx, name, next)
 			}
-			return b.Handle.Swap(ctx, name, prev, next)
+			return b.Backend.Swap(ctx, name, prev, next)
 		}
 	}},
 	"a conflict's release is applied": {caughtBy: "res/foreign", rule: "a late release or renewal must not touch a successor's record", handle: func(b *broken, _ *state) {
 		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-			r, err := b.Handle.Swap(ctx, name, prev, next)
+			r, err := b.Backend.Swap(ctx, name, prev, next)
 			if err != nil && next.Vacant() {
 				b.current(ctx, name, next)
 			}
@@ -98,12 +98,12 @@ var exclusionMutants = map[string]mutant{
 			if cached.Exists() {
 				return cached, nil
 			}
-			r, err := b.Handle.Load(ctx, name)
+			r, err := b.Backend.Load(ctx, name)
 			cached = r
 			return r, err
 		}
 		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-			r, err := b.Handle.Swap(ctx, name, prev, next)
+			r, err := b.Backend.Swap(ctx, name, prev, next)
 			if err == nil {
 				mutex.Lock()
 				defer mutex.Unlock()
@@ -115,7 +115,7 @@ var exclusionMutants = map[string]mutant{
 	"a replica lags now and then": {caughtBy: "part/stale-read", rule: "a Load reflects every Swap that was acknowledged", handle: func(b *broken, s *state) {
 		reads := 0
 		b.load = func(ctx context.Context, name string) (backends.Record, error) {
-			r, err := b.Handle.Load(ctx, name)
+			r, err := b.Backend.Load(ctx, name)
 			s.mutex.Lock()
 			defer s.mutex.Unlock()
 			if reads++; reads%10 == 0 {

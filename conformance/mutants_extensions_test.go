@@ -25,7 +25,7 @@ var extensionMutants = map[string]mutant{
 		handle: compares(func(r backends.Record) string { return bare(r).Attempt.String() })},
 	"extensions are not compared": {caughtBy: "rec/kept", rule: "must conflict with a Swap from the one before", handle: func(b *broken, _ *state) {
 		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-			return b.Handle.Swap(ctx, name, b.butForExtensions(ctx, name, prev), next)
+			return b.Backend.Swap(ctx, name, b.butForExtensions(ctx, name, prev), next)
 		}
 	}},
 	"long records are cut": {caughtBy: "rec/kept", rule: "the longest record is read as it was written", handle: keeps(func(r *backends.Record) {
@@ -39,7 +39,7 @@ var extensionMutants = map[string]mutant{
 			if next.Extensions == "" {
 				next.Extensions = prev.Extensions
 			}
-			return b.Handle.Swap(ctx, name, prev, next)
+			return b.Backend.Swap(ctx, name, prev, next)
 		}
 	}},
 	"extensions outlive the tenure": {caughtBy: "rec/tenure", rule: "what a Swap does not pass on is gone", handle: func(b *broken, _ *state) {
@@ -48,7 +48,7 @@ var extensionMutants = map[string]mutant{
 			if next.Extensions = prev.Extensions; !prev.Exists() {
 				next.Extensions = given
 			}
-			r, err := b.Handle.Swap(ctx, name, prev, next)
+			r, err := b.Backend.Swap(ctx, name, prev, next)
 			r.Extensions = given
 			return r, err
 		}
@@ -56,7 +56,7 @@ var extensionMutants = map[string]mutant{
 
 	"a critical extension makes a record foreign": {caughtBy: "rec/critical", rule: "a record that nobody spoilt can be read", handle: func(b *broken, _ *state) {
 		b.load = func(ctx context.Context, name string) (backends.Record, error) {
-			r, err := b.Handle.Load(ctx, name)
+			r, err := b.Backend.Load(ctx, name)
 			if what := r.Extensions.Critical(); what != "" {
 				return backends.Record{}, backends.Foreign("it has %s", what)
 			}
@@ -117,7 +117,7 @@ func bare(r backends.Record) backends.Record {
 
 // butForExtensions returns what stands there, if it is prev but for extensions.
 func (b *broken) butForExtensions(ctx context.Context, name string, prev backends.Record) backends.Record {
-	now, err := b.Handle.Load(ctx, name)
+	now, err := b.Backend.Load(ctx, name)
 	if errors.Is(err, backends.ErrForeignRecord) || bare(now) != bare(prev) {
 		return prev
 	}

@@ -22,7 +22,7 @@ var nameMutants = map[string]mutant{
 			if backends.CheckName(name) != nil {
 				changed(backends.Record{})
 			}
-			return b.Handle.Watch(ctx, name, changed)
+			return b.Backend.Watch(ctx, name, changed)
 		}
 	}},
 }

@@ -16,14 +16,14 @@ var presenceMutants = map[string]mutant{
 		})},
 	"a removed mark is some error": {caughtBy: "presence/deposed", rule: "WatchPresence must return ErrDeposed",
 		handle: attends(func(ctx context.Context, b *broken, name string, held backends.Record) error {
-			return errors.New(b.Handle.WatchPresence(ctx, name, held).Error())
+			return errors.New(b.Backend.WatchPresence(ctx, name, held).Error())
 		})},
 	"a renewal is taken for a removed mark": {caughtBy: "presence/deposed", rule: "a mark stays through renewals", handle: func(b *broken, _ *state) {
 		renewed := make(chan struct{}, 8)
 		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
 			renewed <- struct{}{}
 			time.Sleep(10 * time.Millisecond)
-			return b.Handle.Swap(ctx, name, prev, next)
+			return b.Backend.Swap(ctx, name, prev, next)
 		}
 		b.attend = func(context.Context, string, backends.Record) error {
 			<-renewed
@@ -32,7 +32,7 @@ var presenceMutants = map[string]mutant{
 	}},
 	"who was deposed renews": {caughtBy: "presence/deposed", rule: "who was deposed cannot renew", handle: func(b *broken, _ *state) {
 		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-			r, err := b.Handle.Swap(ctx, name, prev, next)
+			r, err := b.Backend.Swap(ctx, name, prev, next)
 			if errors.Is(err, backends.ErrDeposed) {
 				return next, nil
 			}
@@ -42,8 +42,8 @@ var presenceMutants = map[string]mutant{
 	"the mark is the next holder's to remove": {caughtBy: "presence/deposed", rule: "a takeover replaces the mark", waits: true,
 		handle: attends(func(ctx context.Context, b *broken, name string, held backends.Record) error {
 			for {
-				err := b.Handle.WatchPresence(ctx, name, held)
-				if r, _ := b.Handle.Load(ctx, name); r.Attempt.Nonce == held.Attempt.Nonce || ctx.Err() != nil {
+				err := b.Backend.WatchPresence(ctx, name, held)
+				if r, _ := b.Backend.Load(ctx, name); r.Attempt.Nonce == held.Attempt.Nonce || ctx.Err() != nil {
 					return err
 				}
 				<-ctx.Done()
@@ -51,17 +51,17 @@ var presenceMutants = map[string]mutant{
 		})},
 	"WatchPresence does not end": {caughtBy: "presence/end", rule: "WatchPresence returns when its context ends", waits: true,
 		handle: attends(func(ctx context.Context, b *broken, name string, held backends.Record) error {
-			return b.Handle.WatchPresence(context.WithoutCancel(ctx), name, held)
+			return b.Backend.WatchPresence(context.WithoutCancel(ctx), name, held)
 		})},
 	"the end of a WatchPresence deposes": {caughtBy: "presence/end", rule: "says nothing of the mark",
 		handle: attends(func(ctx context.Context, b *broken, name string, held backends.Record) error {
-			b.Handle.WatchPresence(ctx, name, held)
+			b.Backend.WatchPresence(ctx, name, held)
 			return backends.ErrDeposed
 		})},
 	"WatchPresence leaves a goroutine": {caughtBy: "presence/end", rule: "nothing of a WatchPresence is left", waits: true,
 		handle: attends(func(ctx context.Context, b *broken, name string, held backends.Record) error {
 			go func() { select {} }()
-			return b.Handle.WatchPresence(ctx, name, held)
+			return b.Backend.WatchPresence(ctx, name, held)
 		})},
 	"WatchPresence does not end with the handle": {caughtBy: "presence/end", rule: "returns the reason when its handle is closed", waits: true,
 		handle: attends(func(ctx context.Context, b *broken, name string, held backends.Record) error {

@@ -34,13 +34,13 @@ var recordMutants = map[string]mutant{
 	}},
 	"Swap returns no version": {caughtBy: "tok/strict", rule: "Swap returns the new record with a version of its own", handle: func(b *broken, _ *state) {
 		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-			_, err := b.Handle.Swap(ctx, name, prev, next)
+			_, err := b.Backend.Swap(ctx, name, prev, next)
 			return next, err
 		}
 	}},
 	"no record is an error": {caughtBy: "tok/strict", rule: "a handle can be used", handle: func(b *broken, _ *state) {
 		b.load = func(ctx context.Context, name string) (backends.Record, error) {
-			r, err := b.Handle.Load(ctx, name)
+			r, err := b.Backend.Load(ctx, name)
 			if err == nil && !r.Exists() {
 				err = backends.ErrUnavailable
 			}
@@ -62,7 +62,7 @@ var recordMutants = map[string]mutant{
 	"garbage is repaired": {caughtBy: "bad/garbage", rule: "a foreign record must be preserved to the byte",
 		handle: func(b *broken, _ *state) {
 			b.load = func(ctx context.Context, name string) (backends.Record, error) {
-				r, err := b.Handle.Load(ctx, name)
+				r, err := b.Backend.Load(ctx, name)
 				if content := b.store.Get(name); err != nil && len(content) > 0 {
 					b.store.Put(name, content[1:])
 				}
@@ -72,19 +72,19 @@ var recordMutants = map[string]mutant{
 	"Watch reports garbage": {caughtBy: "bad/garbage", rule: "ends at once with: foreign record", handle: func(b *broken, _ *state) {
 		b.watch = func(ctx context.Context, name string, changed func(backends.Record)) error {
 			changed(backends.Record{})
-			return b.Handle.Watch(ctx, name, changed)
+			return b.Backend.Watch(ctx, name, changed)
 		}
 	}},
 	"a TTL is not checked": {caughtBy: "bad/ttl", rule: "what is not a valid record must be ErrForeignRecord", handle: reads(unchecked)},
 	"a TTL is replaced":    {caughtBy: "bad/ttl", rule: "a foreign record must never be overwritten", handle: overwrites},
 	"Swap compares the attempt alone": {caughtBy: "bad/ttl", rule: "a foreign record must never be overwritten", handle: func(b *broken, _ *state) {
 		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-			_, err := b.Handle.Load(ctx, name)
+			_, err := b.Backend.Load(ctx, name)
 			if err != nil && prev.Exists() && strings.Contains(string(b.store.Get(name)), prev.Attempt.String()) {
 				b.store.Put(name, backends.Encode(name, next))
-				return b.Handle.Load(ctx, name)
+				return b.Backend.Load(ctx, name)
 			}
-			return b.Handle.Swap(ctx, name, prev, next)
+			return b.Backend.Swap(ctx, name, prev, next)
 		}
 	}},
 	"a schema is not checked": {caughtBy: "bad/newer", rule: "what is not a valid record must be ErrForeignRecord",

@@ -11,14 +11,14 @@ import (
 var watchMutants = map[string]mutant{
 	"Watch reads, then subscribes": {caughtBy: "watch/subscribe", rule: "no change gets lost between", waits: true, handle: func(b *broken, _ *state) {
 		b.watch = func(ctx context.Context, name string, changed func(backends.Record)) error {
-			r, err := b.Handle.Load(ctx, name)
+			r, err := b.Backend.Load(ctx, name)
 			if err != nil {
 				return err
 			}
 			changed(r)
 			time.Sleep(10 * time.Millisecond)
 			first := true
-			return b.Handle.Watch(ctx, name, func(r backends.Record) {
+			return b.Backend.Watch(ctx, name, func(r backends.Record) {
 				if !first {
 					changed(r)
 				}
@@ -86,7 +86,7 @@ var watchMutants = map[string]mutant{
 		})},
 	"Watch passes over garbage": {caughtBy: "watch/subscribe", rule: "Watch ends with ErrForeignRecord", waits: true, handle: func(b *broken, _ *state) {
 		b.watch = func(ctx context.Context, name string, changed func(backends.Record)) error {
-			err := b.Handle.Watch(ctx, name, changed)
+			err := b.Backend.Watch(ctx, name, changed)
 			if ctx.Err() == nil {
 				<-ctx.Done()
 			}
@@ -96,30 +96,30 @@ var watchMutants = map[string]mutant{
 	"Watch reports other elections": {caughtBy: "watch/many", rule: "a Watch reports no other election's record", handle: func(b *broken, s *state) {
 		b.watch = func(ctx context.Context, name string, changed func(backends.Record)) error {
 			changed(s.exchange(backends.Record{Holder: name, Version: "1"}))
-			return b.Handle.Watch(ctx, name, changed)
+			return b.Backend.Watch(ctx, name, changed)
 		}
 	}},
 	"the end of a Watch ends others": {caughtBy: "watch/many", rule: "Watch runs until its context ends", handle: func(b *broken, _ *state) {
 		b.watch = func(ctx context.Context, name string, changed func(backends.Record)) error {
-			defer b.Handle.Close()
-			return b.Handle.Watch(ctx, name, changed)
+			defer b.Backend.Close()
+			return b.Backend.Watch(ctx, name, changed)
 		}
 	}},
 	"Watch leaves a goroutine": {caughtBy: "watch/end", rule: "nothing of a Watch is left when it has returned: after", waits: true, handle: func(b *broken, _ *state) {
 		b.watch = func(ctx context.Context, name string, changed func(backends.Record)) error {
 			go func() { select {} }()
-			return b.Handle.Watch(ctx, name, changed)
+			return b.Backend.Watch(ctx, name, changed)
 		}
 	}},
 	"Watch reports when it has returned": {caughtBy: "watch/end", rule: "nothing of a Watch is left when it has returned: it reports", handle: func(b *broken, _ *state) {
 		b.watch = func(ctx context.Context, name string, changed func(backends.Record)) error {
 			defer time.AfterFunc(time.Millisecond, func() { changed(backends.Record{}) })
-			return b.Handle.Watch(ctx, name, changed)
+			return b.Backend.Watch(ctx, name, changed)
 		}
 	}},
 	"Watch does not end": {caughtBy: "watch/end", rule: "Watch returns when its context ends", waits: true, handle: func(b *broken, _ *state) {
 		b.watch = func(ctx context.Context, name string, changed func(backends.Record)) error {
-			return b.Handle.Watch(context.WithoutCancel(ctx), name, changed)
+			return b.Backend.Watch(context.WithoutCancel(ctx), name, changed)
 		}
 	}},
 	"Watch does not end with the handle": {caughtBy: "watch/end", rule: "Watch returns the reason when its handle is closed", waits: true, handle: func(b *broken, _ *state) {

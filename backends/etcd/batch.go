@@ -18,39 +18,27 @@ const maxBatch = 100
 // RenewMany implements [backends.Batcher]: a transaction of transactions, each of
 // which compares for itself.
 func (b *Backend) RenewMany(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
-	outcomes := make([]backends.Outcome, len(renewals))
-	all := func(err error) []backends.Outcome { return backends.Outcomes(len(renewals), err) }
-	if len(renewals) == 0 {
-		return nil
-	}
-	each := make([]clientv3.Op, len(renewals))
-	for i, r := range renewals {
-		if err := backends.CheckName(r.Name); err != nil {
-			return all(err)
+	return b.handle.RenewMany(ctx, renewals, func(ctx context.Context) ([]backends.Outcome, error) {
+		outcomes, each := make([]backends.Outcome, len(renewals)), make([]clientv3.Op, len(renewals))
+		for i, r := range renewals {
+			same, put, next := b.change(r.Name, r.Prev, r.Next)
+			each[i] = clientv3.OpTxn([]clientv3.Cmp{same}, []clientv3.Op{put}, nil)
+			outcomes[i].Record = next
 		}
-		same, put, next := b.change(r.Name, r.Prev, r.Next)
-		each[i] = clientv3.OpTxn([]clientv3.Cmp{same}, []clientv3.Op{put}, nil)
-		outcomes[i].Record = next
-	}
-	call, end, err := b.begin(ctx, renewals[0].Name)
-	if err != nil {
-		return all(err)
-	}
-	defer end()
-	answer, err := b.client.Txn(call).Then(each...).Commit()
-	if err != nil && (is(err, rpctypes.ErrTooManyOps) || is(err, rpctypes.ErrRequestTooLarge)) {
-		return all(fmt.Errorf("%w: %w", backends.ErrNotTried, err))
-	}
-	if err != nil {
-		return all(b.explain(ctx, fmt.Sprintf("renewing %d elections", len(renewals)), err))
-	}
-	if len(answer.Responses) != len(renewals) {
-		return all(fmt.Errorf("%w: it answered %d of %d renewals", backends.ErrUnavailable, len(answer.Responses), len(renewals)))
-	}
-	for i, a := range answer.Responses {
-		if txn := a.GetResponseTxn(); txn == nil || !txn.Succeeded {
-			outcomes[i] = backends.Outcome{Err: backends.ErrConflict}
+		answer, err := b.client.Txn(ctx).Then(each...).Commit()
+		switch {
+		case err != nil && (is(err, rpctypes.ErrTooManyOps) || is(err, rpctypes.ErrRequestTooLarge)):
+			return nil, fmt.Errorf("%w: %w", backends.ErrNotTried, err)
+		case err != nil:
+			return nil, err
+		case len(answer.Responses) != len(renewals):
+			return nil, fmt.Errorf("%w: it answered %d of %d renewals", backends.ErrUnavailable, len(answer.Responses), len(renewals))
 		}
-	}
-	return outcomes
+		for i, a := range answer.Responses {
+			if txn := a.GetResponseTxn(); txn == nil || !txn.Succeeded {
+				outcomes[i] = backends.Outcome{Err: backends.ErrConflict}
+			}
+		}
+		return outcomes, nil
+	})
 }

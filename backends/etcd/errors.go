@@ -1,7 +1,6 @@
 package etcd
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,34 +12,12 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-var (
-	errClosed     = fmt.Errorf("%w: the handle is closed", backends.ErrUnavailable)
-	errWatchEnded = errors.New("the watch ended without a reason")
-)
-
-// explain returns err, which was met while doing something, as one of package
-// backends' errors with what to do.
-func (b *Backend) explain(ctx context.Context, doing string, err error) error {
-	switch {
-	case errors.Is(err, backends.ErrForeignRecord):
-		return fmt.Errorf("%s: %w", doing, err)
-	case errors.Is(ctx.Err(), context.Canceled):
-		return fmt.Errorf("%s: %w", doing, ctx.Err())
-	case ctx.Err() != nil:
-		return fmt.Errorf("%s: %w: no answer in time; %s: %w", doing, backends.ErrUnavailable, look, ctx.Err())
-	case b.life.Err() != nil:
-		return fmt.Errorf("%s: %w", doing, errClosed)
-	}
-	advice, kind := classify(err, b.prefix)
-	return fmt.Errorf("%s: %w: %s: %w", doing, kind, advice, err)
-}
+var errWatchEnded = errors.New("the watch ended without a reason")
 
 // look is what to do about a store that gives no answer.
 const look = "see whether the servers run and have a leader (etcdctl endpoint status --cluster), whether the network leads there, and whether they speak TLS (etcds://) or not (etcd://)"
 
-// classify tells what kind of error of package backends err is, and what to do.
-// Whatever is not known may pass: the elector tries again and nobody leads on
-// a guess.
+// classify is the [backends.Classify] of a backend with the prefix.
 func classify(err error, prefix string) (advice string, kind error) {
 	switch {
 	case is(err, rpctypes.ErrAuthFailed):

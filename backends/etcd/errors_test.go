@@ -1,12 +1,9 @@
 package etcd
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/codes"
@@ -57,37 +54,8 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-func TestExplainWraps(t *testing.T) {
-	b := &Backend{prefix: "/x/", life: t.Context()}
-	err := b.explain(t.Context(), "writing election a", rpctypes.ErrPermissionDenied)
-	if !errors.Is(err, backends.ErrDenied) || !errors.Is(err, rpctypes.ErrPermissionDenied) {
-		t.Errorf("%v is not both errors", err)
-	}
-	if !strings.Contains(err.Error(), "--prefix=true readwrite '/x/'") {
-		t.Errorf("%v does not say which permission to grant", err)
-	}
-
-	ctx, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
-	defer cancel()
-	err = b.explain(ctx, "reading election a", context.DeadlineExceeded)
-	if !errors.Is(err, backends.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("deadline: %v is not both errors", err)
-	}
-
-	ctx, cancel = context.WithCancel(t.Context())
-	cancel()
-	err = b.explain(ctx, "reading election a", context.Canceled)
-	if errors.Is(err, backends.ErrUnavailable) || !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled by the caller: %v blames the store", err)
-	}
-
-	b.life = ctx
-	if err := b.explain(t.Context(), "reading election a", context.Canceled); !errors.Is(err, errClosed) {
-		t.Errorf("closed: got %v", err)
-	}
-
-	foreign := fmt.Errorf("%w", backends.ErrForeignRecord)
-	if err := b.explain(t.Context(), "reading election a", foreign); !errors.Is(err, backends.ErrForeignRecord) {
-		t.Errorf("foreign: got %v", err)
+func TestAdviceNamesThePrefix(t *testing.T) {
+	if advice, _ := classify(rpctypes.ErrPermissionDenied, "/x/"); !strings.Contains(advice, "--prefix=true readwrite '/x/'") {
+		t.Errorf("%q does not say which permission to grant", advice)
 	}
 }

@@ -19,11 +19,10 @@ const minTTL = 500 * time.Millisecond
 
 // A Backend keeps each record in one key. Open and New make it.
 type Backend struct {
+	handle *backends.Handle
 	client *clientv3.Client
 	prefix string
-	store  string          // for errors, without a password
-	life   context.Context // ends with Close
-	close  func() error
+	own    bool // Close closes the client
 }
 
 var (
@@ -53,25 +52,22 @@ func New(client *clientv3.Client, prefix string) *Backend {
 		hosts[i] = host[strings.LastIndex(host, "@")+1:]
 	}
 	store := &url.URL{Scheme: "etcd", Host: strings.Join(hosts, ","), Path: prefix}
-	life, end := context.WithCancel(context.Background())
-	return &Backend{client: client, prefix: prefix, store: store.String(), life: life, close: func() error {
-		end()
-		return nil
-	}}
+	b := newBackend(store.String(), prefix)
+	b.client = client
+	return b
+}
+
+func newBackend(store, prefix string) *Backend {
+	classify := func(err error) (string, error) { return classify(err, prefix) }
+	return &Backend{handle: backends.NewHandle(store, classify), prefix: prefix}
 }
 
 // Load implements [backends.Backend].
 func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error) {
-	call, end, err := b.begin(ctx, name)
-	if err != nil {
-		return backends.Record{}, err
-	}
-	defer end()
-	r, _, err := b.load(call, name)
-	if err != nil {
-		return backends.Record{}, b.explain(ctx, "reading election "+name, err)
-	}
-	return r, nil
+	return b.handle.Load(ctx, name, func(ctx context.Context) (backends.Record, error) {
+		r, _, err := b.load(ctx, name)
+		return r, err
+	})
 }
 
 // load also returns the revision of the store that the record was read at.
@@ -99,20 +95,14 @@ func decode(name string, value []byte) (backends.Record, error) {
 // Swap implements [backends.Backend]. The transaction reads nothing when it
 // fails: what it would find is for a read to tell.
 func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-	call, end, err := b.begin(ctx, name)
-	if err != nil {
-		return backends.Record{}, err
-	}
-	defer end()
-	same, put, next := b.change(name, prev, next)
-	answer, err := b.client.Txn(call).If(same).Then(put).Commit()
-	if err != nil {
-		return backends.Record{}, b.explain(ctx, "writing election "+name, err)
-	}
-	if !answer.Succeeded {
-		return backends.Record{}, backends.ErrConflict
-	}
-	return next, nil
+	return b.handle.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
+		same, put, next := b.change(name, prev, next)
+		answer, err := b.client.Txn(ctx).If(same).Then(put).Commit()
+		if err == nil && !answer.Succeeded {
+			err = backends.ErrConflict
+		}
+		return next, err
+	})
 }
 
 // change is what a transaction compares and does to replace prev, and next with
@@ -129,15 +119,9 @@ func (b *Backend) change(name string, prev, next backends.Record) (clientv3.Cmp,
 
 // Watch implements [backends.Watcher].
 func (b *Backend) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
-	call, end, err := b.begin(ctx, name)
-	if err != nil {
-		return err
-	}
-	defer end()
-	if err := b.watch(clientv3.WithRequireLeader(call), name, changed); err != nil {
-		return b.explain(ctx, "watching election "+name, err)
-	}
-	return nil
+	return b.handle.Watch(ctx, name, func(ctx context.Context) error {
+		return b.watch(clientv3.WithRequireLeader(ctx), name, changed)
+	})
 }
 
 func (b *Backend) watch(ctx context.Context, name string, changed func(backends.Record)) error {
@@ -176,25 +160,16 @@ func (b *Backend) watch(ctx context.Context, name string, changed func(backends.
 	return errWatchEnded
 }
 
-// begin refuses what cannot be asked. The context it returns ends with the
-// handle too.
-func (b *Backend) begin(ctx context.Context, name string) (context.Context, func(), error) {
-	if err := backends.CheckName(name); err != nil {
-		return nil, nil, err
-	}
-	if b.life.Err() != nil {
-		return nil, nil, errClosed
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(b.life, cancel)
-	return ctx, func() { stop(); cancel() }, nil
-}
-
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.store, MinTTL: minTTL, MaxBatch: maxBatch, PushesRenewals: true}
+	return backends.Description{Store: b.handle.Store(), MinTTL: minTTL, MaxBatch: maxBatch, PushesRenewals: true}
 }
 
 // Close implements [backends.Backend]. It ends the calls and watches under way
 // and closes the client, unless that was given to New.
-func (b *Backend) Close() error { return b.close() }
+func (b *Backend) Close() error {
+	if !b.own {
+		return b.handle.Close(nil)
+	}
+	return b.handle.Close(b.client.Close)
+}

@@ -49,8 +49,10 @@ func (s *shelf) Else(...clientv3.Op) clientv3.Txn { panic("not used") }
 
 func (s *shelf) Commit() (*clientv3.TxnResponse, error) { return &clientv3.TxnResponse{}, nil }
 
-func (s *shelf) backend(t *testing.T) *Backend {
-	return &Backend{client: &clientv3.Client{KV: s}, prefix: DefaultPrefix, store: "etcd://h/elector/", life: t.Context()}
+func (s *shelf) backend() *Backend {
+	b := newBackend("etcd://h/elector/", DefaultPrefix)
+	b.client = &clientv3.Client{KV: s}
+	return b
 }
 
 // FuzzContent: whatever value a key has, it is a record or foreign, and is read
@@ -60,7 +62,7 @@ func FuzzContent(f *testing.F) {
 		f.Add(content)
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
-		b := (&shelf{value: content}).backend(t)
+		b := (&shelf{value: content}).backend()
 		var r backends.Record
 		var err error
 		check.Bounded(t, len(content), func() { r, err = b.Load(t.Context(), check.Election) })
@@ -80,8 +82,8 @@ func FuzzNames(f *testing.F) {
 		var keys []string
 		for _, name := range []string{a, b} {
 			s := &shelf{}
-			_, err := s.backend(t).Load(t.Context(), name)
-			_, e := s.backend(t).Swap(t.Context(), name, backends.Record{}, check.Good())
+			_, err := s.backend().Load(t.Context(), name)
+			_, e := s.backend().Swap(t.Context(), name, backends.Record{}, check.Good())
 			if !check.Usable(name) {
 				if !errors.Is(err, backends.ErrName) || !errors.Is(e, backends.ErrName) || len(s.keys) > 0 {
 					t.Fatalf("%q: Load %v and Swap %v with keys %q, want ErrName and none", name, err, e, s.keys)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -29,36 +28,29 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, patience)
-		defer cancel()
-	}
 	// The client lives on when ctx has ended, but must not begin after it: with
 	// a user it signs in before New returns.
 	life, end := context.WithCancel(context.Background())
-	stop := context.AfterFunc(ctx, end)
-	defer stop()
 	config.Context = life
-	b := &Backend{prefix: prefix, store: backends.Redact(u), life: life}
-	doing := "opening " + b.store
-	if b.client, err = clientv3.New(config); err != nil {
-		err = b.explain(ctx, doing, err)
-		end()
-		return nil, err
-	}
-	b.close = sync.OnceValue(func() error {
-		end()
-		return b.client.Close()
+	b := newBackend(backends.Redact(u), prefix)
+	b.own = true
+	err = b.handle.Open(ctx, patience, func(ctx context.Context) (err error) {
+		stop := context.AfterFunc(ctx, end)
+		if b.client, err = clientv3.New(config); err != nil {
+			return err
+		}
+		// No election has this key, and a user who may read the prefix may read it.
+		_, err = b.client.Get(ctx, prefix, clientv3.WithKeysOnly())
+		if !stop() && err == nil {
+			err = ctx.Err()
+		}
+		return err
 	})
-	// No election has this key, and whoever may read the prefix may read it.
-	_, err = b.client.Get(ctx, prefix, clientv3.WithKeysOnly())
-	if err == nil && !stop() {
-		err = ctx.Err()
-	}
 	if err != nil {
-		err = b.explain(ctx, doing, err)
-		b.Close()
+		end()
+		if b.client != nil {
+			b.Close()
+		}
 		return nil, err
 	}
 	return b, nil

@@ -28,55 +28,55 @@ const (
 
 // prepare makes sure that the directory is there, is local, and can be read
 // and written.
-func (h *Handle) prepare(create bool) error {
-	info, err := os.Stat(h.dir)
+func (b *Backend) prepare(create bool) error {
+	info, err := os.Stat(b.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		if !create {
-			return fmt.Errorf("%w: %s: %w; create it, or drop create=false", backends.ErrMisconfigured, h.store, err)
+			return fmt.Errorf("%w: %w; create it, or drop create=false", backends.ErrMisconfigured, err)
 		}
-		err = os.Mkdir(h.dir, 0o700)
+		err = os.Mkdir(b.dir, 0o700)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return fmt.Errorf("%w: %s: %w; create its parent directory, which is missing as well", backends.ErrMisconfigured, h.store, err)
+			return fmt.Errorf("%w: %w; create its parent directory, which is missing as well", backends.ErrMisconfigured, err)
 		case err == nil:
-			err = syncDirectory(filepath.Dir(h.dir))
+			err = syncDirectory(filepath.Dir(b.dir))
 		case errors.Is(err, fs.ErrExist): // by another candidate, just now
 			err = nil
 		}
 		if err == nil {
-			info, err = os.Stat(h.dir)
+			info, err = os.Stat(b.dir)
 		}
 	}
 	if err != nil {
-		return h.failed("opening the directory", err)
+		return err
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("%w: %s: it is not a directory; name one", backends.ErrMisconfigured, h.store)
+		return fmt.Errorf("%w: it is not a directory; name one", backends.ErrMisconfigured)
 	}
-	kind, err := remoteFileSystem(h.dir)
+	kind, err := remoteFileSystem(b.dir)
 	if err != nil {
-		return h.failed("asking for its file system", err)
+		return fmt.Errorf("asking for its file system: %w", err)
 	}
 	if kind != "" {
-		return fmt.Errorf("%w: %s: it is on a network or FUSE file system (%s), where locks and renames cannot be relied on; name a directory on a local disk, or use a store with a server for candidates on several machines",
-			backends.ErrMisconfigured, h.store, kind)
+		return fmt.Errorf("%w: it is on a network or FUSE file system (%s), where locks and renames cannot be relied on; name a directory on a local disk, or use a store with a server for candidates on several machines",
+			backends.ErrMisconfigured, kind)
 	}
-	if err := h.removeStale(); err != nil {
-		return h.failed("listing the directory", err)
+	if err := b.removeStale(); err != nil {
+		return fmt.Errorf("listing the directory: %w", err)
 	}
-	probe, err := h.writeTemporary([]byte("probe\n"))
+	probe, err := b.writeTemporary([]byte("probe\n"))
 	if err == nil {
 		err = os.Remove(probe)
 	}
 	if err != nil {
-		return h.failed("writing a first file", err)
+		return fmt.Errorf("writing a first file: %w", err)
 	}
 	return nil
 }
 
 // removeStale removes the temporary files that killed processes left.
-func (h *Handle) removeStale() error {
-	entries, err := os.ReadDir(h.dir)
+func (b *Backend) removeStale() error {
+	entries, err := os.ReadDir(b.dir)
 	if err != nil {
 		return err
 	}
@@ -86,15 +86,15 @@ func (h *Handle) removeStale() error {
 		}
 		info, err := e.Info()
 		if err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > staleAfter {
-			os.Remove(h.path(e.Name())) // if not now, the next time
+			os.Remove(b.path(e.Name())) // if not now, the next time
 		}
 	}
 	return nil
 }
 
 // writeTemporary writes a file that is on the disk when it returns its path.
-func (h *Handle) writeTemporary(content []byte) (path string, err error) {
-	f, err := os.CreateTemp(h.dir, temporaryPrefix+"*")
+func (b *Backend) writeTemporary(content []byte) (path string, err error) {
+	f, err := os.CreateTemp(b.dir, temporaryPrefix+"*")
 	if err != nil {
 		return "", err
 	}

@@ -10,15 +10,7 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-// failed says which store it was, what it was doing, and what to do.
-func (h *Handle) failed(doing string, err error) error {
-	advice, kind := classify(err)
-	if kind == backends.ErrForeignRecord {
-		return err // says it all
-	}
-	return fmt.Errorf("%w: %s: %s: %w; %s", kind, h.store, doing, err, advice)
-}
-
+// classify is the [backends.Classify] of every backend.
 func classify(err error) (advice string, kind error) {
 	is := func(targets ...error) bool {
 		for _, t := range targets {
@@ -29,8 +21,6 @@ func classify(err error) (advice string, kind error) {
 		return false
 	}
 	switch {
-	case is(backends.ErrForeignRecord):
-		return "", backends.ErrForeignRecord
 	case is(syscall.EROFS):
 		return "mount its file system writable, or name another directory", backends.ErrReadOnly
 	case is(fs.ErrPermission):

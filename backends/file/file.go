@@ -60,7 +60,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/elector-go/elector/backends"
@@ -72,14 +71,11 @@ func init() {
 		if err != nil {
 			return nil, err
 		}
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		h, err := open(dir, create)
+		b, err := open(ctx, dir, create)
 		if err != nil {
-			return nil, err // not a nil *Handle in a Backend
+			return nil, err // not a nil *Backend in a Backend
 		}
-		return h, nil
+		return b, nil
 	})
 }
 
@@ -105,53 +101,57 @@ func parse(u *url.URL) (dir string, create bool, err error) {
 	return u.Path, create, err
 }
 
-// A Handle is one Backend on a directory.
-type Handle struct {
+// A Backend keeps records in a directory. Open and New make it.
+type Backend struct {
 	dir    string
-	store  string // the directory as a URL
-	once   sync.Once
-	closed chan struct{}
+	handle *backends.Handle
 }
 
-var _ backends.Watcher = (*Handle)(nil)
+var _ backends.Watcher = (*Backend)(nil)
 
 // New returns a Backend on the directory, an absolute path. It creates the
 // directory if it is missing, though not its parents, and writes a file to see
 // that it can. It blocks for as long as the disk does, and returns
 // ErrMisconfigured, ErrDenied, ErrReadOnly or ErrUnavailable of package
 // backends, with what to do.
-func New(dir string) (*Handle, error) { return open(dir, true) }
+func New(dir string) (*Backend, error) { return open(context.Background(), dir, true) }
 
-func open(dir string, create bool) (*Handle, error) {
-	h := &Handle{dir: filepath.Clean(dir), closed: make(chan struct{})}
-	h.store = (&url.URL{Scheme: "file", Path: h.dir}).String()
-	if !supported {
-		return nil, fmt.Errorf("%w: %s: the file backend runs on Linux, macOS and FreeBSD, not on %s; use another store", backends.ErrMisconfigured, h.store, runtime.GOOS)
-	}
-	if !filepath.IsAbs(dir) {
-		return nil, fmt.Errorf("%w: the directory %q is relative, so that it depends on where a candidate was started; name an absolute one", backends.ErrMisconfigured, dir)
-	}
-	if err := h.prepare(create); err != nil {
+func open(ctx context.Context, dir string, create bool) (*Backend, error) {
+	b := newBackend(filepath.Clean(dir))
+	err := b.handle.Do(ctx, "opening "+b.handle.Store(), func(context.Context) error {
+		switch {
+		case !supported:
+			return fmt.Errorf("%w: the file backend runs on Linux, macOS and FreeBSD, not on %s; use another store", backends.ErrMisconfigured, runtime.GOOS)
+		case !filepath.IsAbs(dir):
+			return fmt.Errorf("%w: the directory %q is relative, so that it depends on where a candidate was started; name an absolute one", backends.ErrMisconfigured, dir)
+		}
+		return b.prepare(create)
+	})
+	if err != nil {
+		b.Close()
 		return nil, err
 	}
-	return h, nil
+	return b, nil
+}
+
+func newBackend(dir string) *Backend {
+	store := &url.URL{Scheme: "file", Path: dir}
+	return &Backend{dir: dir, handle: backends.NewHandle(store.String(), classify)}
 }
 
 // Load implements [backends.Backend].
-func (h *Handle) Load(ctx context.Context, name string) (backends.Record, error) {
-	if err := h.usable(ctx, name); err != nil {
-		return backends.Record{}, err
-	}
-	path := h.path(name + ".json")
+func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error) {
+	return b.handle.Load(ctx, name, func(context.Context) (backends.Record, error) { return b.load(name) })
+}
+
+func (b *Backend) load(name string) (backends.Record, error) {
+	path := b.path(name + ".json")
 	content, err := read(path)
 	if err == nil && content == nil {
-		_, err = os.Stat(h.dir) // a directory that is gone is no vacancy
+		_, err = os.Stat(b.dir) // a missing directory is no vacancy
 	}
-	if err != nil {
-		return backends.Record{}, h.failed("reading the record", err)
-	}
-	if content == nil {
-		return backends.Record{}, nil
+	if err != nil || content == nil {
+		return backends.Record{}, err
 	}
 	r, err := backends.Decode(name, content)
 	if err != nil {
@@ -162,57 +162,56 @@ func (h *Handle) Load(ctx context.Context, name string) (backends.Record, error)
 }
 
 // Swap implements [backends.Backend].
-func (h *Handle) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-	if err := h.usable(ctx, name); err != nil {
-		return backends.Record{}, err
-	}
-	content := backends.Encode(name, next)
-	temporary, err := h.writeTemporary(content)
-	if err != nil {
-		return backends.Record{}, h.failed("writing a temporary file", err)
-	}
-	if err := h.exchange(ctx, name, prev.Version, temporary); err != nil {
-		os.Remove(temporary)
-		return backends.Record{}, err
-	}
-	if err := syncDirectory(h.dir); err != nil {
-		// Everybody sees the new record already: never a conflict.
-		return backends.Record{}, h.failed("syncing the directory, with the record replaced already", err)
-	}
-	next.Version = backends.Version(content)
-	return next, nil
+func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
+	return b.handle.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
+		content := backends.Encode(name, next)
+		temporary, err := b.writeTemporary(content)
+		if err != nil {
+			return backends.Record{}, fmt.Errorf("writing a temporary file: %w", err)
+		}
+		if err := b.exchange(ctx, name, prev.Version, temporary); err != nil {
+			os.Remove(temporary)
+			return backends.Record{}, err
+		}
+		if err := syncDirectory(b.dir); err != nil {
+			// Every process sees the new record already: never a conflict.
+			return backends.Record{}, fmt.Errorf("syncing the directory, with the record replaced already: %w", err)
+		}
+		next.Version = backends.Version(content)
+		return next, nil
+	})
 }
 
 // exchange takes the election's lock, trying until ctx ends, and replaces the
 // record by the temporary file if its version is prev. It does not block in
 // flock, which knows no deadline.
-func (h *Handle) exchange(ctx context.Context, name string, prev backends.Version, temporary string) error {
-	path := h.path(name + ".lock")
+func (b *Backend) exchange(ctx context.Context, name string, prev backends.Version, temporary string) error {
+	path := b.path(name + ".lock")
 	for pause := time.Millisecond; ; pause = min(2*pause, 16*time.Millisecond) {
 		lock, err := tryLock(path)
 		if err != nil {
-			return h.failed("locking the record", err)
+			return fmt.Errorf("locking the record: %w", err)
 		}
 		if lock != nil {
 			defer unlock(lock)
-			return h.replace(ctx, name, prev, temporary)
+			return b.replace(ctx, name, prev, temporary)
 		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return fmt.Errorf("%w: %s: other processes kept the lock %s all the time: %w; if that lasts, a stopped or frozen process has it: find it (fuser, lsof) and continue or kill it, but do not delete the file",
-				backends.ErrUnavailable, h.store, path, ctx.Err())
+			return fmt.Errorf("%w: other processes kept the lock %s all the time: %w; if that lasts, a stopped or frozen process has it: find it (fuser, lsof) and continue or kill it, but do not delete the file",
+				backends.ErrUnavailable, path, ctx.Err())
 		}
 	}
 }
 
 // replace is all that happens under the lock. A process that is stopped in
 // here delays the others, so it is as short as can be.
-func (h *Handle) replace(ctx context.Context, name string, prev backends.Version, temporary string) error {
-	path := h.path(name + ".json")
+func (b *Backend) replace(ctx context.Context, name string, prev backends.Version, temporary string) error {
+	path := b.path(name + ".json")
 	content, err := read(path)
 	if err != nil {
-		return h.failed("reading the record", err)
+		return fmt.Errorf("reading the record: %w", err)
 	}
 	// An empty file is there, and yet its content is that of no file.
 	if (content == nil) != (prev == "") || string(content) != string(prev) {
@@ -222,38 +221,19 @@ func (h *Handle) replace(ctx context.Context, name string, prev backends.Version
 		return err // the caller has given up: write nothing late
 	}
 	if err := os.Rename(temporary, path); err != nil {
-		return h.failed("replacing the record", err)
+		return fmt.Errorf("replacing the record: %w", err)
 	}
 	return nil
 }
 
 // Describe implements [backends.Backend].
-func (h *Handle) Describe() backends.Description {
+func (b *Backend) Describe() backends.Description {
 	// Elsewhere notifications come from comparing listings, which can miss a
 	// replaced file.
-	return backends.Description{Store: h.store, PushesRenewals: runtime.GOOS == "linux"}
+	return backends.Description{Store: b.handle.Store(), PushesRenewals: runtime.GOOS == "linux"}
 }
 
 // Close implements [backends.Backend].
-func (h *Handle) Close() error {
-	h.once.Do(func() { close(h.closed) })
-	return nil
-}
+func (b *Backend) Close() error { return b.handle.Close(nil) }
 
-func (h *Handle) path(file string) string { return filepath.Join(h.dir, file) }
-
-func (h *Handle) usable(ctx context.Context, name string) error {
-	select {
-	case <-h.closed:
-		return h.errClosed()
-	default:
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return backends.CheckName(name)
-}
-
-func (h *Handle) errClosed() error {
-	return fmt.Errorf("%w: %s: the handle is closed", backends.ErrUnavailable, h.store)
-}
+func (b *Backend) path(file string) string { return filepath.Join(b.dir, file) }

@@ -46,7 +46,7 @@ func FuzzNames(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer os.RemoveAll(dir)
-		h := &Handle{dir: dir, store: "file://" + dir, closed: make(chan struct{})}
+		h := newBackend(dir)
 		var want []string
 		for i, name := range []string{a, b} {
 			_, err := h.Swap(t.Context(), name, backends.Record{}, check.Good())

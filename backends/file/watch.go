@@ -21,19 +21,20 @@ import (
 const lookEvery = 10 * time.Second
 
 // Watch implements [backends.Watcher].
-func (h *Handle) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
-	if err := h.usable(ctx, name); err != nil {
-		return err
-	}
-	s, err := shared.subscribe(h.dir, name+".json")
+func (b *Backend) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
+	return b.handle.Watch(ctx, name, func(ctx context.Context) error { return b.watch(ctx, name, changed) })
+}
+
+func (b *Backend) watch(ctx context.Context, name string, changed func(backends.Record)) error {
+	s, err := shared.subscribe(b.dir, name+".json")
 	if err != nil {
-		return h.cannotWatch(err)
+		return unwatchable(err)
 	}
 	defer shared.unsubscribe(s)
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	for {
-		r, err := h.Load(ctx, name)
+		r, err := b.load(name)
 		if err != nil {
 			return err
 		}
@@ -43,17 +44,15 @@ func (h *Handle) Watch(ctx context.Context, name string, changed func(backends.R
 			case <-s.woken:
 				woken = true
 			case <-look.C:
-				info, err := os.Stat(h.dir)
+				info, err := os.Stat(b.dir)
 				if err != nil {
-					return h.cannotWatch(err)
+					return unwatchable(err)
 				}
 				if !os.SameFile(info, s.dir.info) {
-					return h.cannotWatch(errReplaced)
+					return unwatchable(errReplaced)
 				}
 			case <-s.ended:
-				return h.cannotWatch(s.err)
-			case <-h.closed:
-				return h.errClosed()
+				return unwatchable(s.err)
 			case <-ctx.Done():
 				return ctx.Err()
 			}
@@ -63,13 +62,13 @@ func (h *Handle) Watch(ctx context.Context, name string, changed func(backends.R
 
 var errReplaced = errors.New("the directory was removed, or another one is in its place")
 
-// cannotWatch is never permanent: the elector polls meanwhile, and tries again.
-func (h *Handle) cannotWatch(err error) error {
+// unwatchable is never permanent: the elector polls meanwhile, and tries again.
+func unwatchable(err error) error {
 	advice := "records are polled meanwhile"
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENOSPC) {
 		advice += "; raise fs.inotify.max_user_instances and max_user_watches, or the limit of open files"
 	}
-	return fmt.Errorf("%w: %s: no notification of changes: %w; %s", backends.ErrUnavailable, h.store, err, advice)
+	return fmt.Errorf("%w: no notification of changes: %s: %w", backends.ErrUnavailable, advice, err)
 }
 
 // shared is what all Watches of the process subscribe to. It has one watcher,

@@ -21,7 +21,7 @@ type watching struct {
 	cancel context.CancelFunc
 }
 
-func watch(t testing.TB, h *Handle, name string) *watching {
+func watch(t testing.TB, h *Backend, name string) *watching {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &watching{t, make(chan backends.Record, 1000), make(chan error, 1), cancel}
 	go func() { w.result <- h.Watch(ctx, name, func(r backends.Record) { w.states <- r }) }()
@@ -105,7 +105,7 @@ func TestWatchShared(t *testing.T) {
 		t.Fatal(err)
 	}
 	var all []*watching
-	handles := []*Handle{handle(t, one), handle(t, two), handle(t, link), handle(t, one)}
+	handles := []*Backend{handle(t, one), handle(t, two), handle(t, link), handle(t, one)}
 	for _, h := range handles {
 		w := watch(t, h, "e")
 		w.until(backends.Record{})
@@ -129,12 +129,12 @@ func TestWatchShared(t *testing.T) {
 }
 
 func TestWatchEnds(t *testing.T) {
-	for name, do := range map[string]func(dir string, h *Handle) error{
-		"removed": func(dir string, h *Handle) error { return os.RemoveAll(dir) },
-		"moved":   func(dir string, h *Handle) error { return os.Rename(dir, dir+"-away") },
-		"closed":  func(dir string, h *Handle) error { return h.Close() },
-		"trouble": func(dir string, h *Handle) error { shared.trouble(errors.New("read failed")); return nil },
-		"foreign": func(dir string, h *Handle) error {
+	for name, do := range map[string]func(dir string, h *Backend) error{
+		"removed": func(dir string, h *Backend) error { return os.RemoveAll(dir) },
+		"moved":   func(dir string, h *Backend) error { return os.Rename(dir, dir+"-away") },
+		"closed":  func(dir string, h *Backend) error { return h.Close() },
+		"trouble": func(dir string, h *Backend) error { shared.trouble(errors.New("read failed")); return nil },
+		"foreign": func(dir string, h *Backend) error {
 			return os.WriteFile(filepath.Join(dir, "e.json"), []byte("x"), 0o600)
 		},
 	} {

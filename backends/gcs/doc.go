@@ -134,6 +134,6 @@
 //	caches              of public objects         none
 //
 // What the emulator cannot show is tested against answers as the service
-// documents them. The comment of TestGCS in conformance/stores says how to run
+// documents them. The comment of TestGCS in internal/proof/stores says how to run
 // the suite on a bucket of the real service.
 package gcs

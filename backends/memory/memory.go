@@ -81,11 +81,14 @@ type entry struct {
 // NewStore makes an empty store.
 func NewStore() *Store { return &Store{entries: map[string]*entry{}} }
 
-// New makes an empty store and returns a handle on it.
-func New() *Handle { return NewStore().Handle() }
+// New makes an empty store and returns a Backend on it.
+func New() *Backend { return NewStore().Handle() }
 
 // Handle returns a new Backend on the store.
-func (s *Store) Handle() *Handle { return &Handle{store: s, closed: make(chan struct{})} }
+func (s *Store) Handle() *Backend {
+	classify := func(err error) (string, error) { return "", nil }
+	return &Backend{store: s, handle: backends.NewHandle("memory://", classify)}
+}
 
 // Get, Put and Delete reach behind the backends' back, for tests of what
 // happens when somebody else changes a record. Get returns nil when there is
@@ -175,30 +178,26 @@ func (s *Store) read(name string) (backends.Record, error) {
 	return r, err
 }
 
-// A Handle is one Backend on a Store.
-type Handle struct {
+// A Backend is one handle on a Store.
+type Backend struct {
 	store  *Store
-	once   sync.Once
-	closed chan struct{}
+	handle *backends.Handle
 }
 
-var _ backends.PresenceWatcher = (*Handle)(nil)
-var _ backends.Batcher = (*Handle)(nil)
+var _ backends.PresenceWatcher = (*Backend)(nil)
+var _ backends.Batcher = (*Backend)(nil)
 
 // Load implements [backends.Backend].
-func (h *Handle) Load(ctx context.Context, name string) (backends.Record, error) {
-	if err := h.usable(ctx, name); err != nil {
-		return backends.Record{}, err
-	}
-	return h.store.read(name)
+func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error) {
+	return b.handle.Load(ctx, name, func(context.Context) (backends.Record, error) { return b.store.read(name) })
 }
 
 // Swap implements [backends.Backend].
-func (h *Handle) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-	if err := h.usable(ctx, name); err != nil {
-		return backends.Record{}, err
-	}
-	s := h.store
+func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
+	return b.handle.Swap(ctx, name, func(context.Context) (backends.Record, error) { return b.store.swap(name, prev, next) })
+}
+
+func (s *Store) swap(name string, prev, next backends.Record) (backends.Record, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	e := s.entry(name)
@@ -219,76 +218,61 @@ func (h *Handle) Swap(ctx context.Context, name string, prev, next backends.Reco
 }
 
 // RenewMany implements [backends.Batcher].
-func (h *Handle) RenewMany(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
-	outcomes := make([]backends.Outcome, len(renewals))
-	for i, r := range renewals {
-		outcomes[i].Record, outcomes[i].Err = h.Swap(ctx, r.Name, r.Prev, r.Next)
-	}
-	return outcomes
+func (b *Backend) RenewMany(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+	return b.handle.RenewMany(ctx, renewals, func(context.Context) ([]backends.Outcome, error) {
+		outcomes := make([]backends.Outcome, len(renewals))
+		for i, r := range renewals {
+			outcomes[i].Record, outcomes[i].Err = b.store.swap(r.Name, r.Prev, r.Next)
+		}
+		return outcomes, nil
+	})
 }
 
 // Watch implements [backends.Watcher].
-func (h *Handle) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
-	next, end := h.store.wait(name)
-	defer end()
-	for {
-		if err := h.usable(ctx, name); err != nil {
-			return err
+func (b *Backend) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
+	return b.watch(ctx, name, func() error {
+		r, err := b.store.read(name)
+		if err == nil {
+			changed(r)
 		}
-		r, err := h.store.read(name)
-		if err != nil {
-			return err
-		}
-		changed(r)
-		select {
-		case <-next:
-		case <-h.closed:
-		case <-ctx.Done():
-		}
-	}
+		return err
+	})
 }
 
 // WatchPresence implements [backends.PresenceWatcher].
-func (h *Handle) WatchPresence(ctx context.Context, name string, held backends.Record) error {
-	next, end := h.store.wait(name)
-	defer end()
-	for {
-		if err := h.usable(ctx, name); err != nil {
-			return err
-		}
-		h.store.mutex.Lock()
-		present := h.store.entry(name).present
-		h.store.mutex.Unlock()
-		if present != held.Attempt.Nonce {
+func (b *Backend) WatchPresence(ctx context.Context, name string, held backends.Record) error {
+	return b.watch(ctx, name, func() error {
+		b.store.mutex.Lock()
+		defer b.store.mutex.Unlock()
+		if b.store.entry(name).present != held.Attempt.Nonce {
 			return backends.ErrDeposed
 		}
-		select {
-		case <-next:
-		case <-h.closed:
-		case <-ctx.Done():
+		return nil
+	})
+}
+
+// watch calls look now and after each change.
+func (b *Backend) watch(ctx context.Context, name string, look func() error) error {
+	return b.handle.Watch(ctx, name, func(ctx context.Context) error {
+		next, end := b.store.wait(name)
+		defer end()
+		for {
+			if err := look(); err != nil {
+				return err
+			}
+			select {
+			case <-next:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
-	}
+	})
 }
 
 // Describe implements [backends.Backend].
-func (h *Handle) Describe() backends.Description {
-	return backends.Description{Store: "memory://", MaxBatch: 100, PushesRenewals: true}
+func (b *Backend) Describe() backends.Description {
+	return backends.Description{Store: b.handle.Store(), MaxBatch: 100, PushesRenewals: true}
 }
 
 // Close implements [backends.Backend].
-func (h *Handle) Close() error {
-	h.once.Do(func() { close(h.closed) })
-	return nil
-}
-
-func (h *Handle) usable(ctx context.Context, name string) error {
-	select {
-	case <-h.closed:
-		return fmt.Errorf("%w: the memory handle is closed", backends.ErrUnavailable)
-	default:
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return backends.CheckName(name)
-}
+func (b *Backend) Close() error { return b.handle.Close(nil) }

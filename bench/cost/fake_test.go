@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/bench/peers"
-	"github.com/elector-go/elector/conformance/stores"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 const watchdog = 30 * time.Second

@@ -11,7 +11,7 @@ import (
 	"github.com/elector-go/elector/bench/peers"
 	"github.com/elector-go/elector/bench/results"
 	"github.com/elector-go/elector/bench/wire"
-	"github.com/elector-go/elector/conformance/stores"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 // patience is how long anything may take that has to happen.

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/bench/peers"
-	"github.com/elector-go/elector/conformance/stores"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 // childVariable makes a program that calls Main a leader: an environment

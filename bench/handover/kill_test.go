@@ -12,7 +12,7 @@ import (
 
 	"github.com/elector-go/elector/bench/peers"
 	"github.com/elector-go/elector/bench/results"
-	"github.com/elector-go/elector/conformance/stores"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 // fakeOverTCP is a library whose store lets that connection lead which came

@@ -15,7 +15,7 @@ import (
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/bench/peers"
 	"github.com/elector-go/elector/bench/results"
-	"github.com/elector-go/elector/conformance/stores"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 // What the figures of a handover are called.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/bench/peers"
-	"github.com/elector-go/elector/conformance/stores"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 // The rules of a library, with the settings of package peers and at one TTL, as
@@ -112,7 +112,7 @@ func zkLock(ttl time.Duration) rules {
 	return r
 }
 
-// zooKeeperTick is the tickTime of a server that conformance/stores starts.
+// zooKeeperTick is the tickTime of a server that internal/proof/stores starts.
 const zooKeeperTick = 200 * time.Millisecond
 
 // pgLock: a waiter tries at once and then a lease duration after each try. It

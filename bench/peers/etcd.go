@@ -10,7 +10,7 @@ import (
 	"go.etcd.io/etcd/client/v3/concurrency"
 	"go.uber.org/zap"
 
-	"github.com/elector-go/elector/conformance/stores"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 var etcds = []Library{

@@ -50,7 +50,7 @@ const closingTime = 5 * time.Second
 type Library struct {
 	Name     string // what it is called here
 	Module   string // its Go module
-	Store    string // the kind, as in conformance/stores
+	Store    string // the kind, as in internal/proof/stores
 	Belief   string // what Leads goes by
 	Settings string // what is set besides the TTL, and why
 

@@ -12,7 +12,7 @@ import (
 // A Figure is what was measured of one library on one store under one name.
 type Figure struct {
 	Subject string // which measurement: see the constants
-	Store   string // the kind, as in conformance/stores
+	Store   string // the kind, as in internal/proof/stores
 	Library string // as peers.Library.Name
 	What    string // what was measured, for people: "uncontended acquire"
 	Count   int    `json:",omitempty"` // of waiters or elections, 0 where there is none

@@ -9,7 +9,7 @@ import (
 	"os"
 	"os/exec"
 
-	"github.com/elector-go/elector/conformance/stores"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 // A process is a child with many elections.

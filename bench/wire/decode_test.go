@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/elector-go/elector/conformance/stores"
+	"github.com/elector-go/elector/internal/proof/stores"
 	"github.com/elector-go/elector/internal/leak"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/elector-go/elector/conformance/stores"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 const watchdog = 30 * time.Second

@@ -20,7 +20,7 @@ package wire
 import (
 	"fmt"
 
-	"github.com/elector-go/elector/conformance/stores"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 // Counts are sums over the connections of a proxy.

@@ -20,7 +20,7 @@ func step(token uint64) backends.Record {
 
 // wrapped returns a wrapped handle on a store, and another handle that no
 // fault meets.
-func wrapped() (*Backend, backends.Backend, *memory.Handle) {
+func wrapped() (*Backend, backends.Backend, *memory.Backend) {
 	store := memory.NewStore()
 	f, b := Wrap(store.Handle())
 	return f, b, store.Handle()

@@ -13,8 +13,8 @@ import (
 type link struct {
 	w       *world
 	machine *machine
-	handle  *memory.Handle
-	others  *memory.Handle      // with all other elections: the versions of this one count its own writes
+	handle  *memory.Backend
+	others  *memory.Backend      // with all other elections: the versions of this one count its own writes
 	random  network             // draws a trip
 	creates func() (trip, bool) // draws one for a write that creates the record; may be nil
 
@@ -72,7 +72,7 @@ func (l *link) setRandom(random network) {
 }
 
 // on returns the store of an election.
-func (l *link) on(name string) *memory.Handle {
+func (l *link) on(name string) *memory.Backend {
 	if name == election {
 		return l.handle
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/elector-go/elector/bench/report"
 	"github.com/elector-go/elector/bench/results"
 	"github.com/elector-go/elector/bench/scale"
-	"github.com/elector-go/elector/conformance/stores"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 // options are what each measurement is told.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/bench/peers"
-	"github.com/elector-go/elector/conformance/stores/chaos/history"
+	"github.com/elector-go/elector/internal/proof/chaos/history"
 )
 
 // candidateVariable makes this program a candidate: an environment variable

@@ -25,7 +25,7 @@ import (
 
 	"github.com/elector-go/elector/bench/peers"
 	"github.com/elector-go/elector/bench/results"
-	"github.com/elector-go/elector/conformance/stores"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 // atOnce is how many rounds a store serves at the same time. They wait most of

@@ -1,0 +1,220 @@
+package backends
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Classify returns what the person on call can do about the error of a client
+// library, and which error of this package it is. An error that it does not
+// know is ErrUnavailable: the elector tries again, and no process leads on a
+// guess. Classify returns a nil kind to leave the error as it is.
+type Classify func(err error) (advice string, kind error)
+
+// A Handle does what every backend needs besides its own requests. It checks
+// names, refuses calls after Close, ends the calls under way at Close, and
+// gives errors one form:
+//
+//	doing what: what kind: what to do: the error of the client library
+//
+// Errors of this package that a request returns keep their kind, and
+// ErrConflict, ErrNotTried and ErrDeposed are returned as they are. When the
+// context of a call has ended, the error wraps the context's; after a deadline
+// it is ErrUnavailable too, unless Classify knows better.
+//
+// A backend has one Handle and makes each request within one of its methods.
+type Handle struct {
+	store    string
+	classify Classify
+	life     context.Context // ends with Close
+	end      context.CancelFunc
+	once     sync.Once
+	closing  error
+	hanging  atomic.Int32 // calls that Await gave up and that have not returned
+}
+
+// NewHandle returns a Handle. The store is its name in errors, without a
+// password.
+func NewHandle(store string, classify Classify) *Handle {
+	h := &Handle{store: store, classify: classify}
+	h.life, h.end = context.WithCancel(context.Background())
+	return h
+}
+
+// Store returns the name of the store.
+func (h *Handle) Store() string { return h.store }
+
+// Done returns a channel that is closed by Close.
+func (h *Handle) Done() <-chan struct{} { return h.life.Done() }
+
+// Close ends the calls under way and then calls release, which may be nil, and
+// returns its error. Only the first Close does; others wait for it and return
+// the same.
+func (h *Handle) Close(release func() error) error {
+	h.once.Do(func() {
+		h.end()
+		if release != nil {
+			h.closing = release()
+		}
+	})
+	return h.closing
+}
+
+// Load makes a request that reads a record, see [Backend].
+func (h *Handle) Load(ctx context.Context, name string, read func(context.Context) (Record, error)) (Record, error) {
+	return named(ctx, h, "reading election ", name, read)
+}
+
+// Swap makes a request that replaces a record, see [Backend].
+func (h *Handle) Swap(ctx context.Context, name string, write func(context.Context) (Record, error)) (Record, error) {
+	return named(ctx, h, "writing election ", name, write)
+}
+
+// Watch watches a record, see [Watcher], or a mark of presence, see
+// [PresenceWatcher].
+func (h *Handle) Watch(ctx context.Context, name string, watch func(context.Context) error) error {
+	_, err := named(ctx, h, "watching election ", name, func(ctx context.Context) (Record, error) { return Record{}, watch(ctx) })
+	return err
+}
+
+// RenewMany makes a request that renews many records, see [Batcher]. An error is
+// the Outcome of each.
+func (h *Handle) RenewMany(ctx context.Context, renewals []Renewal, renew func(context.Context) ([]Outcome, error)) []Outcome {
+	var outcomes []Outcome
+	err := error(nil)
+	for _, r := range renewals {
+		err = errors.Join(err, CheckName(r.Name))
+	}
+	if err == nil {
+		err = h.Do(ctx, fmt.Sprintf("renewing %d elections", len(renewals)), func(ctx context.Context) (err error) {
+			outcomes, err = renew(ctx)
+			return err
+		})
+	}
+	if err != nil {
+		return Outcomes(len(renewals), err)
+	}
+	return outcomes
+}
+
+// Open makes the requests that see whether the store can serve, within the
+// patience if ctx has no deadline.
+func (h *Handle) Open(ctx context.Context, patience time.Duration, prepare func(context.Context) error) error {
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, patience)
+		defer cancel()
+	}
+	return h.Do(ctx, "opening "+h.store, prepare)
+}
+
+// Do makes any other request. Its context ends with ctx, and with Close.
+func (h *Handle) Do(ctx context.Context, doing string, request func(context.Context) error) error {
+	err := ctx.Err()
+	if err == nil && h.life.Err() == nil {
+		joined, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(h.life, cancel)()
+		if err = request(joined); err == nil {
+			return nil
+		}
+	}
+	return h.Explain(ctx, doing, err)
+}
+
+func named(ctx context.Context, h *Handle, doing, name string, request func(context.Context) (Record, error)) (r Record, err error) {
+	if err := CheckName(name); err != nil {
+		return Record{}, err
+	}
+	err = h.Do(ctx, doing+name, func(ctx context.Context) (err error) {
+		r, err = request(ctx)
+		return err
+	})
+	if err != nil {
+		return Record{}, err
+	}
+	return r, nil
+}
+
+// shaped are the errors that say what they are.
+var shaped = []error{ErrForeignRecord, ErrDenied, ErrMisconfigured, ErrReadOnly, ErrUnavailable, ErrURL, ErrName}
+
+// Explain gives an error that was met while doing something its form. Load,
+// Swap and the others do; it is for errors that are met elsewhere.
+func (h *Handle) Explain(ctx context.Context, doing string, err error) error {
+	for _, definite := range []error{ErrConflict, ErrNotTried, ErrDeposed} {
+		if errors.Is(err, definite) {
+			return err
+		}
+	}
+	for _, kind := range shaped {
+		if errors.Is(err, kind) {
+			return fmt.Errorf("%s: %w", doing, err)
+		}
+	}
+	if h.life.Err() != nil {
+		return fmt.Errorf("%s: %w: the handle is closed", doing, ErrUnavailable)
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return fmt.Errorf("%s: %w", doing, ctx.Err())
+	}
+	advice, kind := h.classify(err)
+	if late := ctx.Err(); late != nil {
+		if !errors.Is(err, late) {
+			err = fmt.Errorf("%w: %w", late, err)
+		}
+		if kind == ErrUnavailable {
+			advice = "no answer in time; " + advice
+		}
+	}
+	switch {
+	case kind == nil:
+		return fmt.Errorf("%s: %w", doing, err)
+	case advice == "":
+		return fmt.Errorf("%s: %w: %w", doing, kind, err)
+	}
+	return fmt.Errorf("%s: %w: %s: %w", doing, kind, advice, err)
+}
+
+// maxHanging bounds the calls that Await has given up.
+const maxHanging = 256
+
+// Await calls a client library that ignores contexts, within a request of the
+// Handle, and returns when ctx ends all the same. The call then goes on until
+// the library gives up; while 256 such calls hang, Await refuses more with
+// ErrUnavailable. The outcome of a write that was given up is unknown.
+func Await[T any](ctx context.Context, h *Handle, call func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	var none T
+	if err := ctx.Err(); err != nil {
+		return none, err
+	}
+	if h.hanging.Load() >= maxHanging {
+		return none, fmt.Errorf("%w: %d earlier requests hang", ErrUnavailable, maxHanging)
+	}
+	done, givenUp := make(chan result), make(chan struct{})
+	go func() {
+		var r result
+		r.value, r.err = call()
+		select {
+		case done <- r:
+		case <-givenUp:
+			h.hanging.Add(-1)
+		}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		h.hanging.Add(1)
+		close(givenUp)
+		return none, ctx.Err()
+	}
+}

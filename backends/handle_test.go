@@ -1,0 +1,141 @@
+package backends_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/elector-go/elector/backends"
+)
+
+var errDriver = errors.New("from the driver")
+
+func handle(kind error) *backends.Handle {
+	return backends.NewHandle("store://host", func(error) (string, error) { return "do this", kind })
+}
+
+// Errors of a request have one form and keep their kind, whatever became of the
+// context.
+func TestHandleErrors(t *testing.T) {
+	conflict := errors.Join(backends.ErrConflict)
+	for what, test := range map[string]struct {
+		classified, err error
+		ended           error // of the context, while the request is under way
+		want            string
+		is              []error
+		isNot           error
+	}{
+		"classified": {backends.ErrDenied, errDriver, nil,
+			"reading election a: the store denied access: do this: from the driver", []error{backends.ErrDenied, errDriver}, nil},
+		"as it is": {nil, errDriver, nil,
+			"reading election a: from the driver", []error{errDriver}, nil},
+		"shaped by the adapter": {backends.ErrDenied, backends.Foreign("it is empty"), nil,
+			"reading election a: " + backends.Foreign("it is empty").Error(), []error{backends.ErrForeignRecord}, backends.ErrDenied},
+		"definite": {backends.ErrUnavailable, conflict, context.DeadlineExceeded,
+			conflict.Error(), []error{backends.ErrConflict}, backends.ErrUnavailable},
+		"cancelled": {backends.ErrUnavailable, errDriver, context.Canceled,
+			"reading election a: context canceled", []error{context.Canceled}, backends.ErrUnavailable},
+		"late": {backends.ErrUnavailable, errDriver, context.DeadlineExceeded,
+			"reading election a: the store is not available: no answer in time; do this: context deadline exceeded: from the driver",
+			[]error{backends.ErrUnavailable, context.DeadlineExceeded, errDriver}, nil},
+		"late, for a reason": {backends.ErrDenied, errDriver, context.DeadlineExceeded,
+			"reading election a: the store denied access: do this: context deadline exceeded: from the driver",
+			[]error{backends.ErrDenied, context.DeadlineExceeded, errDriver}, backends.ErrUnavailable},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			h := handle(test.classified)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, err := h.Load(ctx, "a", func(ctx context.Context) (backends.Record, error) {
+				switch test.ended {
+				case context.Canceled:
+					cancel()
+				case context.DeadlineExceeded:
+					<-ctx.Done()
+				}
+				return backends.Record{}, test.err
+			})
+			if err == nil || err.Error() != test.want {
+				t.Errorf("%s: the error is\n%v, want\n%s", what, err, test.want)
+			}
+			for _, is := range test.is {
+				if !errors.Is(err, is) {
+					t.Errorf("%s: %v is not %q", what, err, is)
+				}
+			}
+			if test.isNot != nil && errors.Is(err, test.isNot) {
+				t.Errorf("%s: %v is %q", what, err, test.isNot)
+			}
+		})
+	}
+}
+
+// Close ends the call under way, later ones make no request, and it releases
+// once.
+func TestHandleClosed(t *testing.T) {
+	h := handle(backends.ErrDenied)
+	released := 0
+	release := func() error { released++; return errDriver }
+	err := h.Watch(t.Context(), "a", func(ctx context.Context) error {
+		for range 2 {
+			if err := h.Close(release); err != errDriver {
+				t.Errorf("Close returned %v", err)
+			}
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	if !errors.Is(err, backends.ErrUnavailable) || released != 1 {
+		t.Errorf("the call under way returned %v, and was released %d times", err, released)
+	}
+	_, err = h.Swap(t.Context(), "a", func(context.Context) (backends.Record, error) {
+		t.Error("a request was made through a closed handle")
+		return backends.Record{}, nil
+	})
+	if want := "writing election a: the store is not available: the handle is closed"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// A request with a name that no election has is not made.
+func TestHandleNames(t *testing.T) {
+	h := handle(backends.ErrDenied)
+	for what, err := range map[string]error{
+		"Watch":     h.Watch(t.Context(), "a/b", func(context.Context) error { panic("called") }),
+		"RenewMany": h.RenewMany(t.Context(), []backends.Renewal{{Name: "a"}, {Name: "a/b"}}, nil)[1].Err,
+	} {
+		if !errors.Is(err, backends.ErrName) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// Await returns with its context, counts the calls that hang, and takes more
+// when they have returned.
+func TestAwait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := handle(backends.ErrUnavailable)
+		hang, calls := make(chan struct{}), 0
+		ctx, cancel := context.WithCancel(t.Context())
+		for range 256 {
+			go backends.Await(ctx, h, func() (int, error) { <-hang; return 0, nil })
+		}
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		call := func() (int, error) { calls++; return 7, errDriver }
+		if _, err := backends.Await(t.Context(), h, call); !errors.Is(err, backends.ErrUnavailable) || calls != 0 {
+			t.Errorf("with 256 calls that hang, another one returned %v", err)
+		}
+		close(hang)
+		synctest.Wait()
+		if n, err := backends.Await(t.Context(), h, call); n != 7 || err != errDriver {
+			t.Errorf("got %d, %v", n, err)
+		}
+		if _, err := backends.Await(ctx, h, call); err != context.Canceled || calls != 1 {
+			t.Errorf("with a context that has ended: %v, %d calls", err, calls)
+		}
+	})
+}

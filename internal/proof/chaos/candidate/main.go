@@ -1,0 +1,159 @@
+// Command candidate is one process of a campaign: it runs for an election as a
+// service does, writes to the protected resource while it leads, and tells on
+// its standard output, as package history says, what it believes.
+//
+// SIGTERM ends it in order. SIGUSR1 makes it stop itself, with SIGSTOP, after
+// the next Check that succeeds and before the write that it allows.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+	_ "github.com/elector-go/elector/backends/dynamodb"
+	_ "github.com/elector-go/elector/backends/etcd"
+	_ "github.com/elector-go/elector/backends/file"
+	_ "github.com/elector-go/elector/backends/gcs"
+	_ "github.com/elector-go/elector/backends/postgres"
+	_ "github.com/elector-go/elector/backends/zookeeper"
+	"github.com/elector-go/elector/internal/proof/chaos/history"
+	"github.com/elector-go/elector/internal/proof/chaos/task"
+)
+
+func main() {
+	t, err := task.FromEnvironment()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	c := &candidate{task: t, recorder: &history.Recorder{
+		Election:  t.Election,
+		Candidate: t.Candidate,
+		Tell:      history.NewJournal(os.Stdout).Tell,
+	}}
+	c.stopAtSignal()
+	go c.recorder.WatchStalls(ctx)
+	if err := c.run(ctx); err != nil {
+		c.recorder.Event(history.Event{Kind: history.Fatal, Detail: err.Error()})
+		os.Exit(1)
+	}
+}
+
+type candidate struct {
+	task     task.Task
+	recorder *history.Recorder
+	number   uint64 // of the last write
+	stop     stopper
+}
+
+// run is what a service does, and what whoever starts it again does.
+func (c *candidate) run(ctx context.Context) error {
+	e, err := c.open(ctx)
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	c.recorder.Event(history.Event{Kind: history.Opened})
+	reading, stopReading := context.WithCancel(ctx)
+	read := make(chan struct{})
+	go func() { defer close(read); c.read(reading, e) }()
+	for ctx.Err() == nil && err == nil {
+		if err = c.forgive(ctx, e.Run(ctx, c.work)); err == nil {
+			pause(ctx, c.task.ReadEvery)
+		}
+	}
+	stopReading()
+	<-read
+	return errors.Join(err, e.Close())
+}
+
+// open tries until the store answers: a campaign may break it just then.
+func (c *candidate) open(ctx context.Context) (*elector.Elector, error) {
+	o := &elector.Options{
+		ID:     c.task.Candidate,
+		TTL:    c.task.TTL,
+		Trace:  c.recorder.Trace(),
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	}
+	for {
+		e, err := elector.Open(ctx, c.task.URL, c.task.Election, o)
+		if err == nil || c.forgive(ctx, err) != nil {
+			return e, err
+		}
+		if !pause(ctx, c.task.ReadEvery) {
+			return nil, nil
+		}
+	}
+}
+
+// forgive tells of an error that a campaign may cause, and returns others.
+func (c *candidate) forgive(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return nil
+	}
+	kind := ""
+	switch {
+	case errors.Is(err, backends.ErrUnavailable):
+	case errors.Is(err, backends.ErrForeignRecord):
+		kind = task.Foreign
+	case errors.Is(err, backends.ErrDenied), errors.Is(err, backends.ErrReadOnly):
+		kind = task.Denied
+	default:
+		return err
+	}
+	c.recorder.Event(history.Event{Kind: history.Trouble, Detail: kind + err.Error()})
+	return nil
+}
+
+// work is the singleton worker: it writes as often as it may.
+func (c *candidate) work(ctx context.Context, lease *elector.Lease) error {
+	c.recorder.Look(history.Acquired, lease, 0)
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		<-ctx.Done()
+		c.recorder.Event(history.Event{Kind: history.Canceled, Token: lease.Token()})
+	}()
+	for {
+		c.number++
+		if !c.recorder.Look(history.Writing, lease, c.number) {
+			<-told // Check fails no later than the context ends, and it may be earlier
+			return nil
+		}
+		c.stop.here()
+		c.recorder.Event(c.write(lease.Token(), c.number))
+		if !pause(ctx, c.task.WriteEvery) {
+			c.recorder.Look(history.Checked, lease, 0)
+			<-told
+			return nil
+		}
+	}
+}
+
+// read asks the store every now and then who leads.
+func (c *candidate) read(ctx context.Context, e *elector.Elector) {
+	for pause(ctx, c.task.ReadEvery) {
+		limited, cancel := context.WithTimeout(ctx, c.task.TTL)
+		c.recorder.Leader(limited, e)
+		cancel()
+	}
+}
+
+// pause reports whether the time has passed before the context ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}

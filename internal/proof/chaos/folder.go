@@ -1,0 +1,82 @@
+package chaos
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/elector-go/elector/internal/proof/chaos/raw"
+)
+
+// A folder gives the records of the file backend. It implements raw.Records.
+type folder struct {
+	raw.JSON
+	dir string
+}
+
+func (f folder) path(election string) string { return filepath.Join(f.dir, election+".json") }
+
+func (f folder) Get(_ context.Context, election string) ([]byte, error) {
+	content, err := os.ReadFile(f.path(election))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return content, err
+}
+
+// Put does as an editor or a restored backup does: it renames a file, so that
+// nobody reads half of it.
+func (f folder) Put(_ context.Context, election string, content []byte) error {
+	restored := filepath.Join(f.dir, "restored")
+	if err := os.WriteFile(restored, content, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(restored, f.path(election))
+}
+
+// Replace takes the lock that the candidates take.
+func (f folder) Replace(ctx context.Context, election string, old, content []byte) (done bool, err error) {
+	lock, err := os.OpenFile(filepath.Join(f.dir, election+".lock"), os.O_RDWR, 0)
+	if err != nil {
+		return false, err
+	}
+	defer lock.Close() // and with it our lock
+	for !done {
+		if done, err = tryLock(lock); err != nil {
+			return false, err
+		}
+		select {
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	now, err := f.Get(ctx, election)
+	if err != nil || !bytes.Equal(now, old) {
+		return false, err
+	}
+	err = f.Put(ctx, election, content)
+	return err == nil, err
+}
+
+// tryLock reports whether the lock was free, and is ours now until the file is
+// closed.
+func tryLock(f *os.File) (bool, error) {
+	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err == syscall.EWOULDBLOCK || errors.Is(err, syscall.EINTR) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (f folder) Delete(_ context.Context, election string) error {
+	if err := os.Remove(f.path(election)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

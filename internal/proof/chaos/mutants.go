@@ -1,0 +1,55 @@
+package chaos
+
+import (
+	"github.com/elector-go/elector/internal/proof/chaos/checker"
+	"github.com/elector-go/elector/internal/overlay"
+)
+
+// A Mutant is a known way to get the election wrong, built into candidates that
+// are otherwise real: a campaign must find it.
+type Mutant struct {
+	Breaks string   // what it does, for people
+	Rules  []string // of the checker, any of which finds it
+	Places []string // where it is looked for; it is the same everywhere
+	edits  []overlay.Edit
+}
+
+// Mutants are by their names.
+var Mutants = map[string]Mutant{
+	"holder-overstays": {
+		Breaks: "a holder trusts its lease for one and a half TTLs",
+		Rules:  []string{"mx/two-valid"},
+		Places: []string{"etcd", "file"},
+		edits:  []overlay.Edit{{File: "options.go", Old: "return o.TTL - time.Duration(float64(o.TTL)*o.ClockDrift)", New: "return o.TTL + o.TTL/2"}},
+	},
+	"challenger-hurries": {
+		Breaks: "a challenger waits for half a TTL",
+		Rules:  []string{"mx/two-valid", checker.TooEarly},
+		Places: []string{"postgres", "file"},
+		edits:  []overlay.Edit{{File: "options.go", Old: "return ttl + time.Duration(float64(ttl)*o.ClockDrift)", New: "return ttl / 2"}},
+	},
+	"token-stays": {
+		Breaks: "a takeover keeps the token of the holder before it",
+		Rules:  []string{"tok/strict"},
+		Places: []string{"zookeeper", "file"},
+		edits:  []overlay.Edit{{File: "view.go", Old: "	return token, sane, nil", New: "	if v.record.Exists() && !v.record.Vacant() {\n\t\ttoken = v.record.Token\n\t}\n\treturn token, sane, nil"}},
+	},
+	"edits-adopted": {
+		Breaks: "a holder goes on from a record that somebody has edited",
+		Rules:  []string{"rec/edited"},
+		Places: []string{"postgres", "file"},
+		edits:  []overlay.Edit{{File: "renew.go", Old: "r.Token != a.token || r.Holder != holder ||", New: "false && r.Holder != holder &&"}},
+	},
+	"critical-ignored": {
+		Breaks: "a critical extension keeps nobody away",
+		Rules:  []string{"rec/critical"},
+		Places: []string{"etcd", "file"},
+		edits:  []overlay.Edit{{File: "view.go", Old: "	case v.record.Extensions.Critical(known...) != \"\":\n\t\treturn forever", New: "	case false:\n\t\treturn forever"}},
+	},
+	"kept-dropped": {
+		Breaks: "an acquisition drops the extensions that everybody is to keep",
+		Rules:  []string{"rec/kept"},
+		Places: []string{"postgres", "file"},
+		edits:  []overlay.Edit{{File: "campaign.go", Old: "r.Extensions.Class('k')", New: "r.Extensions.Class('-')"}},
+	},
+}

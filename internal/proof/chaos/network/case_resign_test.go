@@ -1,0 +1,131 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/proof/chaos/history"
+	"github.com/elector-go/elector/internal/fault"
+)
+
+// handover: over a slow network too, a resignation wakes the successor, which
+// then leads soon, and after one write.
+func handover(s *scene) {
+	const jitter = 250 * time.Millisecond // J
+	o := lasting()
+	a, b := s.joinThrough(o), s.joinThrough(o)
+	l := a.lead()
+	next := b.campaign()
+	b.sees(a)
+	const d = 30 * time.Millisecond
+	counts := []Count{a.link.Count(), b.link.Count()}
+	for _, c := range []*candidate{a, b} {
+		s.must(c.link.Delay(d, d), "delaying requests and answers")
+		c.breaks(Latency)
+	}
+	a.renewals(2)
+	next.waits("somebody leads")
+	if n, _ := b.asked("swap", 0); n != 0 {
+		s.Errorf("a waiter wrote %d times", n)
+	}
+	from := s.told()
+	s.must(l.Resign(s.context()), "resigning")
+	told := a.tells(from, history.Released, "the store is told of a resignation")
+	_, won := next.won("a leader that resigned is replaced")
+	// A store that pushes nothing is asked once or twice in an interval.
+	s.didNotWait(won, told.At, o.TTL)
+	most := jitter + 4*2*d
+	if _, pushes := b.backend.(backends.Watcher); !pushes {
+		most += 2 * b.every
+	}
+	if took := won.Before - told.At - b.allowance(told.At); took > most {
+		s.Errorf("the successor leads %v after the resignation, and J, a wake-up and two round trips are %v", took, most)
+	}
+	if n, _ := b.asked("swap", 0); n != 1 {
+		s.Errorf("the successor wrote %d times, not once", n)
+	}
+	for i, c := range []*candidate{a, b} {
+		if c.link.Count().Sum() == counts[i].Sum() {
+			s.Errorf("nothing of %s was delayed", c.ID())
+		}
+	}
+}
+
+// failRetry: a leader that could not tell the store does not lead, and may tell
+// it again.
+func failRetry(s *scene) {
+	o := lasting()
+	o.ReleaseTimeout = 2 * time.Second
+	a, b := s.joinThrough(o), s.join(o)
+	l := a.lead()
+	before := a.link.Count()
+	began, _ := a.breaks(LoseRequests)
+	if err := l.Resign(s.context()); err == nil {
+		s.Errorf("a resignation that the store is not told of succeeds")
+	}
+	if err := l.Check(); !errors.Is(err, elector.ErrResigned) {
+		s.Errorf("Check says %v after a resignation that the store is not told of", err)
+	}
+	if _, err := b.TryCampaign(s.context()); !errors.Is(err, elector.ErrHeld) {
+		s.Errorf("a candidate's TryCampaign gives %v although the store was not told", err)
+	}
+	a.hit(before, began)
+	a.heals()
+	// It answers as soon as it is connected again; a retry may fail before.
+	s.until("resigning again works when the network does", func() bool { return l.Resign(s.context()) == nil })
+	at := history.BootTime()
+	b.lead()
+	s.didNotWait(b.tells(0, history.Acquired, "the successor leads"), at, o.TTL)
+}
+
+// isRelease reports whether a request tells the store that nobody leads.
+func isRelease(c fault.Call) bool { return c.Op == "swap" && c.Next.Vacant() }
+
+// ambiguousRelease: the answer to a release is lost, and a successor wins
+// before the release is tried again: that leaves the successor alone.
+func ambiguousRelease(s *scene) {
+	o := lasting()
+	a, b := s.joinThrough(o), s.join(o)
+	l := a.lead()
+	next := b.campaign()
+	b.sees(a)
+	before := a.link.Count()
+	began := history.BootTime()
+	first, again, won := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	releases := 0 // of one goroutine
+	a.hooks.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
+		var err error
+		if isRelease(c) {
+			switch releases++; releases {
+			case 1:
+				err = a.link.Break(LoseReplies)
+				close(first)
+			case 2: // it could not read back
+				<-won
+				a.hit(before, began)
+				err = a.link.Heal()
+				close(again)
+			}
+		}
+		if err != nil {
+			s.Errorf("breaking the network: %v", err)
+		}
+		return send(context.WithoutCancel(ctx))
+	})
+	resigned := make(chan error, 1)
+	s.all.Go(func() { resigned <- l.Resign(s.context()) })
+	within(s, first, "the store is told of the resignation")
+	second, successor := next.won("a release whose answer was lost hands over")
+	s.didNotWait(successor, began, o.TTL)
+	close(won)
+	within(s, again, "a release whose answer was lost is sent again")
+	s.must(within(s, resigned, "Resign returns"), "a release whose answer was lost")
+	if r := s.record(b.backend); r.Holder != b.ID() || elector.Token(r.Token) != second.Token() {
+		s.Errorf("after the release was sent again the record is %+v", r)
+	}
+	b.renewals(1)
+	s.must(second.Check(), "the successor's lease after the release was sent again")
+}

@@ -1,0 +1,183 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/jackc/pgx/v5"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/proof/stores"
+	"github.com/elector-go/elector/internal/proof/chaos/history"
+	"github.com/elector-go/elector/internal/fault"
+)
+
+// storeRestart: the store dies for longer than a lease lasts, and comes back:
+// one valid lease, and a leader again within tau.
+func storeRestart(s *scene) {
+	o := short()
+	a, b := s.joinThrough(o), s.join(o)
+	l := a.lead()
+	next := b.campaign()
+	b.sees(a)
+	a.renewals(1)
+	// An object of the emulated GCS whose overwriting a kill interrupts cannot
+	// be read any more, which is a flaw of the emulator: see stores.startGCS.
+	var writing sync.Mutex
+	if s.store.Kind == stores.GCS {
+		a.hooks.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
+			if c.Op == "swap" {
+				writing.Lock()
+				defer writing.Unlock()
+			}
+			return send(ctx)
+		})
+	}
+	began := history.BootTime()
+	writing.Lock()
+	err := s.store.Kill()
+	writing.Unlock()
+	s.must(err, "killing the store")
+	s.tell(history.Event{Election: s.election, Kind: history.Killed, Before: began, At: history.BootTime()})
+	a.endsInTime(l, began)
+	next.waits("the store is not there")
+	s.must(s.store.Restart(s.context()), "starting the store again")
+	back := history.BootTime()
+	s.tell(history.Event{Election: s.election, Kind: history.Started, Before: back, At: back})
+	_, won := next.won("there is a leader again after the store came back")
+	if took := won.Before - back - b.allowance(back); took > takeoverWithin(o) {
+		s.Errorf("B leads %v after the store came back, later than tau = %v", took, takeoverWithin(o))
+	}
+	if n, _ := a.asked("swap", began); n == 0 {
+		s.Errorf("A did not try to renew while the store was dead")
+	}
+}
+
+// denied: access is revoked while a candidate leads. The lease is lost by H,
+// with a typed error, no hot loop and no password in anything that is said.
+func denied(s *scene) {
+	login, storeURL, revoke := secured(s)
+	a := s.joinVia(login.In(storeURL), short())
+	l := a.lead()
+	a.renewals(1)
+	began := history.BootTime()
+	revoke()
+	a.recorder.Event(history.Event{Kind: history.Fault, Before: began, Detail: "access revoked"})
+	done := history.BootTime()
+	a.endsInTime(l, began)
+
+	a.mutex.Lock()
+	requests := a.requests
+	a.mutex.Unlock()
+	refused, asked := 0, 0
+	var said strings.Builder
+	for _, r := range requests {
+		if r.err != nil {
+			said.WriteString(r.err.Error())
+		}
+		if r.at >= began {
+			asked++
+		}
+		// A request that the end of the lease cuts short may come to no answer.
+		cutShort := errors.Is(r.err, context.DeadlineExceeded)
+		if errors.Is(r.err, elector.ErrDenied) {
+			refused++
+		} else if r.at-r.took > done && !cutShort {
+			s.Errorf("after access was revoked a request (%s) gives %v, want ErrDenied", r.op, r.err)
+		}
+	}
+	if refused == 0 {
+		s.Errorf("the fault did not happen: no request was refused")
+	}
+	// Two for each try, and the pause between tries is an eighth of RenewEvery
+	// at the least.
+	if most := 10 + int(2*8*(history.BootTime()-began)/a.every); asked > most {
+		s.Errorf("%d requests after access was revoked, more than %d: a hot loop", asked, most)
+	}
+	_, err := a.Campaign(s.context())
+	if !errors.Is(err, elector.ErrDenied) {
+		s.Errorf("Campaign of one whose access was revoked gives %v, want ErrDenied", err)
+	} else {
+		said.WriteString(err.Error())
+	}
+	said.WriteString(context.Cause(l.Context()).Error())
+	said.WriteString(a.log.String())
+	if strings.Contains(said.String(), login.Password) {
+		s.Errorf("the password is told in a log or an error")
+	}
+}
+
+// secured makes a place in a store where a login may hold elections, until
+// revoke is called.
+func secured(s *scene) (login stores.Login, storeURL string, revoke func()) {
+	switch s.store.Kind {
+	case stores.Etcd:
+		return securedEtcd(s)
+	case stores.Postgres:
+		return securedPostgres(s)
+	case stores.ZooKeeper:
+		return securedZooKeeper(s)
+	}
+	s.Fatalf("%s has no logins", s.store.Kind)
+	panic("not reached")
+}
+
+// securedEtcd starts a server of its own, for whoever wants a password wants it
+// of everybody.
+func securedEtcd(s *scene) (stores.Login, string, func()) {
+	const prefix = "/elector/"
+	store, err := stores.EtcdWithAuth(s.context(), prefix)
+	s.must(err, "starting an etcd with authentication")
+	s.Cleanup(func() { must(s, store.Stop()) })
+	s.store = store
+	admin, err := clientv3.New(clientv3.Config{Endpoints: []string{store.Address}, Username: store.Admin.User, Password: store.Admin.Password, Logger: zap.NewNop()})
+	s.must(err, "connecting to etcd")
+	s.Cleanup(func() { admin.Close() })
+	return store.User, store.PasswordURL, func() {
+		_, err := admin.RoleRevokePermission(s.context(), store.User.User, prefix, clientv3.GetPrefixRangeEnd(prefix))
+		s.must(err, "revoking access")
+	}
+}
+
+func securedPostgres(s *scene) (stores.Login, string, func()) {
+	as := s.store.Admin.In(s.store.PasswordURL)
+	s.handle(as) // makes the table
+	admin, err := pgx.Connect(s.context(), as)
+	s.must(err, "connecting to PostgreSQL")
+	s.Cleanup(func() { admin.Close(context.Background()) })
+	_, err = admin.Exec(s.context(), "grant select, insert, update on elector to "+s.store.User.User)
+	s.must(err, "granting access")
+	return s.store.User, s.store.PasswordURL, func() {
+		_, err := admin.Exec(s.context(), "revoke select, insert, update on elector from "+s.store.User.User)
+		s.must(err, "revoking access")
+	}
+}
+
+func securedZooKeeper(s *scene) (stores.Login, string, func()) {
+	login := stores.Login{User: "app", Password: "a-password-that-nobody-tells"}
+	prefix := "/" + s.election
+	conn, events, err := zk.Connect([]string{s.store.Address}, 30*time.Second, zk.WithLogger(silent{}), zk.WithLogInfo(false))
+	s.must(err, "connecting to ZooKeeper")
+	s.Cleanup(conn.Close)
+	for e := range events {
+		if e.State == zk.StateHasSession {
+			break
+		}
+	}
+	s.must(conn.AddAuth("digest", []byte(login.User+":"+login.Password)), "signing in")
+	u, err := url.Parse(s.store.URL)
+	s.must(err, "reading the store's URL")
+	u.Path = prefix
+	return login, u.String(), func() {
+		_, err := conn.SetACL(prefix+"/"+s.election, zk.DigestACL(zk.PermAll, "another", "secret"), -1)
+		s.must(err, "revoking access")
+	}
+}

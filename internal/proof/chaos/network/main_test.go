@@ -1,0 +1,72 @@
+package network
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/elector-go/elector/internal/proof/stores"
+	"github.com/elector-go/elector/internal/proof/chaos/history"
+	"github.com/elector-go/elector/internal/leak"
+)
+
+// enough is much longer than anything here takes.
+const enough = 45 * time.Second
+
+func TestMain(m *testing.M) {
+	for key, value := range map[string]string{"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_SESSION_TOKEN": "", "AWS_PROFILE": "",
+		"AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull} {
+		os.Setenv(key, value)
+	}
+	// The cases wait most of the time, so more of them run at once than there
+	// are processors.
+	flag.Parse()
+	if given := flag.Lookup("test.parallel"); given.Value.String() == given.DefValue {
+		flag.Set("test.parallel", "20")
+	}
+	// The first store starts a goroutine that lives as long as we do: it is
+	// part of what is there before the tests.
+	first, err := stores.StartLocal(context.Background(), stores.DynamoDB)
+	if err == nil {
+		err = first.Stop()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var watching sync.WaitGroup
+	watching.Go(func() { (&history.Recorder{Tell: stalls.tell}).WatchStalls(ctx) })
+	leak.Main(m, func() { stop(); watching.Wait(); writeTable() })
+}
+
+// stalls are when this process stood still.
+var stalls stallLog
+
+type stallLog struct {
+	mutex  sync.Mutex
+	events []history.Event
+}
+
+func (l *stallLog) tell(e history.Event) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.events = append(l.events, e)
+}
+
+// since returns for how long this process stood still since a time. Upper
+// bounds of how long something takes are extended by it.
+func (l *stallLog) since(start time.Duration) (sum time.Duration) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	for _, e := range l.events {
+		if e.At >= start {
+			sum += e.Left
+		}
+	}
+	return sum
+}

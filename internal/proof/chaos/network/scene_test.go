@@ -1,0 +1,241 @@
+package network
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/internal/proof/chaos/history"
+)
+
+// A scene is one election of a case, and all that was told of it.
+type scene struct {
+	testing.TB
+	place
+	election string
+	mutant   mutant
+	patience time.Duration // how long to wait for anything
+
+	mutex      sync.Mutex
+	candidates []*candidate
+	events     []history.Event
+	more       chan struct{} // closed and replaced with each event
+	all        sync.WaitGroup
+}
+
+func newScene(t testing.TB, p place, name string) *scene {
+	s := &scene{TB: t, place: p, election: unique(strings.ReplaceAll(name, "/", "-")), patience: enough, more: make(chan struct{})}
+	t.Cleanup(func() {
+		s.all.Wait()
+		if t.Failed() {
+			s.dump()
+		}
+	})
+	return s
+}
+
+// dump prints what was told but for looks that show nothing new.
+func (s *scene) dump() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	var b strings.Builder
+	for i, e := range s.events {
+		if e.Kind != history.Checked && e.Kind != history.Renewed || i == 0 || !slices.ContainsFunc(s.events[:i], func(f history.Event) bool {
+			return f.Kind == e.Kind && f.Candidate == e.Candidate && f.Token == e.Token && f.Valid == e.Valid
+		}) {
+			fmt.Fprintln(&b, e)
+		}
+	}
+	s.Logf("election %s on %s:\n%s", s.election, s.store, b.String())
+	for _, c := range s.candidates[:min(len(s.candidates), 3)] {
+		var b strings.Builder
+		c.mutex.Lock()
+		for _, r := range c.requests[max(0, len(c.requests)-60):] {
+			fmt.Fprintf(&b, "%12.6f %s took %v: %v\n", r.at.Seconds(), r.op, r.took, r.err)
+		}
+		c.mutex.Unlock()
+		s.Logf("the requests of %s, the latest:\n%sits log:\n%s", c.ID(), b.String(), c.log.String())
+	}
+}
+
+func (s *scene) tell(e history.Event) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.events = append(s.events, e)
+	close(s.more)
+	s.more = make(chan struct{})
+}
+
+// told returns how many events there are.
+func (s *scene) told() int {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return len(s.events)
+}
+
+// since returns the events after the first so many, and what is closed when
+// there are more.
+func (s *scene) since(from int) ([]history.Event, <-chan struct{}) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return slices.Clone(s.events[from:]), s.more
+}
+
+// await blocks until an event after the first so many matches.
+func (s *scene) await(from int, what string, match func(history.Event) bool) history.Event {
+	s.Helper()
+	for overdue := time.After(s.patience); ; {
+		events, more := s.since(from)
+		for _, e := range events {
+			if match(e) {
+				return e
+			}
+		}
+		from += len(events)
+		select {
+		case <-more:
+		case <-overdue:
+			s.Fatalf("waited %v: %s", s.patience, what)
+		}
+	}
+}
+
+// context ends when the scene's patience does, or the test.
+func (s *scene) context() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), s.patience)
+	s.Cleanup(cancel)
+	return ctx
+}
+
+func (s *scene) must(err error, doing string) {
+	s.Helper()
+	if err != nil {
+		s.Fatalf("%s: %v", doing, err)
+	}
+}
+
+// within blocks until there is something to receive.
+func within[T any](s *scene, c <-chan T, what string) T {
+	s.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(s.patience):
+		s.Fatalf("waited %v: %s", s.patience, what)
+		panic("not reached")
+	}
+}
+
+// until blocks until something is so that nobody tells.
+func (s *scene) until(what string, so func() bool) {
+	s.Helper()
+	again := time.NewTicker(5 * time.Millisecond)
+	defer again.Stop()
+	for overdue := time.After(s.patience); !so(); {
+		select {
+		case <-again.C:
+		case <-overdue:
+			s.Fatalf("waited %v: %s", s.patience, what)
+		}
+	}
+}
+
+// hold is H and challenge is C, for the default clock drift.
+func hold(ttl time.Duration) time.Duration      { return ttl - ttl/10 }
+func challenge(ttl time.Duration) time.Duration { return ttl + ttl/10 }
+
+// short are options for leases that shall expire.
+func short() elector.Options {
+	return elector.Options{TTL: 3 * time.Second, RenewEvery: 600 * time.Millisecond, RequestTimeout: 600 * time.Millisecond}
+}
+
+// takeoverWithin is tau: the longest from the end of a holder to the next
+// leader.
+func takeoverWithin(o elector.Options) time.Duration {
+	const jitter = 250 * time.Millisecond // J
+	return challenge(o.TTL) + o.RenewEvery + o.RequestTimeout + jitter
+}
+
+// steady are options for leases that shall ride out a trouble, also on a slow
+// machine.
+func steady() elector.Options {
+	return elector.Options{TTL: 8 * time.Second, RenewEvery: time.Second, RequestTimeout: 500 * time.Millisecond}
+}
+
+// lasting are options for leases that are renewed often and last so long that
+// nobody leads because C is over. A waiter that polls reads no more often than
+// twenty times in a TTL.
+func lasting() elector.Options {
+	return elector.Options{TTL: 20 * time.Second, RenewEvery: time.Second, RequestTimeout: 500 * time.Millisecond}
+}
+
+// A tenure is for how long a lease was valid for certain.
+type tenure struct {
+	candidate string
+	token     elector.Token
+	from, to  time.Duration
+}
+
+// tenures returns those of all leases, in the order of their beginning. A lease
+// is surely valid from when a look at it was answered, until what it had left
+// when the last look began is over, but if it was resigned or taken away no
+// longer than until that look was answered.
+func (s *scene) tenures() []tenure {
+	events, _ := s.since(0)
+	cutShort := func(t tenure) bool {
+		return slices.ContainsFunc(events, func(e history.Event) bool {
+			return e.Kind == history.Ended && e.Candidate == t.candidate && e.Token == t.token && !strings.Contains(e.Detail, "not renewed within")
+		})
+	}
+	var tenures []tenure
+	for _, e := range events {
+		if !e.Valid {
+			continue
+		}
+		i := slices.IndexFunc(tenures, func(t tenure) bool { return t.candidate == e.Candidate && t.token == e.Token })
+		if i < 0 {
+			tenures = append(tenures, tenure{e.Candidate, e.Token, e.At, e.At})
+			i = len(tenures) - 1
+		}
+		t := &tenures[i]
+		t.from, t.to = min(t.from, e.At), max(t.to, e.At)
+		if !cutShort(*t) {
+			t.to = max(t.to, e.Before+e.Left)
+		}
+	}
+	slices.SortFunc(tenures, func(a, b tenure) int { return int(a.from - b.from) })
+	return tenures
+}
+
+// check holds what was told against guarantees 1, 2 and 5.
+func (s *scene) check() {
+	s.Helper()
+	all := s.tenures()
+	for i, a := range all {
+		for _, b := range all[i+1:] {
+			if b.from < a.to {
+				s.Errorf("%s with token %v and %s with token %v both lead from %v until %v (guarantee 1)", a.candidate, a.token, b.candidate, b.token, b.from, min(a.to, b.to))
+			}
+			if b.token <= a.token {
+				s.Errorf("%s leads with token %v after %s led with token %v (guarantee 5)", b.candidate, b.token, a.candidate, a.token)
+			}
+		}
+	}
+	events, _ := s.since(0)
+	for _, c := range s.candidates {
+		for _, e := range events {
+			if e.Candidate != c.ID() || !e.Valid {
+				continue
+			}
+			if answered := c.answered(e.At); e.Before >= answered+c.hold {
+				s.Errorf("%s has a valid lease at %v, and the last answer came at %v: later than H = %v (guarantee 2)", c.ID(), e.Before, answered, c.hold)
+				break
+			}
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/elector-go/elector/backends"
+	_ "github.com/elector-go/elector/backends/dynamodb"
+	_ "github.com/elector-go/elector/backends/etcd"
+	_ "github.com/elector-go/elector/backends/file"
+	_ "github.com/elector-go/elector/backends/gcs"
+	_ "github.com/elector-go/elector/backends/postgres"
+	_ "github.com/elector-go/elector/backends/zookeeper"
+	"github.com/elector-go/elector/internal/proof/stores"
+	"github.com/elector-go/elector/internal/proof/chaos/history"
+	"github.com/elector-go/elector/internal/proof/chaos/network"
+	"github.com/elector-go/elector/internal/proof/chaos/raw"
+)
+
+// A Place is where elections are held: a store, three servers of one, or a
+// folder, with all that a campaign needs to break it.
+type Place struct {
+	Name  string // for people: "etcd", "etcd 3 nodes", "file"
+	How   string // where it comes from
+	Rules history.Rules
+
+	url     func(through func(address string) string) string // of the store, each address replaced
+	records raw.Records                                      // the records behind the elector's back; nil if not to be had
+	store   *stores.Store                                    // nil for a cluster and a folder
+	cluster *stores.Cluster                                  // or nil
+	gate    *throttle                                        // between the proxies and the store; or nil
+	close   []func() error
+}
+
+// File is the name of the place that is a folder of this machine.
+const File = "file"
+
+// shortest is the TTL where the store bears it.
+const shortest = 2 * time.Second
+
+// Nodes is the end of the name of a cluster.
+const Nodes = " 3 nodes"
+
+// Names returns all places that Open knows.
+func Names() []string {
+	return []string{stores.Etcd, stores.ZooKeeper, stores.Postgres, stores.DynamoDB, stores.GCS, File, stores.Etcd + Nodes, stores.ZooKeeper + Nodes}
+}
+
+// Open starts a place, by its name. Close ends it.
+func Open(ctx context.Context, name string) (*Place, error) {
+	p := &Place{Name: name}
+	if err := p.open(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), p.Close())
+	}
+	return p, nil
+}
+
+func (p *Place) open(ctx context.Context) error {
+	kind, isCluster := strings.CutSuffix(p.Name, Nodes)
+	var err error
+	switch {
+	case isCluster:
+		err = p.openCluster(ctx, kind)
+	case kind == File:
+		err = p.openFolder()
+	default:
+		err = p.openStore(ctx, kind)
+	}
+	if err != nil {
+		return err
+	}
+	b, err := backends.Open(ctx, p.URL(func(address string) string { return address }))
+	if err != nil {
+		return err
+	}
+	d := b.Describe()
+	p.Rules = history.RulesOf(max(shortest, d.MinTTL), d.MinWriteInterval)
+	return b.Close()
+}
+
+func (p *Place) openStore(ctx context.Context, kind string) (err error) {
+	if kind == stores.Etcd {
+		p.store, err = stores.EtcdWithAuth(ctx, etcdPrefix)
+	} else {
+		p.store, err = stores.StartLocal(ctx, kind)
+	}
+	if err != nil {
+		return err
+	}
+	p.close = append(p.close, p.store.Stop)
+	p.How = p.store.How
+	p.url = func(through func(string) string) string { return p.store.Through(through(p.store.Address)) }
+	administrator := *p.store
+	switch kind {
+	case stores.Etcd:
+		direct := p.url
+		p.url = func(through func(string) string) string { return p.store.User.In(direct(through)) }
+		administrator.URL = p.store.Admin.In(p.store.URL)
+	case stores.Postgres:
+		if err := limitPostgres(ctx, p.store); err != nil {
+			return err
+		}
+		direct := p.url
+		p.url = func(through func(string) string) string {
+			return strings.Replace(direct(through), "//"+p.store.Admin.User+"@", "//"+candidateRole+"@", 1)
+		}
+	case stores.DynamoDB, stores.GCS:
+		setCredentials()
+		if p.gate, err = newThrottle(p.store.Address, kind); err != nil {
+			return err
+		}
+		p.close = append(p.close, p.gate.close)
+	}
+	records, closeRecords, err := raw.Open(ctx, &administrator)
+	if err != nil {
+		return err
+	}
+	p.records = records
+	p.close = append(p.close, closeRecords)
+	return nil
+}
+
+// setCredentials gives the clouds' clients some where there are none: a local
+// server does not look at them.
+func setCredentials() {
+	if os.Getenv("AWS_ACCESS_KEY_ID") == "" {
+		os.Setenv("AWS_ACCESS_KEY_ID", "test")
+		os.Setenv("AWS_SECRET_ACCESS_KEY", "test")
+	}
+}
+
+func (p *Place) openCluster(ctx context.Context, kind string) (err error) {
+	if p.cluster, err = stores.StartCluster(ctx, kind, 3); err != nil {
+		return err
+	}
+	p.close = append(p.close, p.cluster.Stop)
+	p.How = "3 × " + p.cluster.Members[0].How
+	p.url = func(through func(string) string) string {
+		var hosts []string
+		for _, m := range p.cluster.Members {
+			hosts = append(hosts, through(m.Address))
+		}
+		return kind + "://" + strings.Join(hosts, ",")
+	}
+	return nil
+}
+
+func (p *Place) openFolder() error {
+	dir, err := os.MkdirTemp("", "elector-chaos-")
+	if err != nil {
+		return err
+	}
+	p.close = append(p.close, func() error { return os.RemoveAll(dir) })
+	p.How = "a folder of this machine"
+	p.url = func(func(string) string) string { return (&url.URL{Scheme: "file", Path: dir}).String() }
+	p.records = folder{dir: dir}
+	return nil
+}
+
+// id is the name as a part of an election's.
+func (p *Place) id() string { return strings.ReplaceAll(p.Name, " ", "-") }
+
+// URL returns the place's URL with each address in it replaced.
+func (p *Place) URL(through func(address string) string) string { return p.url(through) }
+
+// proxies puts a proxy of its own in front of each of the place's addresses,
+// and returns the URL that leads through them.
+func (p *Place) proxies() (link []*network.Proxy, url string, err error) {
+	url = p.URL(func(address string) string {
+		if p.gate != nil {
+			address = p.gate.address
+		}
+		proxy, failed := network.New(address)
+		if failed != nil {
+			err = errors.Join(err, failed)
+			return address
+		}
+		link = append(link, proxy)
+		return proxy.Address()
+	})
+	return link, url, err
+}
+
+// Close ends everything that Open has started.
+func (p *Place) Close() error {
+	var err error
+	for i := len(p.close) - 1; i >= 0; i-- {
+		err = errors.Join(err, p.close[i]())
+	}
+	p.close = nil
+	return err
+}

@@ -1,0 +1,59 @@
+package chaos
+
+import (
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/elector-go/elector/internal/proof/stores"
+)
+
+// A throttle stands before the emulator of a cloud's service and, when told
+// to, answers as the service does when it gets too many requests: no emulator
+// of ours does that by itself.
+type throttle struct {
+	address string
+	kind    string
+	on      atomic.Bool
+	refused atomic.Int64 // requests
+	server  http.Server
+}
+
+func newThrottle(upstream, kind string) (*throttle, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	t := &throttle{address: l.Addr().String(), kind: kind}
+	forward := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: upstream})
+	forward.ErrorLog = discard
+	t.server.ReadHeaderTimeout = time.Minute
+	t.server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !t.on.Load() {
+			forward.ServeHTTP(w, r)
+			return
+		}
+		t.refused.Add(1)
+		t.refuse(w)
+	})
+	go t.server.Serve(l) // until close
+	return t, nil
+}
+
+// refuse answers with the words of the services' documentation.
+func (t *throttle) refuse(w http.ResponseWriter) {
+	if t.kind == stores.DynamoDB {
+		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+		w.WriteHeader(http.StatusBadRequest)
+		w.Write([]byte(`{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException","message":"The level of configured provisioned throughput for the table was exceeded."}`))
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusTooManyRequests)
+	w.Write([]byte(`{"error":{"code":429,"message":"The object exceeded the rate limit for object mutation operations.","errors":[{"domain":"usageLimits","reason":"rateLimitExceeded"}]}}`))
+}
+
+func (t *throttle) close() error { return t.server.Close() }

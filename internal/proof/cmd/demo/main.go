@@ -1,0 +1,111 @@
+// Command demo runs the example examples/singleton on real stores: on each,
+// two processes that know nothing of it but ELECTOR_URL elect a leader, which is
+// told to end, and the next one killed. It prints how long that took, and exits
+// 1 if something was not as promised, or a store could not be had.
+//
+// Usage: go run ./cmd/demo [etcd] [zookeeper] [postgres] [dynamodb] [gcs]
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/elector-go/elector/internal/proof/stores"
+	"github.com/elector-go/elector/examples/singleton/demo"
+
+	// To ask each store for its limits.
+	_ "github.com/elector-go/elector/backends/dynamodb"
+	_ "github.com/elector-go/elector/backends/etcd"
+	_ "github.com/elector-go/elector/backends/gcs"
+	_ "github.com/elector-go/elector/backends/postgres"
+	_ "github.com/elector-go/elector/backends/zookeeper"
+)
+
+var kinds = []string{stores.Etcd, stores.ZooKeeper, stores.Postgres, stores.DynamoDB, stores.GCS}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, wanted []string) error {
+	if len(wanted) == 0 {
+		wanted = kinds
+	}
+	for _, kind := range wanted {
+		if !slices.Contains(kinds, kind) {
+			return fmt.Errorf("unknown store %q; known are %s", kind, strings.Join(kinds, ", "))
+		}
+	}
+	dir, err := os.MkdirTemp("", "elector-demo-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	program := filepath.Join(dir, "singleton")
+	if err := build(ctx, program); err != nil {
+		return err
+	}
+	var rows []row
+	for _, kind := range wanted {
+		r := play(ctx, program, kind)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		rows = append(rows, r)
+	}
+	fmt.Println()
+	if !report(os.Stdout, rows) {
+		return errors.New("not everything was as promised")
+	}
+	return nil
+}
+
+// build compiles the example as its users do: in the module that it belongs to,
+// with the clients that this one requires.
+func build(ctx context.Context, program string) error {
+	const module = "github.com/elector-go/elector"
+	where, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
+	if err != nil {
+		return fmt.Errorf("looking for the folder of %s; work inside the repository: %w", module, err)
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, "./examples/singleton")
+	cmd.Dir = strings.TrimSpace(string(where))
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("building examples/singleton: %w", err)
+	}
+	return nil
+}
+
+// play starts a store, plays on it and stops it.
+func play(ctx context.Context, program, kind string) (r row) {
+	r.kind = kind
+	s, err := stores.Start(ctx, kind)
+	if err != nil {
+		r.err = err
+		return r
+	}
+	defer func() { r.err = errors.Join(r.err, s.Stop()) }()
+	r.how = s.How
+	fmt.Println(s)
+	if kind == stores.DynamoDB && os.Getenv("ELECTOR_TEST_DYNAMODB") == "" {
+		// Clients want credentials although a local server does not look at them.
+		os.Setenv("AWS_ACCESS_KEY_ID", "test")
+		os.Setenv("AWS_SECRET_ACCESS_KEY", "test")
+	}
+	r.figures, r.err = demo.Measure(ctx, program, s.URL)
+	return r
+}

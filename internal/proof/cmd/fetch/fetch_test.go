@@ -1,0 +1,254 @@
+package main
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/elector-go/elector/internal/proof/internal/binaries"
+)
+
+// place puts what looks like a fetched store where it belongs.
+var place = map[string]func(t *testing.T){
+	"etcd": func(t *testing.T) { placeFile(t, binaries.EtcdPath) },
+	"gcs":  func(t *testing.T) { placeFile(t, binaries.FakeGCSPath) },
+	"zookeeper": func(t *testing.T) {
+		for _, class := range binaries.ZooKeeperClasses {
+			placeFile(t, binaries.ZooKeeperPath, class)
+		}
+	},
+	"dynamodb": func(t *testing.T) { placeFile(t, binaries.DynalitePath, binaries.DynaliteScript) },
+}
+
+func placeFile(t *testing.T, in func() (string, error), below ...string) {
+	t.Helper()
+	path, err := in()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(append([]string{path}, below...)...)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("a store"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eachToFetch runs the test for the stores that no machine has installed.
+func eachToFetch(t *testing.T, test func(t *testing.T, kind string, fetch func(context.Context) (string, error))) {
+	for _, f := range fetchers {
+		if f.kind == "postgres" {
+			continue
+		}
+		t.Run(f.kind, func(t *testing.T) {
+			t.Setenv(binaries.FolderVariable, t.TempDir())
+			test(t, f.kind, f.fetch)
+		})
+	}
+}
+
+func TestWhatIsThereIsLeftAlone(t *testing.T) {
+	eachToFetch(t, func(t *testing.T, kind string, fetch func(context.Context) (string, error)) {
+		place[kind](t)
+		did, err := fetch(t.Context())
+		if err != nil || !strings.Contains(did, "there: ") {
+			t.Errorf("it says %q, %v", did, err)
+		}
+	})
+}
+
+func TestInterruptedFetchLeavesNothing(t *testing.T) {
+	eachToFetch(t, func(t *testing.T, kind string, fetch func(context.Context) (string, error)) {
+		temporary := t.TempDir()
+		t.Setenv("TMPDIR", temporary)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := fetch(ctx); err == nil || !strings.Contains(err.Error(), "interrupted") {
+			t.Errorf("it says %v", err)
+		}
+		for _, dir := range []string{os.Getenv(binaries.FolderVariable), temporary} {
+			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+				t.Errorf("left are %v, %v", left, err)
+			}
+		}
+	})
+}
+
+// A machine that lacks something is told what to do.
+func TestMachineWithoutTheTools(t *testing.T) {
+	t.Setenv(binaries.FolderVariable, t.TempDir())
+	t.Setenv("JAVA_HOME", "")
+	tools := t.TempDir()
+	t.Setenv("PATH", tools)
+	says := func(fetch func(context.Context) (string, error), want string) {
+		t.Helper()
+		if _, err := fetch(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("it says %v, want %q", err, want)
+		}
+	}
+	says(fetchZooKeeper, "no java in PATH")
+	says(fetchDynamoDB, "no node in PATH")
+	tool := func(name, script string) {
+		if err := os.WriteFile(filepath.Join(tools, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tool("java", "exit 0")
+	says(fetchZooKeeper, "ELECTOR_TEST_ZOOKEEPER")
+	tool("apt-get", `[ "$1" = -o ] || exec echo no such package >&2`+"\nexit 100")
+	says(fetchZooKeeper, "ELECTOR_TEST_ZOOKEEPER")
+	tool("node", "echo v18.20.4")
+	says(fetchDynamoDB, "v18.20.4; install a newer one")
+}
+
+// A ZooKeeper is taken only if it runs.
+func TestBrokenZooKeeper(t *testing.T) {
+	t.Setenv(binaries.FolderVariable, t.TempDir())
+	place["zookeeper"](t)
+	path, err := binaries.ZooKeeperPath()
+	if err != nil {
+		t.Fatal(err)
+	}
+	java, err := binaries.Java()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tryZooKeeper(t.Context(), java, path); err == nil || !strings.Contains(err.Error(), binaries.ZooKeeperMain) {
+		t.Errorf("archives without classes: %v", err)
+	}
+	if err := os.Remove(filepath.Join(path, "zookeeper.jar")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := binaries.ZooKeeper(); err == nil {
+		t.Error("an archive is missing, and that is not seen")
+	}
+}
+
+// The repository names no registry.
+func TestDynalitePinsNameNoHost(t *testing.T) {
+	for _, name := range []string{"package.json", "package-lock.json"} {
+		content, err := dynaliteLock.ReadFile("dynalite/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(content), "://") {
+			t.Errorf("%s has a URL", name)
+		}
+	}
+	content, err := dynaliteLock.ReadFile("dynalite/package.json")
+	if err != nil || !strings.Contains(string(content), `"dynalite": "`+binaries.DynaliteVersion+`"`) {
+		t.Errorf("package.json has another version than %s, %v", binaries.DynaliteVersion, err)
+	}
+}
+
+func TestLeftoversAreRemovedWhenOld(t *testing.T) {
+	dir := t.TempDir()
+	old, young := filepath.Join(dir, partial+"old"), filepath.Join(dir, partial+"young")
+	for _, path := range []string{old, young} {
+		if err := os.Mkdir(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	past := time.Now().Add(-2 * time.Hour)
+	if err := os.Chtimes(old, past, past); err != nil {
+		t.Fatal(err)
+	}
+	removeLeftovers(dir)
+	if _, err := os.Stat(old); err == nil {
+		t.Error("the old one is there")
+	}
+	if _, err := os.Stat(young); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestUnknownStore(t *testing.T) {
+	if err := run(t.Context(), []string{"clay tablets"}); err == nil || !strings.Contains(err.Error(), "etcd, postgres") {
+		t.Errorf("it says %v", err)
+	}
+}
+
+func TestUnpack(t *testing.T) {
+	for name, ok := range map[string]bool{
+		"package/native/bin/initdb":  true,
+		"package/../../etc/passwd":   false,
+		"native/bin/initdb":          false,
+		"/package/native/bin/initdb": false,
+	} {
+		dir := t.TempDir()
+		archive := filepath.Join(dir, "a.tgz")
+		writeArchive(t, archive, name, "content")
+		into := filepath.Join(dir, "into")
+		if err := unpack(t.Context(), archive, into); (err == nil) != ok {
+			t.Errorf("unpacking %s: %v", name, err)
+		}
+		if !ok {
+			continue
+		}
+		path := filepath.Join(into, "native", "bin", "initdb")
+		content, err := os.ReadFile(path)
+		if err != nil || string(content) != "content" {
+			t.Errorf("it holds %q, %v", content, err)
+		}
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o100 == 0 {
+			t.Errorf("it is not executable: %v, %v", info, err)
+		}
+		if err := checkSum(archive, "00"); err == nil || !strings.Contains(err.Error(), "pinned") {
+			t.Errorf("with another sum: %v", err)
+		}
+	}
+}
+
+func writeArchive(t *testing.T, path, name, content string) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z := gzip.NewWriter(f)
+	w := tar.NewWriter(z)
+	if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(content)), Typeflag: tar.TypeReg}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write([]byte(content)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestLinks(t *testing.T) {
+	dir := t.TempDir()
+	list := filepath.Join(dir, "links.json")
+	if err := os.MkdirAll(filepath.Join(dir, "native", "lib"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write := func(content string) {
+		if err := os.WriteFile(list, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`[{"source":"native/lib/a.so.1.2","target":"native/lib/a.so.1"}]`)
+	if err := link(dir, list); err != nil {
+		t.Fatal(err)
+	}
+	// Relative, so that the folder can be renamed.
+	if to, err := os.Readlink(filepath.Join(dir, "native", "lib", "a.so.1")); err != nil || to != "a.so.1.2" {
+		t.Errorf("it points to %q, %v", to, err)
+	}
+	write(`[{"source":"native/lib/a.so.1.2","target":"../a.so.1"}]`)
+	if err := link(dir, list); err == nil {
+		t.Error("a link outside of the folder is made")
+	}
+}
