@@ -14,8 +14,8 @@ import (
 
 	"github.com/elector-go/elector/bench/peers"
 	"github.com/elector-go/elector/bench/results"
-	"github.com/elector-go/elector/internal/proof/stores"
 	"github.com/elector-go/elector/internal/leak"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 func TestMain(m *testing.M) { leak.Main(m) }

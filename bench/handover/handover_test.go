@@ -9,8 +9,8 @@ import (
 
 	"github.com/elector-go/elector/bench/peers"
 	"github.com/elector-go/elector/bench/results"
-	"github.com/elector-go/elector/internal/proof/stores"
 	"github.com/elector-go/elector/internal/leak"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 // TestMain lets the test binary be a leader too: start runs the program that it

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/elector-go/elector/internal/proof/stores"
 	"github.com/elector-go/elector/internal/leak"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 func TestMain(m *testing.M) { leak.Main(m) }

@@ -14,7 +14,7 @@ type link struct {
 	w       *world
 	machine *machine
 	handle  *memory.Backend
-	others  *memory.Backend      // with all other elections: the versions of this one count its own writes
+	others  *memory.Backend     // with all other elections: the versions of this one count its own writes
 	random  network             // draws a trip
 	creates func() (trip, bool) // draws one for a write that creates the record; may be nil
 

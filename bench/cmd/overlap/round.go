@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/bench/peers"
-	"github.com/elector-go/elector/internal/proof/stores"
 	"github.com/elector-go/elector/internal/proof/chaos/history"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 // A scene is how the network of the leader goes dark.

@@ -11,10 +11,10 @@ import (
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/overlay"
 	"github.com/elector-go/elector/internal/proof/chaos/checker"
 	"github.com/elector-go/elector/internal/proof/chaos/history"
 	"github.com/elector-go/elector/internal/proof/chaos/raw"
-	"github.com/elector-go/elector/internal/overlay"
 )
 
 // nextBuild makes a later version of this library, which knows two more

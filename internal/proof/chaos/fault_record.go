@@ -8,8 +8,8 @@ import (
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
-	"github.com/elector-go/elector/internal/proof/stores"
 	"github.com/elector-go/elector/internal/proof/chaos/history"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 // recordFaults change the record behind everybody's back.

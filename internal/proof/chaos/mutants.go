@@ -1,8 +1,8 @@
 package chaos
 
 import (
-	"github.com/elector-go/elector/internal/proof/chaos/checker"
 	"github.com/elector-go/elector/internal/overlay"
+	"github.com/elector-go/elector/internal/proof/chaos/checker"
 )
 
 // A Mutant is a known way to get the election wrong, built into candidates that

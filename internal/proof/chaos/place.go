@@ -16,10 +16,10 @@ import (
 	_ "github.com/elector-go/elector/backends/gcs"
 	_ "github.com/elector-go/elector/backends/postgres"
 	_ "github.com/elector-go/elector/backends/zookeeper"
-	"github.com/elector-go/elector/internal/proof/stores"
 	"github.com/elector-go/elector/internal/proof/chaos/history"
 	"github.com/elector-go/elector/internal/proof/chaos/network"
 	"github.com/elector-go/elector/internal/proof/chaos/raw"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 // A Place is where elections are held: a store, three servers of one, or a

@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/elector-go/elector/internal/proof/stores"
 	"github.com/elector-go/elector/internal/proof/chaos/history"
 	"github.com/elector-go/elector/internal/proof/chaos/task"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 // A process is a candidate that runs. One goroutine at a time may use it.

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/elector-go/elector/internal/proof/stores"
+	"github.com/elector-go/elector/internal/leak"
 	"github.com/elector-go/elector/internal/proof/chaos/checker"
 	"github.com/elector-go/elector/internal/proof/chaos/history"
-	"github.com/elector-go/elector/internal/leak"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 func TestMain(m *testing.M) {

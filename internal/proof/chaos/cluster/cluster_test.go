@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/elector-go/elector/internal/proof/stores"
 	"github.com/elector-go/elector/internal/proof/chaos/history"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 func TestEtcd(t *testing.T)      { t.Parallel(); onThree(t, stores.Etcd) }

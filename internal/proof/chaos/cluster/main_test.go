@@ -14,8 +14,8 @@ import (
 
 	_ "github.com/elector-go/elector/backends/etcd"
 	_ "github.com/elector-go/elector/backends/zookeeper"
-	"github.com/elector-go/elector/internal/proof/stores"
 	"github.com/elector-go/elector/internal/leak"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 func TestMain(m *testing.M) {

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/elector-go/elector"
-	"github.com/elector-go/elector/internal/proof/stores"
 	"github.com/elector-go/elector/internal/proof/chaos/history"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 const (

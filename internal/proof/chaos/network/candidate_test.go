@@ -13,8 +13,8 @@ import (
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
-	"github.com/elector-go/elector/internal/proof/chaos/history"
 	"github.com/elector-go/elector/internal/fault"
+	"github.com/elector-go/elector/internal/proof/chaos/history"
 )
 
 // A candidate is an Elector that tells what it does, on a handle of its own.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
-	"github.com/elector-go/elector/internal/proof/chaos/history"
 	"github.com/elector-go/elector/internal/fault"
+	"github.com/elector-go/elector/internal/proof/chaos/history"
 )
 
 // beforeSwap runs code of the case before the next write is sent.

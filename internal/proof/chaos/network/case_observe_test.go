@@ -13,8 +13,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/elector-go/elector"
-	"github.com/elector-go/elector/internal/proof/stores"
 	"github.com/elector-go/elector/internal/proof/chaos/history"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 // An observer keeps the last that its Elector has observed.

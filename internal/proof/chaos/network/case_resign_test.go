@@ -7,8 +7,8 @@ import (
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
-	"github.com/elector-go/elector/internal/proof/chaos/history"
 	"github.com/elector-go/elector/internal/fault"
+	"github.com/elector-go/elector/internal/proof/chaos/history"
 )
 
 // handover: over a slow network too, a resignation wakes the successor, which

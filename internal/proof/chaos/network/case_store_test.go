@@ -15,9 +15,9 @@ import (
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
-	"github.com/elector-go/elector/internal/proof/stores"
-	"github.com/elector-go/elector/internal/proof/chaos/history"
 	"github.com/elector-go/elector/internal/fault"
+	"github.com/elector-go/elector/internal/proof/chaos/history"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 // storeRestart: the store dies for longer than a lease lasts, and comes back:

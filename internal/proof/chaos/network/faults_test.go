@@ -10,8 +10,8 @@ import (
 	_ "github.com/elector-go/elector/backends/gcs"
 	_ "github.com/elector-go/elector/backends/postgres"
 	_ "github.com/elector-go/elector/backends/zookeeper"
-	"github.com/elector-go/elector/internal/proof/stores"
 	"github.com/elector-go/elector/internal/proof/chaos/raw"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 // kinds are the stores that the cases run on.

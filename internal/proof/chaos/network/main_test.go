@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/elector-go/elector/internal/proof/stores"
-	"github.com/elector-go/elector/internal/proof/chaos/history"
 	"github.com/elector-go/elector/internal/leak"
+	"github.com/elector-go/elector/internal/proof/chaos/history"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 // enough is much longer than anything here takes.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
-	"github.com/elector-go/elector/internal/proof/stores"
 	"github.com/elector-go/elector/internal/clock"
 	"github.com/elector-go/elector/internal/inject"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 // A mutant breaks what the cases are to find: a backend, or a candidate's

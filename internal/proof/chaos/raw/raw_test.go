@@ -15,9 +15,9 @@ import (
 	_ "github.com/elector-go/elector/backends/gcs"
 	_ "github.com/elector-go/elector/backends/postgres"
 	_ "github.com/elector-go/elector/backends/zookeeper"
-	"github.com/elector-go/elector/internal/proof/stores"
-	"github.com/elector-go/elector/internal/proof/chaos/raw"
 	"github.com/elector-go/elector/internal/leak"
+	"github.com/elector-go/elector/internal/proof/chaos/raw"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 func TestMain(m *testing.M) {

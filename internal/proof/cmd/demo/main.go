@@ -18,8 +18,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/elector-go/elector/internal/proof/stores"
 	"github.com/elector-go/elector/examples/singleton/demo"
+	"github.com/elector-go/elector/internal/proof/stores"
 
 	// To ask each store for its limits.
 	_ "github.com/elector-go/elector/backends/dynamodb"
