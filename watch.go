@@ -37,7 +37,7 @@ func (e *Elector) watch(ctx context.Context, why purpose, what string) *watcher 
 	w := &watcher{e: e, why: why, woken: make(chan struct{}, 1), backoff: e.newBackoff(what + ": reading the record")}
 	w.ctx, w.cancel = context.WithCancel(ctx)
 	w.rhythm.offset = e.random()
-	b, ok := e.backend.(backends.Watcher)
+	b, ok := backends.AsWatcher(e.backend)
 	if ok && e.begin(ctx) == nil {
 		go w.run(b, e.newBackoff(what+": watching the record"))
 	}

@@ -118,6 +118,10 @@ type Description struct {
 	// Watch is a hint of new leaders, values, extensions and vacancies, and
 	// a waiter reads about once in each renewal interval besides.
 	PushesRenewals bool
+
+	// NoWatch: the Watch of this Watcher is switched off and returns an error.
+	// The elector does not call it, and finds changes by reading.
+	NoWatch bool
 }
 
 // A Watcher is a Backend whose store can tell of changes.
@@ -137,6 +141,13 @@ type Watcher interface {
 	// calls it again, after a pause. Nothing of it is left behind when it
 	// has returned; many Watches on one Backend share one connection.
 	Watch(ctx context.Context, name string, changed func(Record)) error
+}
+
+// AsWatcher returns b as a Watcher, and whether it is one whose Watch is not
+// switched off.
+func AsWatcher(b Backend) (Watcher, bool) {
+	w, ok := b.(Watcher)
+	return w, ok && !b.Describe().NoWatch
 }
 
 // A PresenceWatcher is a Watcher whose store shows that a holder is there by a

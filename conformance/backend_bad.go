@@ -193,7 +193,7 @@ func (s *suite) untouched(all []backends.Backend, spoil func(t testing.TB, name 
 				s.Errorf("a foreign record must never be overwritten: Swap from version %q must be ErrConflict or ErrForeignRecord, got %+v and error %v", prev.Version, r, err)
 			}
 		}
-		if w, ok := b.(backends.Watcher); ok {
+		if w, ok := backends.AsWatcher(b); ok {
 			s.watchRefuses(w, s.name, backends.ErrForeignRecord)
 		}
 	}

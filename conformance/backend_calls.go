@@ -124,7 +124,7 @@ func (s *suite) closedHandle(other backends.Backend, last backends.Record) {
 		"Load": func() error { _, err := b.Load(s.Context(), s.name); return err },
 		"Swap": func() error { _, err := b.Swap(s.Context(), s.name, last, renewal(last)); return err },
 	}
-	if w, ok := b.(backends.Watcher); ok {
+	if w, ok := backends.AsWatcher(b); ok {
 		calls["Watch"] = func() error { return w.Watch(s.Context(), s.name, func(backends.Record) {}) }
 	}
 	if m, ok := b.(backends.Batcher); ok {

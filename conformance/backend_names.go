@@ -43,7 +43,7 @@ func (s *suite) refusesName(b backends.Backend, name string) {
 	if r, err := b.Swap(ctx, name, backends.Record{}, acquisition("nobody", 1)); !errors.Is(err, backends.ErrName) {
 		s.Errorf("%s: Swap of %.60q returns %+v and error %v", rule, name, r, err)
 	}
-	if w, ok := b.(backends.Watcher); ok {
+	if w, ok := backends.AsWatcher(b); ok {
 		s.watchRefuses(w, name, backends.ErrName)
 	}
 }

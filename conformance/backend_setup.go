@@ -50,7 +50,7 @@ func describes(s *suite) {
 	if d.MinTTL < 0 || d.MinTTL > backends.MaxTTL {
 		s.Errorf("MinTTL is a TTL that a record may have: it is %v", d.MinTTL)
 	}
-	if _, watches := b.(backends.Watcher); d.PushesRenewals && !watches {
+	if _, watches := backends.AsWatcher(b); d.PushesRenewals && !watches {
 		s.Error("PushesRenewals is about Watch, and this backend is no Watcher")
 	}
 	s.must(b.Close(), "Close")

@@ -16,7 +16,7 @@ import (
 // after every change, by whichever handle; no change gets lost between its
 // reading and its subscribing, and none goes back.
 func watchSubscribe(s *suite) {
-	b, ok := s.open().(backends.Watcher)
+	b, ok := backends.AsWatcher(s.open())
 	if !ok {
 		s.notApplicable("the store cannot tell of changes")
 		return
@@ -92,7 +92,7 @@ func (s *suite) watchOthers(b backends.Watcher, last backends.Record) {
 // watch/many: many Watches on one handle, several of one election among them,
 // each report their own election, and go on when others end.
 func watchMany(s *suite) {
-	b, ok := s.open().(backends.Watcher)
+	b, ok := backends.AsWatcher(s.open())
 	if !ok {
 		s.notApplicable("the store cannot tell of changes")
 		return
@@ -134,7 +134,7 @@ func watchMany(s *suite) {
 // watch/end: Watch returns when its context or its handle ends and leaves
 // nothing behind, and the handle works on after the former.
 func watchEnd(s *suite) {
-	b, ok := s.open().(backends.Watcher)
+	b, ok := backends.AsWatcher(s.open())
 	if !ok {
 		s.notApplicable("the store cannot tell of changes")
 		return
@@ -148,7 +148,7 @@ func watchEnd(s *suite) {
 	s.settles(s.rounds(200, 50), "nothing of a Watch is left when it has returned", once)
 	s.shows([]backends.Backend{b}, s.name, backends.Record{}, "a handle works on after its Watches have ended")
 
-	closing, ok := s.open().(backends.Watcher)
+	closing, ok := backends.AsWatcher(s.open())
 	if !ok {
 		s.Fatal("every handle on a store is a Watcher, or none is")
 	}
