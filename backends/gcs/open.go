@@ -44,27 +44,28 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 }
 
 func (c config) open(ctx context.Context) (backends.Backend, error) {
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, patience)
-		defer cancel()
-	}
-	transport := &http.Transport{}
-	b := newBackend(c.bucket, c.prefix, transport.CloseIdleConnections)
-	configure(transport, b.life)
+	store := "gs://" + c.bucket + "/" + c.prefix
 	if c.endpoint != "" {
-		b.store += "?endpoint=" + c.endpoint
+		store += "?endpoint=" + c.endpoint
 	}
-	_, err := await(ctx, b, func(ctx context.Context) (any, error) {
-		client, err := c.client(b.life, transport)
-		if err != nil {
-			return nil, err
-		}
-		b.use(client)
-		return nil, b.check(ctx)
+	b := newBackend(store, c.bucket, c.prefix)
+	transport := &http.Transport{}
+	life, end := context.WithCancel(context.Background())
+	configure(transport, life)
+	b.closeIdle = transport.CloseIdleConnections
+	b.release = func() error { end(); b.closeIdle(); return nil }
+	err := b.handle.Open(ctx, patience, func(ctx context.Context) error {
+		_, err := call(ctx, b, func() (any, error) {
+			client, err := c.client(life, transport)
+			if err != nil {
+				return nil, err
+			}
+			b.use(client)
+			return nil, b.check(ctx)
+		})
+		return err
 	})
 	if err != nil {
-		err = b.explain(ctx, "opening "+b.store, err)
 		b.Close()
 		return nil, err
 	}
