@@ -18,12 +18,12 @@ var (
 	errNoGeneration  = errors.New("the answer has no generation number")
 	errNoCredentials = errors.New("no usable credentials")
 	errRetention     = errors.New("the bucket has a retention policy")
-	errHold          = errors.New("the bucket puts an event-based hold on every new object")
+	errHold          = errors.New("the bucket sets an event-based hold on every new object")
 )
 
 // classify is a [backends.Classify].
 func (b *Backend) classify(err error) (advice string, kind error) {
-	retention := fmt.Sprintf("objects could be written once and not again; use a bucket of its own for elections, or run: gcloud storage buckets update gs://%s --clear-retention-period", b.name)
+	retention := fmt.Sprintf("objects could be written once and not again; use a separate bucket for elections, or run: gcloud storage buckets update gs://%s --clear-retention-period", b.name)
 	hold := fmt.Sprintf("held objects can be written once and not again; run: gcloud storage buckets update gs://%s --no-default-event-based-hold, and gcloud storage objects update 'gs://%s/%s*' --no-event-based-hold --no-temporary-hold", b.name, b.name, b.prefix)
 
 	var token *oauth2.RetrieveError
@@ -49,9 +49,9 @@ func (b *Backend) classify(err error) (advice string, kind error) {
 	case errors.Is(err, storage.ErrBucketNotExist), status == http.StatusNotFound:
 		return fmt.Sprintf("there is no bucket %s; correct the URL or run: gcloud storage buckets create gs://%s --uniform-bucket-level-access --soft-delete-duration=0", b.name, b.name), backends.ErrMisconfigured
 	case status == http.StatusTooManyRequests, throttled(err):
-		return "it asks for fewer requests; it takes about one write a second of one election, so see that nobody else writes these objects, and what quota the project has", backends.ErrUnavailable
+		return "it asks for fewer requests; it takes about one write a second of one election, so check that no other process writes these objects, and the quota of the project", backends.ErrUnavailable
 	case status == http.StatusUnauthorized:
-		return "it does not accept the credentials; check GOOGLE_APPLICATION_CREDENTIALS, or the machine's service account, and the clock", backends.ErrDenied
+		return "it refuses the credentials; check GOOGLE_APPLICATION_CREDENTIALS, or the machine's service account, and the clock", backends.ErrDenied
 	case status == http.StatusForbidden && (says(err, "retentionPolicyNotMet") || says(err, "retention policy") || says(err, "object retention")):
 		return retention, backends.ErrMisconfigured
 	case status == http.StatusForbidden && (says(err, "underActiveHold") || says(err, "based hold") || says(err, "temporary hold")):
@@ -59,17 +59,17 @@ func (b *Backend) classify(err error) (advice string, kind error) {
 	case status == http.StatusForbidden && (says(err, "billing account") || says(err, "accountDisabled")):
 		return "the project of the bucket has no active billing account", backends.ErrDenied
 	case status == http.StatusForbidden && says(err, "storage.objects.list"):
-		return fmt.Sprintf("without the right to list, Cloud Storage does not say that an object is missing; an administrator can run: %s", b.grant()), backends.ErrDenied
+		return fmt.Sprintf("without the permission to list, Cloud Storage does not report that an object is missing; an administrator can run: %s", b.grant()), backends.ErrDenied
 	case status == http.StatusForbidden:
 		return fmt.Sprintf("an administrator can run: %s", b.grant()), backends.ErrDenied
 	case status == http.StatusPreconditionFailed:
-		return "a policy of the organization forbids this write, one that demands a customer-managed key say; give the bucket a default key, or use another bucket", backends.ErrMisconfigured
+		return "a policy of the organization forbids this write, for example one that requires a customer-managed key; give the bucket a default key, or use another bucket", backends.ErrMisconfigured
 	case status == http.StatusBadRequest && says(err, "requester pays"):
-		return "requester-pays buckets are not supported; use a bucket of its own for elections", backends.ErrMisconfigured
+		return "requester-pays buckets are not supported; use a separate bucket for elections", backends.ErrMisconfigured
 	case status == http.StatusBadRequest && says(err, "invalid bucket name"):
 		return "correct the bucket in the URL", backends.ErrMisconfigured
 	}
-	return "see whether the network and a proxy let HTTPS through to storage.googleapis.com, or to the endpoint, and what status.cloud.google.com says", backends.ErrUnavailable
+	return "check that the network and a proxy let HTTPS through to storage.googleapis.com, or to the endpoint, and look at status.cloud.google.com", backends.ErrUnavailable
 }
 
 func (b *Backend) grant() string {
@@ -85,13 +85,13 @@ func code(err error) int {
 	return 0
 }
 
-// throttled tells of the older way to say 429.
+// throttled recognises an older form of 429.
 func throttled(err error) bool {
 	return code(err) == http.StatusForbidden && (says(err, "rateLimitExceeded") || says(err, "quotaExceeded"))
 }
 
-// says looks for words in the text of an error and, of an answer of the
-// service, in the reasons that it gives in its body.
+// says looks for words in the text of an error and, if it is an answer of the
+// service, in its body and its reasons.
 func says(err error, words string) bool {
 	if err == nil {
 		return false

@@ -15,7 +15,7 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-// DefaultPrefix is what objects' names begin with by default.
+// DefaultPrefix begins the names of objects by default.
 const DefaultPrefix = "elector/"
 
 // GCS takes about one write per second of one object. A TTL of 5 s leaves room
@@ -27,7 +27,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// maxObject is the most that is read of an object, more than any record has.
+// maxObject is how many bytes of an object are read, more than any record has.
 const maxObject = 64 << 10
 
 // A Backend keeps each record in one object. Open and New make it.
@@ -51,7 +51,7 @@ var _ backends.Backend = (*Backend)(nil)
 // Make the client with [storage.NewClient]: errors of [storage.NewGRPCClient]
 // all count as passing ones. Its retries are switched off for the requests of
 // this package. Reads work with and without [storage.WithJSONReads]. Over
-// HTTP/2, which is its default, one connection that has gone dark holds up every
+// HTTP/2, the client's default, one connection that has gone dark holds up every
 // call until the transport gives it up.
 func New(client *storage.Client, bucket, prefix string) *Backend {
 	if prefix == "" {

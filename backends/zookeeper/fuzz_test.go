@@ -116,7 +116,7 @@ func FuzzNames(f *testing.F) {
 }
 
 // FuzzURL: a URL names servers and a path or is refused, and its password
-// reaches the client library and nobody else.
+// reaches the client library alone.
 func FuzzURL(f *testing.F) {
 	check.URLs(f, "h", "h:1,i:2/a/b/", "[::1]:4/", "h,,i", ":2181", "", "/prefix", "h/a%40b", "h//", "h/a/../b", "h/./a", "h/zookeeper", "h/zookeeper/quota", "h/zookeepers",
 		"h?session_timeout=30s", "h?session_timeout=0s", "h?session_timeout=1000h", "h?session_timeout=30", "h?tls=true", "h?server_name=i", "h?ca=/no/such/file", "h#f")

@@ -33,7 +33,7 @@ const (
 	defaultSession = 30 * time.Second
 )
 
-// settings are what a URL says.
+// settings are the meaning of a URL.
 type settings struct {
 	hosts          []string
 	prefix         string
