@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -168,7 +169,7 @@ func (h *Handle) Explain(ctx context.Context, doing string, err error) error {
 			err = fmt.Errorf("%w: %w", late, err)
 		}
 		if kind == ErrUnavailable {
-			advice = "no answer in time; " + advice
+			advice = strings.TrimSuffix("no answer in time; "+advice, "; ")
 		}
 	}
 	return fmt.Errorf("%s: %w", doing, shape(kind, advice, err))

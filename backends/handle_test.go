@@ -72,6 +72,17 @@ func TestHandleErrors(t *testing.T) {
 	}
 }
 
+// A Classify without advice leaves no gap in the error.
+func TestHandleWithoutAdvice(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	h := backends.NewHandle("", func(error) (string, error) { return "", backends.ErrUnavailable })
+	err := h.Explain(ctx, "reading", errDriver)
+	if want := "reading: the store is not available: no answer in time: context deadline exceeded: from the driver"; err.Error() != want {
+		t.Errorf("the error is\n%v, want\n%s", err, want)
+	}
+}
+
 // Close ends the call under way, later ones make no request, and it releases
 // once.
 func TestHandleClosed(t *testing.T) {
