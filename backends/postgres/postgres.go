@@ -53,9 +53,9 @@ func texts(r backends.Record) []string {
 		r.Attempt.String(), r.Value, string(r.Extensions)}
 }
 
-// row joins an election's row to a row that always exists, and so always shows
-// whether the server takes writes. Texts are cut just above what a valid record
-// has, so that reading takes little memory, whatever the table holds.
+// row joins an election's row to one that always exists and shows whether the
+// server takes writes. Texts are cut just above the bounds of a valid record, so
+// that a read takes little memory, whatever the table holds.
 const row = `left join lateral (
 	select name, schema, left(holder, 4097), token, ttl, renew_every, left(attempt, 128), left(value, 4097), left(ext, 16385)
 	from %[1]s where name = $1`

@@ -104,6 +104,12 @@ func TestPostgresPooler(t *testing.T) {
 		t.Fatalf("through a pooler Watch ends with %v", err)
 	}
 
+	silent := opener(pooled + "&listen=false")(t)
+	defer silent.Close()
+	if _, watches := backends.AsWatcher(silent); watches {
+		t.Error("with listen=false the backend is taken for one that can watch")
+	}
+
 	campaign := func(url string, log io.Writer) *elector.Lease {
 		e, err := elector.Open(ctx, url, "pooled", &elector.Options{TTL: 4 * time.Second, Logger: slog.New(slog.NewTextHandler(log, nil))})
 		must(t, err)
