@@ -65,7 +65,11 @@ func (b *Backend) join(name string) (*listener, chan struct{}) {
 	if b.listener == nil || b.listener.ctx.Err() != nil {
 		b.listener = &listener{ready: make(chan struct{}), gone: make(chan struct{}), wake: map[chan struct{}]string{}}
 		b.listener.ctx, b.listener.end = context.WithCancel(context.Background())
-		go b.listen(b.listener)
+		go func(l *listener) {
+			l.err = b.handle.Do(l.ctx, "listening for changes", func(ctx context.Context) error { return b.listen(ctx, l) })
+			l.end()
+			close(l.gone)
+		}(b.listener)
 	}
 	wake := make(chan struct{}, 1)
 	b.listener.wake[wake] = name
@@ -86,15 +90,9 @@ func (b *Backend) leave(l *listener, wake chan struct{}) {
 	}
 }
 
-func (b *Backend) listen(l *listener) {
-	l.err = b.handle.Do(l.ctx, "listening for changes", func(ctx context.Context) error { return b.hear(ctx, l) })
-	l.end()
-	close(l.gone)
-}
-
-// hear connects, listens, and wakes the Watches of each name in a notification,
+// listen connects, listens, and wakes the Watches of each name in a notification,
 // until the connection is lost or ctx ends.
-func (b *Backend) hear(ctx context.Context, l *listener) error {
+func (b *Backend) listen(ctx context.Context, l *listener) error {
 	config := b.pool.Config()
 	starting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
