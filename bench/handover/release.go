@@ -15,6 +15,7 @@ import (
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/bench/peers"
 	"github.com/elector-go/elector/bench/results"
+	"github.com/elector-go/elector/internal/proof/child"
 	"github.com/elector-go/elector/internal/proof/stores"
 )
 
@@ -82,7 +83,7 @@ func again(disturbed []error) string {
 	}
 	// Without what a process printed.
 	reason, _, _ := strings.Cut(disturbed[0].Error(), "\n")
-	return fmt.Sprintf("; %d disturbed rounds were made anew; of the first: %s", len(disturbed), strings.TrimSuffix(reason, printed))
+	return fmt.Sprintf("; %d disturbed rounds were made anew; of the first: %s", len(disturbed), strings.TrimSuffix(reason, child.PrintedMark))
 }
 
 // A play is what so many rounds have shown.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/bench/peers"
+	"github.com/elector-go/elector/internal/proof/child"
 )
 
 // An office is a store in this process: who asks first leads, and the others
@@ -198,7 +199,7 @@ func TestPlayDisturbed(t *testing.T) {
 	if told := again(all.disturbed); told != "; 1 disturbed rounds were made anew; of the first: round 3: candidate-3 has lost office before it could resign" {
 		t.Error(told)
 	}
-	if told := again([]error{errors.New("gone" + printed + "\n\ta line")}); told != "; 1 disturbed rounds were made anew; of the first: gone" {
+	if told := again([]error{errors.New("gone" + child.PrintedMark + "\n\ta line")}); told != "; 1 disturbed rounds were made anew; of the first: gone" {
 		t.Error(told)
 	}
 

@@ -162,7 +162,7 @@ func (r run) measure(ctx context.Context) (figures []results.Figure, err error) 
 	if err != nil {
 		return nil, err
 	}
-	defer holder.kill()
+	defer holder.Kill()
 	before, err := holder.await(ctx, connected)
 	if err != nil {
 		return nil, err
@@ -232,7 +232,7 @@ func (r run) takeOver(ctx context.Context, t task, holder *process, figure repor
 	if err != nil {
 		return err
 	}
-	defer successor.kill()
+	defer successor.Kill()
 	before, err := successor.await(ctx, connected)
 	if err != nil {
 		return err
@@ -260,7 +260,7 @@ func (r run) takeOver(ctx context.Context, t task, holder *process, figure repor
 	if idle.Lost > 0 {
 		return fmt.Errorf("%d leases were lost while another process began to wait", idle.Lost)
 	}
-	holder.kill()
+	holder.Kill()
 	killed := time.Now()
 	if _, err := successor.await(ctx, held); err != nil {
 		return err

@@ -37,11 +37,7 @@ const atOnce = 3
 const exitPeers = 3
 
 func main() {
-	if line := os.Getenv(candidateVariable); line != "" {
-		if err := candidate(line); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
+	if candidateMain() {
 		return
 	}
 	ttl := flag.Duration("ttl", 3*time.Second, "of all libraries; whole seconds")

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -11,18 +10,16 @@ import (
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/bench/peers"
 	"github.com/elector-go/elector/internal/leak"
+	"github.com/elector-go/elector/internal/proof/child"
 )
 
 // TestMain lets the test binary be a candidate too: start runs the program that
 // it is called from.
 func TestMain(m *testing.M) {
-	if line := os.Getenv(candidateVariable); line != "" {
-		if err := candidate(line); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
+	if candidateMain() {
 		return
 	}
+	child.Prepare()
 	leak.Main(m)
 }
 
@@ -91,10 +88,8 @@ func TestCandidateThatCannotStart(t *testing.T) {
 }
 
 func TestProcessKeepsRuns(t *testing.T) {
-	p := &process{name: "a", events: map[string]chan struct{}{}, finished: make(chan struct{}), log: &tail{}}
-	for _, kind := range []string{campaigns, leads, began, ended, lasts, failed} {
-		p.events[kind] = make(chan struct{})
-	}
+	p := newProcess("a")
+	p.Again = &child.Again{}
 	p.take(message{Kind: began, Run: run{1, 2, 1, 2}})
 	if !p.believes() {
 		t.Error("it does not believe after a run has begun")

@@ -97,19 +97,19 @@ func (r round) play(ctx context.Context) (f figure, err error) {
 		return f, err
 	}
 	if !a.believes() {
-		return f, fmt.Errorf("the old leader gave up before it was cut off%s", a.log)
+		return f, fmt.Errorf("the old leader gave up before it was cut off%s", a.Printed())
 	}
 	if err := r.observe(ctx, a, b, dark); err != nil {
 		return f, err
 	}
 	if !a.alive() || !b.alive() {
-		return f, fmt.Errorf("a candidate has ended by itself%s%s", a.log, b.log)
+		return f, fmt.Errorf("a candidate has ended by itself%s%s", a.Printed(), b.Printed())
 	}
 	old, open := a.end()
 	successor, _ := b.end()
 	switch {
 	case len(successor) == 0:
-		return f, fmt.Errorf("nobody took over within %v of the cut%s", observed*r.ttl, b.log)
+		return f, fmt.Errorf("nobody took over within %v of the cut%s", observed*r.ttl, b.Printed())
 	case successor[0].FirstAnswered < dark:
 		return f, errors.New("the successor was elected before the cut")
 	case way.swallowed.Load() == 0:
