@@ -21,6 +21,7 @@ type office struct {
 	queue   []chan struct{}
 	opened  int
 	closed  int
+	written int64
 	counted []int
 
 	asked   int           // whether somebody leads
@@ -64,6 +65,7 @@ func (f fake) Campaign(ctx context.Context) error {
 	select {
 	case <-turn:
 		time.Sleep(o.delay)
+		o.write()
 		return nil
 	case <-ctx.Done():
 		o.mutex.Lock()
@@ -73,8 +75,15 @@ func (f fake) Campaign(ctx context.Context) error {
 	}
 }
 
+func (o *office) write() {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	o.written++
+}
+
 func (f fake) Resign(context.Context) error {
 	o := f.o
+	o.write()
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	if !o.lapses && (o.fails != nil || o.keeps) {
@@ -122,7 +131,12 @@ func TestPlay(t *testing.T) {
 	const waiters, rounds = 10, 4
 	const late = 20 * time.Millisecond
 	o := &office{delay: late}
-	all, err := playAll(within(t), o.field, waiters, rounds)
+	fresh := func() *field {
+		f := o.field()
+		f.written = func() int64 { o.mutex.Lock(); defer o.mutex.Unlock(); return o.written }
+		return f
+	}
+	all, err := playAll(within(t), fresh, waiters, rounds)
 	if err != nil || len(all.times) != rounds || len(all.disturbed) != 0 {
 		t.Fatalf("%d rounds, disturbed by %v, error %v", len(all.times), all.disturbed, err)
 	}
@@ -130,6 +144,9 @@ func TestPlay(t *testing.T) {
 		if d < late {
 			t.Errorf("a successor after %v, although it knew after %v only", d, late)
 		}
+	}
+	if want := slices.Repeat([]float64{1}, rounds); !slices.Equal(all.writes, want) {
+		t.Errorf("the waiters wrote %v; want %v, the release not among them", all.writes, want)
 	}
 	// A leader, its waiters, and a new one for each that resigned but the last.
 	if want := 1 + waiters + rounds - 1; o.opened != want || o.closed != want {

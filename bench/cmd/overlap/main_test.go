@@ -23,34 +23,6 @@ func TestMain(m *testing.M) {
 	leak.Main(m)
 }
 
-func TestChoose(t *testing.T) {
-	for _, c := range []struct {
-		wanted string
-		want   string // name@store
-	}{
-		{"pglock", "elector@postgres pglock@postgres pglock/pgx@postgres"},
-		{"pglock/pgx", "elector@postgres pglock/pgx@postgres"},
-		{"etcd dynamolock", "elector@etcd etcd@etcd elector@dynamodb dynamolock@dynamodb"},
-	} {
-		chosen, err := choose(strings.Fields(c.wanted))
-		var got []string
-		for _, l := range chosen {
-			got = append(got, l.Name+"@"+l.Store)
-		}
-		if err != nil || strings.Join(got, " ") != c.want {
-			t.Errorf("%s chooses %v, error %v; want %s", c.wanted, got, err, c.want)
-		}
-	}
-	if all, err := choose(nil); err != nil || len(all) != len(peers.All()) {
-		t.Errorf("nothing wanted chooses %d libraries, error %v; want all %d", len(all), err, len(peers.All()))
-	}
-	for _, unknown := range []string{"consul", "pg", "elector"} {
-		if _, err := choose([]string{unknown}); err == nil || !strings.Contains(err.Error(), `"`+unknown+`"`) {
-			t.Errorf("%s: error %v; want one that names it", unknown, err)
-		}
-	}
-}
-
 func TestElectionNames(t *testing.T) {
 	seen := map[string]bool{}
 	for _, l := range peers.All() {
