@@ -86,7 +86,7 @@ test-containers: ## the suite on the five stores in containers; starts Docker's 
 	@mkdir -p bin && rm -f bin/containers.txt
 	cd $(PROOF) && ELECTOR_TEST_METHOD=docker ELECTOR_TABLE=$(CURDIR)/bin/containers.txt go run ./cmd/images \
 		go test -tags containers -count=1 -timeout=20m \
-		-run '^Test(Etcd|Postgres|ZooKeeper|DynamoDB|GCS)$$/$(CASES)|^Test(EtcdWithAuth|Docker.*|.*Registry|CancelledPull|StandIn.*)$$' . ./internal/engine
+		-run '^Test(Etcd|Postgres|ZooKeeper|DynamoDB|GCS)$$/$(CASES)|^Test(EtcdWithAuth|Docker.*|.*Registry|CancelledPull|StandIn.*)$$' ./stores ./internal/engine
 	@cat bin/containers.txt
 	@! grep -E 'DID NOT RUN|failed' bin/containers.txt
 	@test "$$(grep -c 'cases passed; Docker image' bin/containers.txt)" = 5 || { echo "not all five stores ran in containers"; exit 1; }
