@@ -25,7 +25,7 @@ func fresh(name string) string { return name + strings.ToLower(rand.Text()) }
 func TestChild(t *testing.T) {
 	var told []message
 	task := task{Library: "elector", URL: "memory://scale", TTL: time.Minute, Elections: 200, Prefix: fresh("child")}
-	if err := child(task, strings.NewReader("\n\n"), func(m message) { told = append(told, m) }); err != nil {
+	if err := holder(task, strings.NewReader("\n\n"), func(m message) { told = append(told, m) }); err != nil {
 		t.Fatal(err)
 	}
 	var kinds []string
@@ -74,7 +74,7 @@ func TestProfiles(t *testing.T) {
 		}
 	}
 	task := task{Library: "elector", URL: "memory://scale", TTL: time.Minute, Elections: 3, Prefix: fresh("profiles"), Profiles: r.profiles()}
-	if err := child(task, strings.NewReader("\n\n"), tell); err != nil || reports != 2 {
+	if err := holder(task, strings.NewReader("\n\n"), tell); err != nil || reports != 2 {
 		t.Errorf("%d reports, error %v", reports, err)
 	}
 	if r.o.Profiles = ""; r.profiles() != "" {
@@ -117,7 +117,7 @@ func TestClientGo(t *testing.T) {
 }
 
 func TestUnknownLibrary(t *testing.T) {
-	if err := child(task{Library: "nobody's"}, strings.NewReader(""), nil); err == nil {
+	if err := holder(task{Library: "nobody's"}, strings.NewReader(""), nil); err == nil {
 		t.Error("no error")
 	}
 }

@@ -49,15 +49,15 @@ type figure struct {
 // play runs the round. It returns an error if the case did not take place: there
 // was no leader, the network did not go dark for it, or nobody took over.
 func (r round) play(ctx context.Context) (f figure, err error) {
-	way, err := newNetwork(r.store.Address)
+	way, err := newWay(r.store.Address)
 	if err != nil {
 		return f, err
 	}
-	defer way.close()
+	defer func() { err = errors.Join(err, way.Close()) }()
 	patience, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("a minute has passed"))
 	defer cancel()
 
-	a, err := r.start("a", r.store.Through(way.address()), way.address())
+	a, err := r.start("a", r.store.Through(way.Address()), way.Address())
 	if err != nil {
 		return f, err
 	}
@@ -88,7 +88,11 @@ func (r round) play(ctx context.Context) (f figure, err error) {
 	} else {
 		var took time.Duration
 		late := time.Duration(justInTime * float64(r.library.Slowest(r.ttl)))
-		if took, err = way.slowThenCut(a.renewal, late, 3*r.ttl); err == nil && took < late {
+		next, failed := way.hold(a.renewal)
+		if failed != nil {
+			return f, failed
+		}
+		if took, err = way.slowThenCut(next, late, 3*r.ttl); err == nil && took < late {
 			err = fmt.Errorf("the answer came after %v and not after %v: it was not the renewal's", took, late)
 		}
 		dark = history.BootTime() - took
@@ -97,22 +101,22 @@ func (r round) play(ctx context.Context) (f figure, err error) {
 		return f, err
 	}
 	if !a.believes() {
-		return f, fmt.Errorf("the old leader gave up before it was cut off%s", a.log)
+		return f, fmt.Errorf("the old leader gave up before it was cut off%s", a.Printed())
 	}
 	if err := r.observe(ctx, a, b, dark); err != nil {
 		return f, err
 	}
 	if !a.alive() || !b.alive() {
-		return f, fmt.Errorf("a candidate has ended by itself%s%s", a.log, b.log)
+		return f, fmt.Errorf("a candidate has ended by itself%s%s", a.Printed(), b.Printed())
 	}
 	old, open := a.end()
 	successor, _ := b.end()
 	switch {
 	case len(successor) == 0:
-		return f, fmt.Errorf("nobody took over within %v of the cut%s", observed*r.ttl, b.log)
+		return f, fmt.Errorf("nobody took over within %v of the cut%s", observed*r.ttl, b.Printed())
 	case successor[0].FirstAnswered < dark:
 		return f, errors.New("the successor was elected before the cut")
-	case way.swallowed.Load() == 0:
+	case way.swallowed() == 0:
 		return f, errors.New("the cut did not bite: the old leader sent nothing into the dark")
 	case way.leaked.Load() > 0:
 		return f, errors.New("the cut did not hold: something came through")

@@ -1,10 +1,8 @@
 package stores
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +13,7 @@ import (
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/conformance"
 	"github.com/elector-go/elector/internal/leak"
+	"github.com/elector-go/elector/internal/proof/child"
 )
 
 // The suite runs on every store; what came out of it is told at the end as one
@@ -23,13 +22,7 @@ func TestMain(m *testing.M) {
 	if what := os.Getenv(helper); what != "" {
 		startAndHang(what)
 	}
-	// The first child starts a goroutine that lives as long as we do: it is
-	// part of what is there before the tests.
-	first := exec.Command("true")
-	if err := errors.Join(startProcess(first), first.Wait()); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	child.Prepare()
 	leak.Main(m, writeTable)
 }
 

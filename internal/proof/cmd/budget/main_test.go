@@ -1,9 +1,0 @@
-package main
-
-import (
-	"testing"
-
-	"github.com/elector-go/elector/internal/leak"
-)
-
-func TestMain(m *testing.M) { leak.Main(m) }
