@@ -79,7 +79,7 @@ func (el *election) joinOn(b backends.Backend, o elector.Options) *candidate {
 	s.Cleanup(func() {
 		faults.Always(nil)
 		// A slow machine may take longer than a short lease's ReleaseTimeout.
-		if err := e.Close(); err != nil && !errors.Is(err, elector.ErrUnavailable) {
+		if err := s.close(e); err != nil && !errors.Is(err, elector.ErrUnavailable) {
 			s.Errorf("closing %s: %v", o.ID, err)
 		}
 	})

@@ -246,7 +246,7 @@ func (v *convoy) join(suffix string, o elector.Options) *rider {
 	s.must(err, "elector.New")
 	c.Elector = e
 	s.Cleanup(func() {
-		if err := e.Close(); err != nil {
+		if err := s.close(e); err != nil {
 			s.Errorf("closing %s: %v", o.ID, err)
 		}
 	})

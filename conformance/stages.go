@@ -71,6 +71,7 @@ func (g stage) runCase(t *testing.T, h Harness, c testCase) (broken string, ok b
 	ok = t.Run(name, func(t *testing.T) {
 		s.T = t
 		t.Cleanup(func() { // registered first, so it runs after all others, which may fail too
+			s.first.end()
 			switch {
 			case t.Failed():
 				s.hint()

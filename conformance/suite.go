@@ -37,15 +37,25 @@ type account struct {
 	mutex  sync.Mutex
 	broken string
 	late   bool // something did not happen in time
+	over   bool // the case has ended
 }
 
-func (a *account) note(text string) {
+// fail records a failure and reports it, unless the case has ended: what it has
+// left running must not panic then.
+func (a *account) fail(t *testing.T, text string) {
+	t.Helper()
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
+	if a.over {
+		return
+	}
 	if a.broken == "" {
 		a.broken = text
 	}
+	t.Error(text)
 }
+
+func (a *account) end() { a.mutex.Lock(); defer a.mutex.Unlock(); a.over = true }
 
 func (a *account) text() string { a.mutex.Lock(); defer a.mutex.Unlock(); return a.broken }
 
@@ -60,9 +70,7 @@ func (s *suite) Errorf(format string, args ...any) {
 	if false {
 		_ = fmt.Sprintf(format, args...) // for go vet
 	}
-	text := readable(format, args...)
-	s.first.note(text)
-	s.T.Error(text)
+	s.first.fail(s.T, readable(format, args...))
 }
 
 // Fatalf: see Errorf.
@@ -144,7 +152,11 @@ func (s *suite) patient() context.Context {
 func (s *suite) open() backends.Backend {
 	s.Helper()
 	b := s.unclosed()
-	s.Cleanup(func() { s.close(b) })
+	s.Cleanup(func() {
+		if err := s.close(b); err != nil {
+			s.Errorf("closing a handle: %v", err)
+		}
+	})
 	return b
 }
 
@@ -158,23 +170,22 @@ func (s *suite) unclosed() (b backends.Backend) {
 	return b
 }
 
-// close closes a handle. After a failure it does not wait for long: the failure
-// may be why Close hangs.
-func (s *suite) close(b backends.Backend) {
+// close closes a handle or an Elector at the end of the case, and returns the
+// error. After a failure it does not wait for long: the failure may be why Close
+// hangs.
+func (s *suite) close(c interface{ Close() error }) error {
 	limit := s.limit()
 	if s.Failed() {
 		limit = time.Second
 	}
 	closed := make(chan error, 1)
-	go func() { closed <- calm(b.Close) }()
+	go func() { closed <- calm(c.Close) }()
 	select {
 	case err := <-closed:
-		if err != nil {
-			s.Errorf("Close: %v", err)
-		}
+		return err
 	case <-time.After(limit):
 		s.first.wait()
-		s.Errorf("Close returns: it did not within %v", limit.Round(time.Second))
+		return fmt.Errorf("Close returns: it did not within %v", limit.Round(time.Second))
 	}
 }
 
