@@ -1,15 +1,3 @@
-// Package backends is the boundary between the elector and the stores it runs
-// on. It imports only the standard library, and so can your own backend.
-//
-// A backend keeps one [Record] per election and changes it only by
-// compare-and-swap. It has no clock, no retry, no loop and no opinion about who
-// leads: expiry, renewal, waiting, back-off, tokens and the reading back of
-// ambiguous outcomes live in package elector, once, for every store. In
-// particular a store's own lease or session is never evidence, neither that a
-// holder is alive nor that it is gone; stores were measured to break both
-// promises during their own failovers.
-//
-// Package conformance proves a backend against these rules.
 package backends
 
 import (

@@ -43,7 +43,7 @@ func conform(t *testing.T, store, origin string, h conformance.Harness) {
 	h.Report = func(name, result, reason string) {
 		resultsMutex.Lock()
 		defer resultsMutex.Unlock()
-		if reason != "" {
+		if result == "not applicable" {
 			reason = store + ", " + name + ": " + reason
 			reasons = append(reasons, reason)
 			result = fmt.Sprintf("not applicable [%d]", len(reasons))
@@ -90,6 +90,7 @@ func writeTable() {
 		fmt.Fprintln(w)
 	}
 	w.Flush()
+	fmt.Fprintf(f, "%s\n", conformance.Legend)
 	for i, reason := range reasons {
 		fmt.Fprintf(f, "[%d] %s\n", i+1, reason)
 	}
