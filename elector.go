@@ -174,8 +174,10 @@ func (e *Elector) Resign(ctx context.Context) error {
 // stop and waits for it, as at the end of Run's context; so the worker itself
 // must not call Close.
 //
-// Close blocks until all that is done, for at most 2*ReleaseTimeout +
-// 4*RequestTimeout. Further calls wait for the first one and return the same
+// Close blocks until all that is done. If a worker, a callback or a request does
+// not return within 2*ReleaseTimeout + 4*RequestTimeout, Close does not wait for it
+// and returns an error that says so. Closing the connection then takes what the
+// backend's Close takes. Further calls wait for the first one and return the same
 // error. After Close, methods that ask the store return ErrClosed.
 func (e *Elector) Close() error {
 	if e.backend == nil {

@@ -97,8 +97,8 @@ type Description struct {
 	// for any. It is enforced per process, not across processes.
 	MinWriteInterval time.Duration
 
-	// MaxBatch is the number of renewals that a Batcher takes at once, 100
-	// for example.
+	// MaxBatch is the largest number of renewals that a Batcher takes at once,
+	// 100 for example.
 	MaxBatch int
 
 	// PushesRenewals is set if Watch reports every change, renewals included,

@@ -23,46 +23,77 @@ type Classify func(err error) (advice string, kind error)
 //	doing what: what kind: what to do: the error of the client library
 //
 // Errors of this package that a request returns keep their kind, and
-// ErrConflict, ErrNotTried and ErrDeposed are returned as they are. When the
-// context of a call has ended, the error wraps the context's; after a deadline
-// it is ErrUnavailable too, unless Classify knows better.
+// ErrConflict, ErrNotTried and ErrDeposed are returned as they are. Any other
+// error wraps that of the context if the context of the call has ended; after a
+// deadline it is ErrUnavailable too, unless Classify knows better.
 //
 // A backend has one Handle and makes each request within one of its methods.
 type Handle struct {
 	store    string
 	classify Classify
-	life     context.Context // ends with Close
-	end      context.CancelFunc
 	once     sync.Once
 	closing  error
 	hanging  atomic.Int32 // calls that Await gave up and that have not returned
+
+	mutex  sync.Mutex
+	closed bool
+	calls  map[*context.CancelFunc]bool // under way
 }
 
 // NewHandle returns a Handle. The store is its name in errors, without a
 // password.
 func NewHandle(store string, classify Classify) *Handle {
-	h := &Handle{store: store, classify: classify}
-	h.life, h.end = context.WithCancel(context.Background())
-	return h
+	return &Handle{store: store, classify: classify, calls: map[*context.CancelFunc]bool{}}
 }
 
 // Store returns the name of the store.
 func (h *Handle) Store() string { return h.store }
 
-// Done returns a channel that is closed by Close.
-func (h *Handle) Done() <-chan struct{} { return h.life.Done() }
-
-// Close ends the calls under way and then calls release, which may be nil, and
-// returns its error. Only the first Close does; others wait for it and return
-// the same.
+// Close ends the contexts of the calls under way, then calls release, which may be
+// nil, and returns its error. Only the first Close does; others wait for it and
+// return the same.
 func (h *Handle) Close(release func() error) error {
 	h.once.Do(func() {
-		h.end()
+		h.endCalls()
 		if release != nil {
 			h.closing = release()
 		}
 	})
 	return h.closing
+}
+
+// endCalls ends the contexts before it returns, so that no call under way begins
+// another request after Close.
+func (h *Handle) endCalls() {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	h.closed = true
+	for cancel := range h.calls {
+		(*cancel)()
+	}
+}
+
+// join returns a context that ends with ctx, and with Close.
+func (h *Handle) join(ctx context.Context) (joined context.Context, leave func()) {
+	joined, cancel := context.WithCancel(ctx)
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if h.closed {
+		cancel()
+	}
+	h.calls[&cancel] = true
+	return joined, func() {
+		cancel()
+		h.mutex.Lock()
+		defer h.mutex.Unlock()
+		delete(h.calls, &cancel)
+	}
+}
+
+func (h *Handle) isClosed() bool {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return h.closed
 }
 
 // Load makes a request that reads a record, see [Backend].
@@ -115,14 +146,14 @@ func (h *Handle) Open(ctx context.Context, patience time.Duration, prepare func(
 
 // Do makes any other request. Its context ends with ctx, and with Close.
 func (h *Handle) Do(ctx context.Context, doing string, request func(context.Context) error) error {
+	ctx, leave := h.join(ctx)
+	defer leave()
 	err := ctx.Err()
-	if err == nil && h.life.Err() == nil {
-		joined, cancel := context.WithCancel(ctx)
-		defer cancel()
-		defer context.AfterFunc(h.life, cancel)()
-		if err = request(joined); err == nil {
-			return nil
-		}
+	if err == nil {
+		err = request(ctx)
+	}
+	if err == nil {
+		return nil
 	}
 	return h.Explain(ctx, doing, err)
 }
@@ -157,7 +188,7 @@ func (h *Handle) Explain(ctx context.Context, doing string, err error) error {
 			return fmt.Errorf("%s: %w", doing, err)
 		}
 	}
-	if h.life.Err() != nil {
+	if h.isClosed() {
 		return fmt.Errorf("%s: %w: the handle is closed", doing, ErrUnavailable)
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
@@ -186,12 +217,13 @@ func shape(kind error, advice string, err error) error {
 	return fmt.Errorf("%w: %s: %w", kind, advice, err)
 }
 
-// maxHanging bounds the calls that Await has given up.
-const maxHanging = 256
+// maxHanging is how many calls that Await has given up may hang before it refuses
+// new ones. Simultaneous callers can exceed it by their number.
+const maxHanging = 1024
 
 // Await calls a client library that ignores contexts, within a request of the
 // Handle, and returns when ctx ends all the same. The call then goes on until
-// the library gives up; while 256 such calls hang, Await refuses more with
+// the library gives up; while 1024 such calls hang, Await refuses more with
 // ErrUnavailable. The outcome of a write that was given up is unknown.
 func Await[T any](ctx context.Context, h *Handle, call func() (T, error)) (T, error) {
 	type result struct {

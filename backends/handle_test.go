@@ -83,31 +83,38 @@ func TestHandleWithoutAdvice(t *testing.T) {
 	}
 }
 
-// Close ends the call under way, later ones make no request, and it releases
-// once.
+// Close ends the call under way, which then begins no other request, and
+// releases once; later calls make no request.
 func TestHandleClosed(t *testing.T) {
 	h := handle(backends.ErrDenied)
-	released := 0
-	release := func() error { released++; return errDriver }
-	err := h.Watch(t.Context(), "a", func(ctx context.Context) error {
-		for range 2 {
-			if err := h.Close(release); err != errDriver {
-				t.Errorf("Close returned %v", err)
+	request := func(ctx context.Context) error {
+		_, err := backends.Await(ctx, h, func() (int, error) {
+			t.Error("a request was made after Close")
+			return 0, nil
+		})
+		return err
+	}
+	t.Run("under way", func(t *testing.T) {
+		released := 0
+		release := func() error { released++; return errDriver }
+		err := h.Watch(t.Context(), "a", func(ctx context.Context) error {
+			for range 2 {
+				if err := h.Close(release); err != errDriver {
+					t.Errorf("Close returned %v", err)
+				}
 			}
+			return request(ctx)
+		})
+		if !errors.Is(err, backends.ErrUnavailable) || released != 1 {
+			t.Errorf("the call under way returned %v, and was released %d times", err, released)
 		}
-		<-ctx.Done()
-		return ctx.Err()
 	})
-	if !errors.Is(err, backends.ErrUnavailable) || released != 1 {
-		t.Errorf("the call under way returned %v, and was released %d times", err, released)
-	}
-	_, err = h.Swap(t.Context(), "a", func(context.Context) (backends.Record, error) {
-		t.Error("a request was made through a closed handle")
-		return backends.Record{}, nil
+	t.Run("later", func(t *testing.T) {
+		err := h.Watch(t.Context(), "a", request)
+		if want := "watching election a: the store is not available: the handle is closed"; err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	})
-	if want := "writing election a: the store is not available: the handle is closed"; err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
-	}
 }
 
 // A request with a name that no election has is not made.
@@ -130,7 +137,7 @@ func TestAwait(t *testing.T) {
 		h := handle(backends.ErrUnavailable)
 		hang, calls := make(chan struct{}), 0
 		ctx, cancel := context.WithCancel(t.Context())
-		for range 256 {
+		for range 1024 {
 			go backends.Await(ctx, h, func() (int, error) { <-hang; return 0, nil })
 		}
 		synctest.Wait()
@@ -138,8 +145,8 @@ func TestAwait(t *testing.T) {
 		synctest.Wait()
 		call := func() (int, error) { calls++; return 7, errDriver }
 		_, err := backends.Await(t.Context(), h, call)
-		if want := "the store is not available: do this: 256 earlier requests hang"; !errors.Is(err, backends.ErrUnavailable) || err.Error() != want || calls != 0 {
-			t.Errorf("with 256 calls that hang, another one returned %v, want %s", err, want)
+		if want := "the store is not available: do this: 1024 earlier requests hang"; !errors.Is(err, backends.ErrUnavailable) || err.Error() != want || calls != 0 {
+			t.Errorf("with 1024 calls that hang, another one returned %v, want %s", err, want)
 		}
 		close(hang)
 		synctest.Wait()

@@ -36,9 +36,9 @@ var (
 // New does no I/O: the first request shows whether the store can be used.
 //
 // Configure the client with DialKeepAliveTime, or a silent network goes
-// unnoticed, and with MaxUnaryRetries 1. With more it may repeat a write, see
-// Consistency: that is harmless, because the elector reads back after a conflict,
-// but it costs time. The client reconnects watches by itself, so the elector
+// unnoticed, and with MaxUnaryRetries 1. With more, or by default, it may repeat a
+// write, see Consistency: that is harmless, because the elector reads back after a
+// conflict, but it costs time. The client reconnects watches by itself, so the elector
 // cannot report a lost connection.
 func New(client *clientv3.Client, prefix string) *Backend {
 	if prefix == "" {

@@ -34,6 +34,9 @@ func (b *Backend) watch(ctx context.Context, name string, changed func(backends.
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		r, err := b.load(name)
 		if err != nil {
 			return err

@@ -256,10 +256,8 @@ func (b *Backend) watch(ctx context.Context, name string, look func() error) err
 		next, end := b.store.wait(name)
 		defer end()
 		for {
-			select {
-			case <-b.handle.Done(): // ctx ends a moment later
-				return context.Canceled
-			default:
+			if err := ctx.Err(); err != nil {
+				return err
 			}
 			if err := look(); err != nil {
 				return err

@@ -16,7 +16,7 @@ import (
 var (
 	errReadOnly     = fmt.Errorf("%w: %s", backends.ErrReadOnly, standby)
 	errDeaf         = fmt.Errorf("%w: its listening connection does not get a notification: a transaction pooler cannot carry LISTEN; write listen=false in the URL, or NoListen in the options, or connect without the pooler; until then changes are found by reading alone", backends.ErrUnavailable)
-	errNoListen     = fmt.Errorf("%w: listen=false or NoListen was given, so changes are found by reading alone", backends.ErrMisconfigured)
+	errNoListen     = fmt.Errorf("%w: listen=false or NoListen was given, so changes are found by reading alone", backends.ErrUnavailable)
 	errUnreplicated = fmt.Errorf("%w: the server broke off its wait for a standby, so it is unknown whether the write will survive a failover; look after the standbys in synchronous_standby_names", backends.ErrUnavailable)
 )
 

@@ -98,7 +98,7 @@ func (b *Backend) listen(ctx context.Context, l *listener) error {
 	defer cancel()
 	if config.BeforeConnect != nil { // it may fetch a password
 		if err := config.BeforeConnect(starting, config.ConnConfig); err != nil {
-			return err
+			return withoutConfig(err)
 		}
 	}
 	config.ConnConfig.OnNotification = nil // so that WaitForNotification gets them

@@ -266,4 +266,10 @@ var mutants = []mutant{
 		"batch.go", `		b.electors[i].active.Done()
 `, ``}, {
 		"batch.go", `			e.active.Done()`, `			_ = e`}}},
+
+	// The portable layer.
+	{name: "a call goes on after Close", breaks: "10", catch: "under_way", pkg: "./backends", parent: "TestHandleClosed", edits: []edit{{
+		"backends/handle.go", `(*cancel)()`, `_ = cancel`}}},
+	{name: "a request through a closed handle", breaks: "10", catch: "later", pkg: "./backends", parent: "TestHandleClosed", edits: []edit{{
+		"backends/handle.go", `if h.closed {`, `if false {`}}},
 }
