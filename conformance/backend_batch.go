@@ -271,26 +271,26 @@ func batchRace(s *suite) {
 		}
 		ctx := s.patient()
 		made := [][]backends.Renewal{mine, theirs, single}
-		told := make([][]backends.Outcome, 3)
+		all := make([][]backends.Outcome, 3)
 		errs := s.together(3, "batches of the same elections in opposite orders return", func(i int) error {
 			switch i {
 			case 0:
-				told[i] = f.b.RenewMany(ctx, slices.Clone(mine))
+				all[i] = f.b.RenewMany(ctx, slices.Clone(mine))
 			case 1:
-				told[i] = other.RenewMany(ctx, slices.Clone(theirs))
+				all[i] = other.RenewMany(ctx, slices.Clone(theirs))
 			case 2:
 				for k := 0; k < n; k += 3 {
 					r, err := third.Swap(ctx, single[k].Name, single[k].Prev, single[k].Next)
-					told[i] = append(told[i], backends.Outcome{Record: r, Err: err})
+					all[i] = append(all[i], backends.Outcome{Record: r, Err: err})
 				}
 			}
 			return nil
 		})
 		s.must(errors.Join(errs...), "renewing at the same time")
-		f.each(mine, told[0])
-		f.each(theirs, told[1])
+		f.each(mine, all[0])
+		f.each(theirs, all[1])
 		winners := map[string]backends.Record{}
-		for who, outcomes := range told {
+		for who, outcomes := range all {
 			for i, o := range outcomes {
 				r := made[who][i]
 				if who == 2 {

@@ -70,11 +70,11 @@ func revealed(store string) error {
 		return nil // not a URL, so the suite cannot tell
 	}
 	if password, ok := u.User.Password(); ok && strings.Trim(password, "x*") != "" {
-		return errors.New("Store has one between ':' and '@'; use backends.Redact")
+		return errors.New("there is one in Store between ':' and '@'; use backends.Redact")
 	}
 	for key := range u.Query() {
 		if k := strings.ToLower(key); strings.Contains(k, "pass") || strings.Contains(k, "secret") {
-			return fmt.Errorf("Store has the parameter %q; use backends.Redact", key)
+			return fmt.Errorf("there is the parameter %q in Store; use backends.Redact", key)
 		}
 	}
 	return nil

@@ -4,7 +4,6 @@ package conformance
 // election checks guarantees 1 and 5: see election.
 var electorCases = []testCase{
 	{name: "mx/two-valid", run: twoValid},
-	{name: "mx/takeover-bound", run: takeoverBound},
 	{name: "mx/same-id", run: twins},
 	{name: "mx/vanished", raw: true, run: vanished},
 	{name: "mx/rollback", raw: true, run: rollback},
@@ -39,7 +38,7 @@ var electorCases = []testCase{
 	{name: "run/deposed", raw: true, run: runDeposed},
 
 	{name: "run/again", run: runAgain},
-	{name: "run/unhealthy", run: runSick},
+	{name: "run/unhealthy", run: runUnhealthy},
 	{name: "run/panic", run: runPanic},
 	{name: "try/held", run: held},
 

@@ -272,8 +272,8 @@ func partHolder(s *suite) { s.partition(fault.Hang) }
 // part/one-way: a holder's requests arrive, and the answers do not.
 func partOneWay(s *suite) { s.partition(fault.HangApplied) }
 
-// partition cuts a holder off. Its lease ends by H and its successor waits. When
-// the network works again, the old lease stays over.
+// partition cuts a holder off. Its lease ends by H, and a successor leads, not before
+// C. When the network works again, the old lease stays over.
 func (s *suite) partition(f fault.Fault) {
 	s.Helper()
 	el := s.election("")
@@ -284,6 +284,7 @@ func (s *suite) partition(f fault.Fault) {
 	b.sees(a)
 	a.faults.Always(f)
 	s.is(a.lapses(l, "it is cut off"), elector.ErrLost, "Check of a leader that is cut off")
+	s.is(context.Cause(l.Context()), elector.ErrLost, "the cause of the context of a leader that is cut off")
 	second := next.won("a leader that is cut off is replaced")
 	s.waited(next, a.line.latest(), o.TTL)
 	a.cutOff()

@@ -119,26 +119,6 @@ func (d *disorder) fault(ctx context.Context, c fault.Call, send fault.Send) (ba
 	return fault.Late(release, applied)(ctx, c, send)
 }
 
-// mx/takeover-bound: a crashed holder is replaced, not before C and not before its
-// own H.
-func takeoverBound(s *suite) {
-	el := s.election("")
-	o := s.short()
-	a, b := el.join(o), el.join(o)
-	l := a.lead()
-	next := b.campaign(s.context())
-	b.sees(a)
-	a.crash()
-	next.won("a crashed leader is replaced")
-	if l.Check() == nil {
-		s.Errorf("the crashed leader's lease is valid after its successor won")
-	}
-	s.waited(next, a.line.latest(), o.TTL)
-	wait(s, l.Context().Done(), "a crashed leader's context ends")
-	s.is(context.Cause(l.Context()), elector.ErrLost, "the cause of the crashed leader's context")
-	a.cutOff()
-}
-
 // waited fails the case if a campaign won within C of a TTL after since
 // (guarantee 3). The challenger saw only later what it had to wait for.
 func (s *suite) waited(p *campaign, since time.Time, ttl time.Duration) {

@@ -203,11 +203,11 @@ func stall(s *suite) {
 func unhealthy(s *suite) {
 	el := s.election("")
 	b := s.open()
-	var sick atomic.Bool
+	var ailing atomic.Bool
 	asked := make(chan struct{}, 1)
 	o := s.brisk()
 	o.Healthy = func(context.Context) error {
-		if sick.Load() {
+		if ailing.Load() {
 			select {
 			case asked <- struct{}{}:
 			default:
@@ -220,7 +220,7 @@ func unhealthy(s *suite) {
 	l := a.lead()
 	at := a.events.length()
 	order := a.watchRelease(l)
-	sick.Store(true)
+	ailing.Store(true)
 	wait(s, l.Context().Done(), "an unhealthy leader resigns")
 	s.is(context.Cause(l.Context()), elector.ErrUnhealthy, "the cause of an unhealthy leader's context")
 	s.is(l.Check(), elector.ErrResigned, "Check of an unhealthy leader")
@@ -238,6 +238,6 @@ func unhealthy(s *suite) {
 	if r := el.record(b); !r.Vacant() || a.faults.Count("swap") != writes {
 		s.Errorf("an unhealthy candidate writes nothing: it wrote %d times, and the record is %v", a.faults.Count("swap")-writes, r)
 	}
-	sick.Store(false)
+	ailing.Store(false)
 	next.won("a candidate that is healthy again leads")
 }

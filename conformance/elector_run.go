@@ -67,13 +67,13 @@ func (c *candidate) enter() error {
 
 // run/unhealthy: Run keeps the lease while the worker of an unhealthy leader
 // drains, and campaigns again when the leader is healthy.
-func runSick(s *suite) {
+func runUnhealthy(s *suite) {
 	el := s.election("")
-	var sick atomic.Bool
+	var ailing atomic.Bool
 	o := s.brisk()
 	o.ReleaseTimeout = 2 * watchdog
 	o.Healthy = func(context.Context) error {
-		if sick.Load() {
+		if ailing.Load() {
 			return errors.New("cannot reach the mail server")
 		}
 		return nil
@@ -90,7 +90,7 @@ func runSick(s *suite) {
 		})
 	}()
 	first := wait(s, leases, "Run calls the worker")
-	sick.Store(true)
+	ailing.Store(true)
 	wait(s, first.Context().Done(), "an unhealthy leader's worker is stopped")
 	s.is(context.Cause(first.Context()), elector.ErrUnhealthy, "the cause of an unhealthy leader's context")
 	a.renewals(1)
@@ -99,7 +99,7 @@ func runSick(s *suite) {
 	finish <- struct{}{}
 	a.await(0, "released", "an unhealthy leader releases the record")
 	order.happened()
-	sick.Store(false)
+	ailing.Store(false)
 	second := wait(s, leases, "Run calls the worker again when the leader is healthy")
 	if second.Token() <= first.Token() {
 		s.Errorf("token %d after %d", second.Token(), first.Token())

@@ -13,14 +13,14 @@ import (
 var batchMutants = map[string]mutant{
 	"a Batcher takes no batches": {caughtBy: "batch/each", rule: "a Batcher sets Description.MaxBatch",
 		handle: described(func(d *backends.Description) { d.MaxBatch = 0 })},
-	"outcomes in another order": {caughtBy: "batch/each", rule: "outcomes are in the order of the renewals", handle: tells(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+	"outcomes in another order": {caughtBy: "batch/each", rule: "outcomes are in the order of the renewals", handle: answers(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
 		slices.Reverse(outcomes)
 		return outcomes
 	})},
-	"conflicts are left out": {caughtBy: "batch/each", rule: "RenewMany returns an Outcome for each renewal", handle: tells(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+	"conflicts are left out": {caughtBy: "batch/each", rule: "RenewMany returns an Outcome for each renewal", handle: answers(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
 		return slices.DeleteFunc(outcomes, func(o backends.Outcome) bool { return o.Err != nil })
 	})},
-	"a conflict is told as applied": {caughtBy: "batch/each", rule: "a renewal whose outcome has no error was applied", handle: tells(func(renewals []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+	"a conflict is reported as applied": {caughtBy: "batch/each", rule: "a renewal whose outcome has no error was applied", handle: answers(func(renewals []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
 		for i, r := range renewals {
 			if outcomes[i].Err != nil {
 				outcomes[i] = backends.Outcome{Record: r.Next}
@@ -29,20 +29,20 @@ var batchMutants = map[string]mutant{
 		}
 		return outcomes
 	})},
-	"what was applied is told as not tried": {caughtBy: "batch/each", rule: "a renewal that was refused is not applied", handle: tells(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+	"an applied renewal is reported as not tried": {caughtBy: "batch/each", rule: "a renewal that was refused is not applied", handle: answers(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
 		if slices.ContainsFunc(outcomes, func(o backends.Outcome) bool { return o.Err != nil }) {
 			// As if the store had applied all or nothing.
 			return slices.Repeat([]backends.Outcome{{Err: backends.ErrNotTried}}, len(outcomes))
 		}
 		return outcomes
 	})},
-	"a batch answers with the records as they were": {caughtBy: "batch/each", rule: "each is what Swap would have returned", handle: tells(func(renewals []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+	"a batch answers with the records as they were": {caughtBy: "batch/each", rule: "each is what Swap would have returned", handle: answers(func(renewals []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
 		for i, r := range renewals {
 			outcomes[i].Record = r.Prev
 		}
 		return outcomes
 	})},
-	"a batch returns no versions": {caughtBy: "batch/each", rule: "with a new version", handle: tells(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+	"a batch returns no versions": {caughtBy: "batch/each", rule: "with a new version", handle: answers(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
 		for i := range outcomes {
 			outcomes[i].Record.Version = ""
 		}
@@ -74,7 +74,7 @@ var batchMutants = map[string]mutant{
 		}
 		return prev
 	})},
-	"a conflict in a batch is some error": {caughtBy: "batch/each", rule: "the outcome of a renewal is no error, ErrConflict, ErrNotTried or ErrDeposed while the store works", handle: tells(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+	"a conflict in a batch is some error": {caughtBy: "batch/each", rule: "the outcome of a renewal is no error, ErrConflict, ErrNotTried or ErrDeposed while the store works", handle: answers(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
 		for i := range outcomes {
 			if outcomes[i].Err != nil {
 				outcomes[i].Err = backends.ErrUnavailable
@@ -136,7 +136,7 @@ var batchMutants = map[string]mutant{
 			return b.oneByOne(ctx, renewals)
 		}
 	}},
-	"a batch that comes too late is refused for good": {caughtBy: "batch/race", rule: "a renewal that comes too late is ErrConflict, or ErrNotTried in a batch", handle: tells(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+	"a batch that comes too late is refused permanently": {caughtBy: "batch/race", rule: "a renewal that comes too late is ErrConflict, or ErrNotTried in a batch", handle: answers(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
 		for i := range outcomes {
 			if outcomes[i].Err != nil {
 				outcomes[i].Err = backends.ErrDenied
@@ -144,7 +144,7 @@ var batchMutants = map[string]mutant{
 		}
 		return outcomes
 	})},
-	"who loses a race of batches writes all the same": {caughtBy: "batch/race", rule: "after a race of batches the record is the winner's", handle: func(b *broken, _ *state) {
+	"the loser of a race of batches writes too": {caughtBy: "batch/race", rule: "after a race of batches the record is the winner's", handle: func(b *broken, _ *state) {
 		b.batch = func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
 			outcomes := b.oneByOne(ctx, renewals)
 			for i, r := range renewals {
@@ -156,7 +156,7 @@ var batchMutants = map[string]mutant{
 		}
 	}},
 
-	"who was deposed is renewed in a batch": {caughtBy: "batch/presence", rule: "a deposed holder is not renewed in a batch", handle: func(b *broken, _ *state) {
+	"a deposed holder is renewed in a batch": {caughtBy: "batch/presence", rule: "a deposed holder is not renewed in a batch", handle: func(b *broken, _ *state) {
 		b.batch = func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
 			outcomes := b.oneByOne(ctx, renewals)
 			for i, r := range renewals {
@@ -170,7 +170,7 @@ var batchMutants = map[string]mutant{
 			return outcomes
 		}
 	}},
-	"who was deposed is in conflict": {caughtBy: "batch/presence", rule: "the outcome must be ErrDeposed or ErrNotTried", handle: tells(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+	"a deposed holder is in conflict": {caughtBy: "batch/presence", rule: "the outcome must be ErrDeposed or ErrNotTried", handle: answers(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
 		for i := range outcomes {
 			if errors.Is(outcomes[i].Err, backends.ErrDeposed) {
 				outcomes[i].Err = backends.ErrConflict
@@ -213,7 +213,7 @@ var batchMutants = map[string]mutant{
 	"a batch whose context ended is refused": {caughtBy: "batch/cancel", rule: "an ended context must not be reported as a permanent error", handle: batchEnded(func(_ *broken, renewals []backends.Renewal) []backends.Outcome {
 		return slices.Repeat([]backends.Outcome{{Err: backends.ErrDenied}}, len(renewals))
 	})},
-	"a batch whose context ended tells nothing": {caughtBy: "batch/cancel", rule: "RenewMany returns an Outcome for each renewal",
+	"a batch whose context ended has no outcomes": {caughtBy: "batch/cancel", rule: "RenewMany returns an Outcome for each renewal",
 		handle: batchEnded(func(*broken, []backends.Renewal) []backends.Outcome { return nil })},
 	"a batch whose context ended breaks the handle": {caughtBy: "batch/cancel", rule: "a handle works until it is closed", handle: batchEnded(func(b *broken, renewals []backends.Renewal) []backends.Outcome {
 		b.Backend.Close()
@@ -224,9 +224,9 @@ var batchMutants = map[string]mutant{
 	}},
 }
 
-// tells makes a store that tells something else of a batch than what became of
-// it.
-func tells(change func([]backends.Renewal, []backends.Outcome) []backends.Outcome) func(*broken, *state) {
+// answers makes a store that returns other outcomes of a batch than the real
+// ones.
+func answers(change func([]backends.Renewal, []backends.Outcome) []backends.Outcome) func(*broken, *state) {
 	return func(b *broken, _ *state) {
 		b.batch = func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
 			return change(renewals, b.oneByOne(ctx, renewals))
@@ -249,7 +249,7 @@ func atomically(refusal error, may func(*broken, backends.Renewal) bool) func(*b
 	}
 }
 
-// attended reports whether the mark of who renews is there.
+// attended reports whether the mark of the renewing holder exists.
 func (b *broken) attended(r backends.Renewal) bool {
 	return !errors.Is(b.Backend.WatchPresence(&glance{Context: context.Background()}, r.Name, r.Prev), backends.ErrDeposed)
 }
@@ -283,7 +283,7 @@ func renewsFrom(from func(now, prev backends.Record) backends.Record) func(*brok
 				now, _ := b.Backend.Load(ctx, r.Name)
 				prev := from(now, r.Prev)
 				if prev.Version != r.Prev.Version {
-					prev.Attempt.Nonce = "" // who was replaced has no mark any more
+					prev.Attempt.Nonce = "" // a holder that was replaced has no mark
 				}
 				outcomes[i].Record, outcomes[i].Err = b.swap(ctx, r.Name, prev, r.Next)
 			}

@@ -76,7 +76,7 @@ var exclusionMutants = map[string]mutant{
 			return b.current(ctx, name, next)
 		}
 	}},
-	"Swap says yes to all": {caughtBy: "mx/race", rule: "of many Swaps from one version exactly one is applied", handle: func(b *broken, _ *state) {
+	"Swap always succeeds": {caughtBy: "mx/race", rule: "of many Swaps from one version exactly one is applied", handle: func(b *broken, _ *state) {
 		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
 			if r, err := b.Backend.Swap(ctx, name, prev, next); err == nil {
 				return r, nil
@@ -85,7 +85,7 @@ var exclusionMutants = map[string]mutant{
 			return next, nil
 		}
 	}},
-	"Swap says conflict in its own words": {caughtBy: "mx/race", rule: "a Swap that comes too late is ErrConflict", handle: func(b *broken, _ *state) {
+	"a conflict is another error": {caughtBy: "mx/race", rule: "a Swap that comes too late is ErrConflict", handle: func(b *broken, _ *state) {
 		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
 			r, err := b.Backend.Swap(ctx, name, prev, next)
 			if err != nil {

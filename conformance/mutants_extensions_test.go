@@ -108,7 +108,7 @@ var extensionMutants = map[string]mutant{
 	"extensions out of bounds are overwritten": {caughtBy: "rec/bounds", rule: "a foreign record must never be overwritten", handle: overwrites},
 }
 
-// bare is a record without what somebody else may add to it.
+// bare is a record without the extensions and the version.
 func bare(r backends.Record) backends.Record {
 	r = content(r)
 	r.Extensions = ""

@@ -9,7 +9,7 @@ import (
 )
 
 var presenceMutants = map[string]mutant{
-	"a removed mark is not told": {caughtBy: "presence/deposed", rule: "removing a mark of presence deposes its holder", waits: true,
+	"a removed mark is not reported": {caughtBy: "presence/deposed", rule: "removing a mark of presence deposes its holder", waits: true,
 		handle: attends(func(ctx context.Context, _ *broken, _ string, _ backends.Record) error {
 			<-ctx.Done()
 			return ctx.Err()
@@ -30,7 +30,7 @@ var presenceMutants = map[string]mutant{
 			return backends.ErrDeposed
 		}
 	}},
-	"who was deposed renews": {caughtBy: "presence/deposed", rule: "a deposed holder cannot renew", handle: func(b *broken, _ *state) {
+	"a deposed holder renews": {caughtBy: "presence/deposed", rule: "a deposed holder cannot renew", handle: func(b *broken, _ *state) {
 		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
 			r, err := b.Backend.Swap(ctx, name, prev, next)
 			if errors.Is(err, backends.ErrDeposed) {

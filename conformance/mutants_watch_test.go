@@ -26,7 +26,7 @@ var watchMutants = map[string]mutant{
 			})
 		}
 	}},
-	"Watch says nothing at first": {caughtBy: "watch/end", rule: "Watch reports the present record first", waits: true,
+	"Watch does not report the present record": {caughtBy: "watch/end", rule: "Watch reports the present record first", waits: true,
 		handle: watches(func(report func(backends.Record)) func(backends.Record) {
 			first := true
 			return func(r backends.Record) {

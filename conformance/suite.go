@@ -154,7 +154,7 @@ func (s *suite) open() backends.Backend {
 	b := s.unclosed()
 	s.Cleanup(func() {
 		if err := s.close(b); err != nil {
-			s.Errorf("closing a handle: %v", err)
+			s.Errorf("Close returns, without an error: %v", err)
 		}
 	})
 	return b
@@ -185,7 +185,7 @@ func (s *suite) close(c interface{ Close() error }) error {
 		return err
 	case <-time.After(limit):
 		s.first.wait()
-		return fmt.Errorf("Close returns: it did not within %v", limit.Round(time.Second))
+		return fmt.Errorf("it did not return within %v", limit.Round(time.Second))
 	}
 }
 
