@@ -110,6 +110,7 @@ func TestHandleClosed(t *testing.T) {
 		}
 	})
 	t.Run("later", func(t *testing.T) {
+		h.Close(nil)
 		err := h.Watch(t.Context(), "a", request)
 		if want := "watching election a: the store is not available: the handle is closed"; err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
