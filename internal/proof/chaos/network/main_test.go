@@ -11,6 +11,7 @@ import (
 	"github.com/elector-go/elector/internal/leak"
 	"github.com/elector-go/elector/internal/proof/chaos/history"
 	"github.com/elector-go/elector/internal/proof/child"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 // enough is much longer than anything here takes.
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 	ctx, stop := context.WithCancel(context.Background())
 	var watching sync.WaitGroup
 	watching.Go(func() { (&history.Recorder{Tell: stalls.tell}).WatchStalls(ctx) })
-	leak.Main(m, func() { stop(); watching.Wait(); writeTable() })
+	leak.Main(m, func() { stop(); watching.Wait(); results.Save("ELECTOR_FAULT_TABLE", stores.Kinds, names()) })
 }
 
 // stalls are when this process stood still.
