@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"text/tabwriter"
+
+	"github.com/elector-go/elector/conformance"
 )
 
 // A Table is empty at first. Its methods may be called at the same time.
@@ -31,14 +33,17 @@ func (t *Table) Add(store, origin string) {
 	t.results[store], t.origins[store] = map[string]string{}, origin
 }
 
-// Report notes what came out of a case on a store that was added. With a reason
-// the case is not applicable there.
+// NotApplicable is the result of a case that a store has no use for.
+const NotApplicable = "not applicable"
+
+// Report notes what came out of a case on a store that was added. Why a case is
+// NotApplicable is said below the table.
 func (t *Table) Report(store, name, result, reason string) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	if reason != "" {
+	if result == NotApplicable {
 		t.reasons = append(t.reasons, store+", "+name+": "+reason)
-		result = fmt.Sprintf("not applicable [%d]", len(t.reasons))
+		result = fmt.Sprintf("%s [%d]", result, len(t.reasons))
 	}
 	t.results[store][name] = result
 }
@@ -91,6 +96,7 @@ func (t *Table) write(out io.Writer, stores, cases []string) {
 		fmt.Fprintln(w)
 	}
 	w.Flush()
+	fmt.Fprintln(out, conformance.Legend)
 	for i, reason := range t.reasons {
 		fmt.Fprintf(out, "[%d] %s\n", i+1, reason)
 	}

@@ -73,7 +73,7 @@ func TestFaults(t *testing.T) {
 				t.Run(c.name, func(t *testing.T) {
 					if reason := c.not[kind]; reason != "" {
 						t.Logf("not applicable: %s", reason)
-						results.Report(kind, c.name, "", reason)
+						results.Report(kind, c.name, table.NotApplicable, reason)
 						return
 					}
 					t.Parallel()
