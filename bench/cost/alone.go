@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/elector-go/elector/bench/peers"
 	"github.com/elector-go/elector/bench/wire"
 )
 
@@ -77,25 +78,17 @@ func (s *subject) firstLeader(ctx context.Context, election string, add func(wha
 	return nil
 }
 
-func (s *subject) nextLeader(ctx context.Context, election string, add func(what string, c wire.Counts)) (err error) {
-	p, err := s.proxy()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.Close()) }()
-	c, err := s.open(ctx, election, p.Address())
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	if err := quiet(ctx, s.o.TTL, p); err != nil {
-		return err
-	}
-	opened := p.Counts()
-	add(Opening, opened)
-	if err := campaign(ctx, c); err != nil {
-		return err
-	}
-	add(Acquire, p.Counts().Since(opened))
-	return resign(ctx, c)
+func (s *subject) nextLeader(ctx context.Context, election string, add func(what string, c wire.Counts)) error {
+	return s.through(ctx, election, func(c peers.Candidate, p *wire.Proxy) error {
+		if err := quiet(ctx, s.o.TTL, p); err != nil {
+			return err
+		}
+		opened := p.Counts()
+		add(Opening, opened)
+		if err := campaign(ctx, c); err != nil {
+			return err
+		}
+		add(Acquire, p.Counts().Since(opened))
+		return resign(ctx, c)
+	})
 }

@@ -40,88 +40,94 @@ func Count(ctx context.Context, s *stores.Store, ttl time.Duration) (r Requests,
 		},
 		Renewed: func(context.Context, elector.LeaseInfo) { renewed <- struct{}{} },
 	})
-	u := &subject{store: s, library: library, o: Options{TTL: ttl}, prefix: fmt.Sprintf("budget_%d", time.Now().UnixMilli())}
-	election, err := u.newElection(ctx)
-	if err != nil {
+	m := &meter{renewed: renewed, subject: &subject{
+		store: s, library: library, o: Options{TTL: ttl}, prefix: fmt.Sprintf("budget_%d", time.Now().UnixMilli()),
+	}}
+	if m.election, err = m.newElection(ctx); err != nil {
 		return r, err
 	}
-	way, err := u.proxy()
-	if err != nil {
-		return r, err
-	}
-	defer func() { err = errors.Join(err, way.Close()) }()
-	leader, err := u.open(ctx, election, way.Address())
-	if err != nil {
-		return r, err
-	}
-	defer leader.Close()
-	if err := quiet(ctx, ttl, way); err != nil {
-		return r, err
-	}
+	err = m.through(ctx, m.election, func(leader peers.Candidate, way *wire.Proxy) error {
+		if err := quiet(ctx, ttl, way); err != nil {
+			return err
+		}
+		m.leader = leader
+		return m.count(ctx, way, &r)
+	})
+	r.Failed = failed.Load()
+	return r, err
+}
 
-	// renewals lets some pass; the first ones are over before counting starts.
-	renewals := func(n int) error {
-		for range n {
-			select {
-			case <-renewed:
-			case <-time.After(ttl):
-				return errors.New("the leader does not renew, the machine may be too slow to count on")
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
-		}
-		return stillLeads(leader)
-	}
-	// during counts what goes one way while f runs.
-	during := func(way *wire.Proxy, f func() error) (float64, error) {
-		before := way.Counts()
-		err := f()
-		c := way.Counts().Since(before)
-		return float64(c.Requests - c.Pings), err
-	}
-	acquire := func() error { return errors.Join(campaign(ctx, leader), renewals(1)) }
-	ten := func() error { return renewals(Intervals) }
-	// beside counts one that waits or observes.
-	beside := func(start func(context.Context, peers.Candidate)) (n float64, err error) {
-		way, err := u.proxy()
-		if err != nil {
-			return 0, err
-		}
-		defer func() { err = errors.Join(err, way.Close()) }()
-		c, err := u.open(ctx, election, way.Address())
-		if err != nil {
-			return 0, err
-		}
-		defer c.Close()
-		idling, stop := context.WithCancel(ctx)
-		defer stop()
-		go start(idling, c)
-		if err := renewals(3); err != nil {
-			return 0, err
-		}
-		return during(way, ten)
-	}
+// A meter counts beside a leader that renews.
+type meter struct {
+	*subject
+	election string
+	leader   peers.Candidate
+	renewed  <-chan struct{}
+}
 
+func (m *meter) count(ctx context.Context, way *wire.Proxy, r *Requests) (err error) {
+	acquire := func() error {
+		for len(m.renewed) > 0 {
+			<-m.renewed // of an earlier lease
+		}
+		return errors.Join(campaign(ctx, m.leader), m.renewals(ctx, 1))
+	}
 	if r.First, err = during(way, acquire); err != nil {
-		return r, fmt.Errorf("the first acquisition: %w", err)
+		return fmt.Errorf("the first acquisition: %w", err)
 	}
-	if r.Renewal, err = during(way, ten); err != nil {
-		return r, fmt.Errorf("renewing: %w", err)
+	if r.Renewal, err = during(way, func() error { return m.renewals(ctx, Intervals) }); err != nil {
+		return fmt.Errorf("renewing: %w", err)
 	}
-	if r.Waiter, err = beside(func(ctx context.Context, c peers.Candidate) { c.Campaign(ctx) }); err != nil {
-		return r, fmt.Errorf("waiting: %w", err)
+	if r.Waiter, err = m.beside(ctx, func(ctx context.Context, c peers.Candidate) { c.Campaign(ctx) }); err != nil {
+		return fmt.Errorf("waiting: %w", err)
 	}
-	if r.Observer, err = beside(func(ctx context.Context, c peers.Candidate) { c.(observer).Observe(ctx, func() {}) }); err != nil {
-		return r, fmt.Errorf("observing: %w", err)
+	if r.Observer, err = m.beside(ctx, func(ctx context.Context, c peers.Candidate) { c.(observer).Observe(ctx, func() {}) }); err != nil {
+		return fmt.Errorf("observing: %w", err)
 	}
-	if r.Resign, err = during(way, func() error { return resign(ctx, leader) }); err != nil {
-		return r, err
+	if r.Resign, err = during(way, func() error { return resign(ctx, m.leader) }); err != nil {
+		return err
 	}
 	if r.Acquire, err = during(way, acquire); err != nil {
-		return r, fmt.Errorf("an uncontended acquisition: %w", err)
+		return fmt.Errorf("an uncontended acquisition: %w", err)
 	}
 	r.First, r.Acquire = r.First-1, r.Acquire-1 // one is the renewal
 	r.Renewal, r.Waiter, r.Observer = r.Renewal/Intervals, r.Waiter/Intervals, r.Observer/Intervals
-	r.Failed = failed.Load()
-	return r, resign(ctx, leader)
+	return resign(ctx, m.leader)
+}
+
+// during counts what goes one way while f runs.
+func during(way *wire.Proxy, f func() error) (float64, error) {
+	before := way.Counts()
+	err := f()
+	c := way.Counts().Since(before)
+	return float64(c.Requests - c.Pings), err
+}
+
+// renewals lets some pass.
+func (m *meter) renewals(ctx context.Context, n int) error {
+	for range n {
+		select {
+		case <-m.renewed:
+		case <-time.After(m.o.TTL):
+			return errors.New("the leader does not renew, the machine may be too slow to count on")
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return stillLeads(m.leader)
+}
+
+// beside counts one that waits or observes, once a few renewals are over.
+func (m *meter) beside(ctx context.Context, start func(context.Context, peers.Candidate)) (n float64, err error) {
+	err = m.through(ctx, m.election, func(c peers.Candidate, way *wire.Proxy) error {
+		idling, stop := context.WithCancel(ctx)
+		defer stop()
+		go start(idling, c)
+		if err := m.renewals(ctx, 3); err != nil {
+			return err
+		}
+		n, err = during(way, func() error { return m.renewals(ctx, Intervals) })
+		return err
+	})
+	return n, err
 }

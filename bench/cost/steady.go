@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/elector-go/elector/bench/peers"
+	"github.com/elector-go/elector/bench/wire"
 )
 
 // An observer is a candidate of a library that tells others than candidates who
@@ -27,54 +28,36 @@ func (s *subject) steady(ctx context.Context) (c counted, err error) {
 	if err != nil {
 		return nil, err
 	}
-	way, err := s.proxy()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, way.Close()) }()
-	leader, err := s.open(ctx, election, way.Address())
-	if err != nil {
-		return nil, err
-	}
-	defer leader.Close()
-	if err := campaign(ctx, leader); err != nil {
-		return nil, err
-	}
-
-	beside, err := s.proxy()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, beside.Close()) }()
-	watching, err := s.open(ctx, election, beside.Address())
-	if err != nil {
-		return nil, err
-	}
-	defer watching.Close()
-	o, observes := watching.(observer)
-	if observes {
-		var end func() error
-		if end, err = observe(ctx, o); err != nil {
-			return nil, err
+	observing := count{what: Observing, missing: "the library has nothing to observe with"}
+	holding := count{what: Holding, connects: true}
+	err = s.through(ctx, election, func(leader peers.Candidate, way *wire.Proxy) error {
+		if err := campaign(ctx, leader); err != nil {
+			return err
 		}
-		defer func() { err = errors.Join(err, end()) }()
-	}
-
-	if err := pause(ctx, 2*s.o.TTL); err != nil {
-		return nil, err
-	}
-	of, err := windows(ctx, s.windows(), s.o.TTL, way, beside)
-	if err != nil {
-		return nil, err
-	}
-	if err := stillLeads(leader); err != nil {
-		return nil, err
-	}
-	observing := count{what: Observing, counts: of[1], connects: true}
-	if !observes {
-		observing = count{what: Observing, missing: "the library has nothing to observe with"}
-	}
-	return counted{{what: Holding, counts: of[0], connects: true}, observing}, nil
+		return s.through(ctx, election, func(watching peers.Candidate, beside *wire.Proxy) (err error) {
+			o, observes := watching.(observer)
+			if observes {
+				var end func() error
+				if end, err = observe(ctx, o); err != nil {
+					return err
+				}
+				defer func() { err = errors.Join(err, end()) }()
+			}
+			if err := pause(ctx, 2*s.o.TTL); err != nil {
+				return err
+			}
+			of, err := windows(ctx, s.windows(), s.o.TTL, way, beside)
+			if err != nil {
+				return err
+			}
+			holding.counts = of[0]
+			if observes {
+				observing = count{what: Observing, counts: of[1], connects: true}
+			}
+			return stillLeads(leader)
+		})
+	})
+	return counted{holding, observing}, err
 }
 
 // observe waits until the observer has seen who leads. The function that it

@@ -126,6 +126,21 @@ func (s *subject) open(ctx context.Context, election, address string) (peers.Can
 
 func (s *subject) proxy() (*wire.Proxy, error) { return wire.Start(s.store.Kind, s.store.Address) }
 
+// through opens a candidate behind a proxy of its own, and closes both after use.
+func (s *subject) through(ctx context.Context, election string, use func(peers.Candidate, *wire.Proxy) error) (err error) {
+	p, err := s.proxy()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	c, err := s.open(ctx, election, p.Address())
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return use(c, p)
+}
+
 // campaign waits until the candidate leads.
 func campaign(ctx context.Context, c peers.Candidate) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("nobody else leads, and it does not after %v", patience))

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"slices"
@@ -34,20 +35,17 @@ func main() {
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
 	defer cancel()
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // adapters tell of what they make
 	if err := run(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "budget:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, kinds []string) (err error) {
-	for _, kind := range kinds {
-		if _, known := budgets[kind]; !known {
-			return fmt.Errorf("unknown store %q; known are %s", kind, strings.Join(all, ", "))
-		}
-	}
-	if len(kinds) == 0 {
-		kinds = all
+func run(ctx context.Context, wanted []string) (err error) {
+	kinds, err := stores.Choose(wanted)
+	if err != nil {
+		return err
 	}
 	stores.AnyCredentials()
 	var errs []error
@@ -137,8 +135,6 @@ func mean(values []float64) (m float64) {
 	}
 	return m
 }
-
-var all = []string{stores.Etcd, stores.ZooKeeper, stores.Postgres, stores.DynamoDB, stores.GCS}
 
 // A budget is how many requests a store may get.
 type budget struct {

@@ -43,6 +43,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/bench/handover"
+	"github.com/elector-go/elector/bench/overlap"
 	"github.com/elector-go/elector/bench/peers"
 	"github.com/elector-go/elector/bench/report"
 	"github.com/elector-go/elector/bench/results"
@@ -55,6 +56,9 @@ func main() {
 	}
 	if scale.Main() {
 		return // it held many elections
+	}
+	if overlap.Main() {
+		return // it was a candidate
 	}
 	var c comparison
 	flag.BoolVar(&c.short, "short", false, "fewest rounds that still show each row, most subjects at the same time; needs -out")
@@ -168,7 +172,7 @@ func (c *comparison) run(ctx context.Context, all []subject, ask func(context.Co
 	measure := func(s subject) error {
 		c.log("%s: begins", s.name)
 		start := time.Now()
-		measured, err := s.measure(ctx, options{c.ttl, c.short, libraries, c.wanted, c.profiles, c.log})
+		measured, err := s.measure(ctx, options{c.ttl, c.short, libraries, c.profiles, c.log})
 		if c.short && err != nil && peers.Besides(err) == nil {
 			c.log("%s: NOT MEASURED: %v", s.name, err)
 			err = nil

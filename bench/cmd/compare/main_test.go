@@ -84,19 +84,21 @@ func TestVersion(t *testing.T) {
 	}
 }
 
+// Only a program knows the versions that it was built with.
+func TestLibrariesHaveVersions(t *testing.T) {
+	for _, l := range peers.All() {
+		if v := l.Version(); !l.Ours() && !strings.HasPrefix(v, "v") || l.Ours() && v != "as in this tree" {
+			t.Errorf("the version of %s is %q", l.Name, v)
+		}
+	}
+}
+
 func TestKnown(t *testing.T) {
 	before := []report.System{{Kind: "etcd", Name: "etcd 3.6"}, {Kind: "zookeeper", Name: "ZooKeeper 3.8"}}
 	got := known(before, []report.System{{Kind: "etcd", Name: "etcd 3.7"}, {Kind: "postgres", Name: "PostgreSQL 18"}})
 	want := []report.System{{Kind: "etcd", Name: "etcd 3.7"}, {Kind: "zookeeper", Name: "ZooKeeper 3.8"}, {Kind: "postgres", Name: "PostgreSQL 18"}}
 	if !slices.Equal(got, want) || before[0].Name != "etcd 3.6" {
 		t.Errorf("%v; want %v", got, want)
-	}
-}
-
-func TestOverlapArguments(t *testing.T) {
-	got := overlapArguments(options{ttl: 3 * time.Second, short: true, wanted: []string{"etcd", "pglock"}}, "f")
-	if want := "-json f -ttl 3s -rounds 1 etcd pglock"; strings.Join(got, " ") != want {
-		t.Errorf("%v; want %s", got, want)
 	}
 }
 

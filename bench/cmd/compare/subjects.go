@@ -12,6 +12,7 @@ import (
 	"github.com/elector-go/elector/bench/asking"
 	"github.com/elector-go/elector/bench/cost"
 	"github.com/elector-go/elector/bench/handover"
+	"github.com/elector-go/elector/bench/overlap"
 	"github.com/elector-go/elector/bench/peers"
 	"github.com/elector-go/elector/bench/report"
 	"github.com/elector-go/elector/bench/results"
@@ -24,8 +25,7 @@ type options struct {
 	ttl       time.Duration
 	short     bool
 	libraries []peers.Library
-	wanted    []string // the names that chose them
-	profiles  string   // a folder, empty for none
+	profiles  string // a folder, empty for none
 	log       func(format string, args ...any)
 }
 
@@ -54,7 +54,13 @@ var subjects = []subject{
 	{"asking", []string{results.Check}, func(ctx context.Context, o options) ([]results.Figure, error) {
 		return asking.Measure(ctx, asking.Options{TTL: o.ttl, Short: o.short, Libraries: o.libraries, Log: o.log})
 	}},
-	{undisturbed, []string{results.Overlap}, overlap},
+	{undisturbed, []string{results.Overlap}, func(ctx context.Context, o options) ([]results.Figure, error) {
+		rounds := 3
+		if o.short {
+			rounds = 1
+		}
+		return overlap.Measure(ctx, o.libraries, o.ttl, rounds)
+	}},
 }
 
 func subjectNames() (all []string) {

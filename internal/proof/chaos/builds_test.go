@@ -138,7 +138,7 @@ func (b *builds) pass(times int) {
 
 // handOver ends the leader's process, and waits until the other one writes.
 func (b *builds) handOver(other *slot, end func() error) {
-	position := b.log.position()
+	position := b.log.Position()
 	b.must(end())
 	_, err := b.written(b.t.Context(), position, func(name string) bool { return name == other.name })
 	b.must(err)
@@ -151,8 +151,8 @@ func (b *builds) look() *slot {
 	defer cancel()
 	for {
 		b.must(b.calm(ctx))
-		position := b.log.position()
-		e, err := b.log.wait(ctx, position, "a renewal", func(e history.Event) bool { return e.Kind == history.Renewed || e.Kind == history.Ended })
+		position := b.log.Position()
+		e, err := b.log.Wait(ctx, position, "a renewal", func(e history.Event) bool { return e.Kind == history.Renewed || e.Kind == history.Ended })
 		b.must(err)
 		x := b.load()
 		for _, s := range []*slot{b.this, b.next} {
@@ -205,7 +205,7 @@ func (b *builds) check(s *slot, token elector.Token, x backends.Extensions) {
 // ledBetween reports whether somebody led between two tokens: on a slow machine
 // a lease may be lost at any time.
 func (b *builds) ledBetween(first, last elector.Token) bool {
-	events, _, _ := b.log.from(0)
+	events, _, _ := b.log.From(0)
 	return slices.ContainsFunc(events, func(e history.Event) bool {
 		return e.Kind == history.Acquired && e.Token > first && e.Token < last
 	})
@@ -229,14 +229,14 @@ func (b *builds) bar() {
 		b.handOver(b.next, func() error { return b.this.terminate(ctx) })
 		b.must(b.start(b.this))
 		b.must(b.calm(ctx))
-		position := b.log.position()
+		position := b.log.Position()
 		b.must(end())
 		b.must(b.last(ctx, 3, 3)) // nobody waits for longer who may lead
 		x := b.load()
 		if x.Vacant() != (what == "vacant") || x.Extensions.Critical() == "" {
 			b.t.Errorf("the next build left a record that is to be %s and critical: %+v", what, x)
 		}
-		events, _, _ := b.log.from(position)
+		events, _, _ := b.log.From(position)
 		read := false
 		for _, e := range events {
 			read = read || e.Kind == history.Observed && e.Candidate == b.this.name && e.Token == elector.Token(x.Token)

@@ -53,11 +53,11 @@ func TestFullDisk(t *testing.T) {
 func fullDisk(t *testing.T, dir string) {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), patience, errors.New("the watchdog"))
 	defer cancel()
-	log := newLog()
+	log := &history.Log{}
 	var group sync.WaitGroup
 	run, stop := context.WithCancel(ctx)
 	for _, name := range []string{"A", "B"} {
-		r := &history.Recorder{Election: "e", Candidate: name, Tell: log.tell}
+		r := &history.Recorder{Election: "e", Candidate: name, Tell: log.Tell}
 		e, err := elector.Open(ctx, "file://"+dir, "e", &elector.Options{ID: name, TTL: time.Second, Trace: r.Trace(), Logger: quiet})
 		if err != nil {
 			t.Fatal(err)
@@ -85,7 +85,7 @@ func fullDisk(t *testing.T, dir string) {
 	defer stop()
 	wait := func(position int, what string, match func(history.Event) bool) history.Event {
 		t.Helper()
-		e, err := log.wait(ctx, position, what, match)
+		e, err := log.Wait(ctx, position, what, match)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func fullDisk(t *testing.T, dir string) {
 	first := wait(0, "a leader", func(e history.Event) bool { return e.Kind == history.Acquired })
 	wait(0, "the other one to see it", func(e history.Event) bool { return e.Kind == history.Waits })
 
-	position := log.position()
+	position := log.Position()
 	filler, err := os.Create(filepath.Join(dir, "filler"))
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func fullDisk(t *testing.T, dir string) {
 	wait(position, "a try to take over", func(e history.Event) bool {
 		return e.Kind == history.Trouble && e.Candidate != first.Candidate && strings.Contains(e.Detail, "swap")
 	})
-	events, full, _ := log.from(position)
+	events, full, _ := log.From(position)
 	for _, e := range events {
 		if e.Kind == history.Acquired {
 			t.Errorf("a leader without room for its record: %v", e)
@@ -139,7 +139,7 @@ func fullDisk(t *testing.T, dir string) {
 	}
 	stop()
 	group.Wait()
-	events, _, _ = log.from(0)
+	events, _, _ = log.From(0)
 	h := &history.History{Elections: []history.Election{{Store: File, Name: "e", Rules: history.RulesOf(time.Second, 0)}}, Events: events}
 	h.Sort()
 	for _, v := range checker.Check(h) {

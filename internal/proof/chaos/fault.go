@@ -52,7 +52,7 @@ func faults() []Fault {
 func (r *Round) Strike(ctx context.Context, f Fault) error {
 	const tries = 10
 	for range tries {
-		position := r.log.position()
+		position := r.log.Position()
 		limited, cancel := context.WithTimeoutCause(ctx, 2*patience, fmt.Errorf("not done within %v", 2*patience))
 		err := f.strike(limited, r)
 		cancel()
@@ -75,7 +75,7 @@ var errMissed = errors.New("nobody noticed")
 
 // troubled reports whether a request of a candidate has failed since.
 func (r *Round) troubled(position int) bool {
-	events, _, _ := r.log.from(position)
+	events, _, _ := r.log.From(position)
 	return slices.ContainsFunc(events, func(e history.Event) bool { return e.Kind == history.Trouble })
 }
 
@@ -161,7 +161,7 @@ var processFaults = []Fault{
 		if err != nil {
 			return err
 		}
-		position := r.log.position()
+		position := r.log.Position()
 		if err := v.freezeBeforeWrite(); err != nil {
 			return r.replaceMissed(v)
 		}

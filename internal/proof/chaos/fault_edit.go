@@ -110,7 +110,7 @@ func without(x backends.Extensions, name string) backends.Extensions {
 // edit changes the record of a leader, and waits until that has lost it or has
 // renewed it twice. It returns errMissed if nobody leads just then.
 func (r *Round) edit(ctx context.Context, edits ...edit) error {
-	position := r.log.position()
+	position := r.log.Position()
 	if err := r.change(ctx, true, edits...); err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (r *Round) edit(ctx context.Context, edits ...edit) error {
 	defer cancel()
 	var last history.Event
 	renewed := 0
-	_, err := r.log.wait(limited, position, "the holder of the edited record", func(e history.Event) bool {
+	_, err := r.log.Wait(limited, position, "the holder of the edited record", func(e history.Event) bool {
 		switch {
 		case e.Kind == history.Edited:
 			last = e

@@ -82,11 +82,11 @@ func strikeLeader(t *testing.T, r *Round, f Fault, check func(t *testing.T, vict
 	if err != nil {
 		t.Fatal(err)
 	}
-	victim, position := leader.name, r.log.position()
+	victim, position := leader.name, r.log.Position()
 	if err := r.Strike(t.Context(), f); err != nil {
 		t.Fatal(err)
 	}
-	since, _, _ := r.log.from(position)
+	since, _, _ := r.log.From(position)
 	check(t, victim, since)
 }
 

@@ -25,7 +25,7 @@ type Round struct {
 	random   *rand.Rand
 	sure     bool
 	election history.Election
-	log      *log
+	log      *history.Log
 	resource *resource
 	slots    []*slot
 	extra    []string         // more environment for the processes
@@ -56,7 +56,7 @@ type Settings struct {
 
 // NewRound starts the candidates of a new election and waits until one leads.
 func NewRound(ctx context.Context, p *Place, s Settings) (*Round, error) {
-	r := &Round{place: p, dir: s.Dir, random: s.Random, sure: s.Sure, extra: s.Environment, log: newLog()}
+	r := &Round{place: p, dir: s.Dir, random: s.Random, sure: s.Sure, extra: s.Environment, log: &history.Log{}}
 	r.election = history.Election{Store: p.Name, Name: s.Name, Rules: p.Rules}
 	if err := r.begin(ctx, s.Programs); err != nil {
 		return nil, errors.Join(err, r.kill())
@@ -95,7 +95,7 @@ func (r *Round) begin(ctx context.Context, programs []string) (err error) {
 // tell takes an event of this election.
 func (r *Round) tell(e history.Event) {
 	e.Election = r.election.Name
-	r.log.tell(e)
+	r.log.Tell(e)
 }
 
 // breaks tells that something is broken from now on, and returns what tells
@@ -136,7 +136,7 @@ func (r *Round) calm(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not within %v", patience))
 	defer cancel()
 	for {
-		position := r.log.position()
+		position := r.log.Position()
 		var l elector.Leader
 		if err := insist(ctx, func() (err error) { l, err = r.asked.Leader(ctx); return err }); err != nil {
 			return fmt.Errorf("asking who leads: %w", err)
@@ -150,7 +150,7 @@ func (r *Round) calm(ctx context.Context) error {
 		}
 	}
 	for _, s := range r.slots {
-		_, err := r.log.wait(ctx, 0, "candidate "+s.name+" to reach the store", func(e history.Event) bool {
+		_, err := r.log.Wait(ctx, 0, "candidate "+s.name+" to reach the store", func(e history.Event) bool {
 			return e.Candidate == s.name && e.Kind == history.Opened
 		})
 		if err != nil {
@@ -164,7 +164,7 @@ func (r *Round) calm(ctx context.Context) error {
 // whether it has: anything that makes another leader ends it as well.
 func (r *Round) settled(ctx context.Context, position int, l elector.Leader) (bool, error) {
 	begun := uint64(0)
-	e, err := r.log.wait(ctx, position, "a write of candidate "+l.ID, func(e history.Event) bool {
+	e, err := r.log.Wait(ctx, position, "a write of candidate "+l.ID, func(e history.Event) bool {
 		own := e.Candidate == l.ID && e.Token == l.Token
 		switch e.Kind {
 		case history.Acquired, history.Ended:
@@ -185,7 +185,7 @@ func (r *Round) settled(ctx context.Context, position int, l elector.Leader) (bo
 
 // leader returns the slot that wrote last.
 func (r *Round) leader() (*slot, error) {
-	events, _, _ := r.log.from(0)
+	events, _, _ := r.log.From(0)
 	for i := len(events) - 1; i >= 0; i-- {
 		if e := events[i]; e.Kind == history.Wrote {
 			for _, s := range r.slots {
@@ -202,7 +202,7 @@ func (r *Round) leader() (*slot, error) {
 func (r *Round) written(ctx context.Context, position int, wanted func(candidate string) bool) (history.Event, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("none within %v", patience))
 	defer cancel()
-	return r.log.wait(ctx, position, "a write", func(e history.Event) bool { return e.Kind == history.Wrote && wanted(e.Candidate) })
+	return r.log.Wait(ctx, position, "a write", func(e history.Event) bool { return e.Kind == history.Wrote && wanted(e.Candidate) })
 }
 
 // victim returns the leader, or with a chance of a quarter anybody.
@@ -241,7 +241,7 @@ func (r *Round) End(ctx context.Context) (*history.History, error) {
 
 // History returns what has happened so far.
 func (r *Round) History() *history.History {
-	events, _, _ := r.log.from(0)
+	events, _, _ := r.log.From(0)
 	h := &history.History{Elections: []history.Election{r.election}, Events: append([]history.Event(nil), events...)}
 	h.Sort()
 	return h

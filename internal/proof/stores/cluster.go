@@ -148,34 +148,16 @@ func (c *Cluster) Leader(ctx context.Context) (int, error) {
 // request that takes a majority, asked after Ready was called, and one of them
 // leads; or until ctx ends.
 func (c *Cluster) Ready(ctx context.Context) error {
+	// Attempts can be lost with a leader.
 	for _, i := range c.running() {
-		if err := c.until(ctx, func(ctx context.Context) error { return c.ask.answers(ctx, c.Members[i]) }); err != nil {
+		if err := until(ctx, 2*time.Second, func(ctx context.Context) error { return c.ask.answers(ctx, c.Members[i]) }); err != nil {
 			return fmt.Errorf("member %d of the %s cluster does not answer: %w", i, c.Kind, err)
 		}
 	}
-	return c.until(ctx, func(ctx context.Context) error {
+	return until(ctx, 2*time.Second, func(ctx context.Context) error {
 		_, err := c.Leader(ctx)
 		return err
 	})
-}
-
-// until asks again and again, as attempts can be lost with a leader.
-func (c *Cluster) until(ctx context.Context, ask func(context.Context) error) error {
-	again := time.NewTicker(10 * time.Millisecond)
-	defer again.Stop()
-	for {
-		attempt, cancel := context.WithTimeout(ctx, 2*time.Second)
-		err := ask(attempt)
-		cancel()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(ctx.Err(), err)
-		case <-again.C:
-		}
-	}
 }
 
 // running are the members that run and are not isolated.

@@ -80,7 +80,7 @@ func (k clerk) mustIncrement(t *testing.T) (written backends.Record) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), enough)
 	defer cancel()
-	must(t, k.c.until(ctx, func(ctx context.Context) error {
+	must(t, until(ctx, 2*time.Second, func(ctx context.Context) error {
 		prev, err := k.Load(ctx, "record")
 		if err != nil {
 			return err
@@ -97,7 +97,7 @@ func (k clerk) mustShow(t *testing.T, want backends.Record) {
 	var got backends.Record
 	ctx, cancel := context.WithTimeout(t.Context(), enough)
 	defer cancel()
-	must(t, k.c.until(ctx, func(ctx context.Context) (err error) {
+	must(t, until(ctx, 2*time.Second, func(ctx context.Context) (err error) {
 		got, err = k.Load(ctx, "record")
 		return err
 	}))
@@ -131,7 +131,7 @@ func notices(t *testing.T, c *Cluster, member int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), enough)
 	defer cancel()
-	must(t, c.until(ctx, func(ctx context.Context) error {
+	must(t, until(ctx, 2*time.Second, func(ctx context.Context) error {
 		_, _, err := c.ask.leads(ctx, c.Members[member])
 		if err == nil {
 			return errors.New("it still has a leader")

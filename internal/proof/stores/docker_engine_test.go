@@ -24,7 +24,7 @@ import (
 
 // eachContainer runs the test against a container of every kind.
 func eachContainer(t *testing.T, test func(t *testing.T, s *Store)) {
-	for _, kind := range kinds {
+	for _, kind := range Kinds {
 		t.Run(kind, func(t *testing.T) { test(t, startContainer(t, kind)) })
 	}
 }
@@ -187,7 +187,7 @@ func TestDockerKillAndRestart(t *testing.T) {
 }
 
 func TestDockerDeathIsReported(t *testing.T) {
-	for _, kind := range kinds {
+	for _, kind := range Kinds {
 		t.Run(kind, func(t *testing.T) {
 			s, err := docker(t.Context(), kind)
 			must(t, err)

@@ -132,17 +132,11 @@ func dynamoCreateTable(ctx context.Context, address, table string) error {
 	if err != nil {
 		return err
 	}
-	again := time.NewTicker(10 * time.Millisecond)
-	defer again.Stop()
-	for {
+	return until(ctx, 5*time.Second, func(ctx context.Context) error {
 		d, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
-		if err != nil || d.Table.TableStatus == types.TableStatusActive {
-			return err
+		if err == nil && d.Table.TableStatus != types.TableStatusActive {
+			err = fmt.Errorf("the table is %s", d.Table.TableStatus)
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-again.C:
-		}
-	}
+		return err
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -18,6 +17,29 @@ const (
 	DynamoDB  = "dynamodb"
 	GCS       = "gcs"
 )
+
+// Kinds are all of them.
+var Kinds = []string{Etcd, ZooKeeper, Postgres, DynamoDB, GCS}
+
+// Choose returns the kinds that were named, all if none was.
+func Choose(named []string) ([]string, error) {
+	for _, kind := range named {
+		if err := known(kind); err != nil {
+			return nil, err
+		}
+	}
+	if len(named) == 0 {
+		return Kinds, nil
+	}
+	return named, nil
+}
+
+func known(kind string) error {
+	if !slices.Contains(Kinds, kind) {
+		return fmt.Errorf("unknown kind of store %q; known are %s", kind, strings.Join(Kinds, ", "))
+	}
+	return nil
+}
 
 // variables name the environment's addresses of stores, as URLs.
 var variables = map[string]string{
@@ -55,8 +77,8 @@ var methods = []method{
 // if nothing listens there, nothing else is tried. ELECTOR_TEST_METHOD=docker
 // and ELECTOR_TEST_METHOD=process are orders too, for all kinds.
 func Start(ctx context.Context, kind string) (*Store, error) {
-	if variables[kind] == "" {
-		return nil, fmt.Errorf("unknown kind of store %q; known are %s", kind, strings.Join(slices.Sorted(maps.Keys(variables)), ", "))
+	if err := known(kind); err != nil {
+		return nil, err
 	}
 	if os.Getenv(variables[kind]) != "" && os.Getenv(methodVariable) == "" {
 		return first(ctx, kind, methods[:1])

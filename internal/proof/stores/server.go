@@ -158,7 +158,7 @@ func (s *server) launch(ctx context.Context) error {
 	}()
 	s.guard.watch(-s.pid)
 
-	err = s.waitReady(ctx)
+	err = until(ctx, 5*time.Second, func(ctx context.Context) error { return s.ready(ctx, s) })
 	if err == nil {
 		return nil
 	}
@@ -173,13 +173,14 @@ func (s *server) launch(ctx context.Context) error {
 	return errors.Join(err, s.end(syscall.SIGKILL))
 }
 
-// waitReady asks until the server answers or ctx ends.
-func (s *server) waitReady(ctx context.Context) error {
+// until asks again and again, for so long each time, until the answer is good or
+// ctx ends.
+func until(ctx context.Context, attempt time.Duration, ask func(context.Context) error) error {
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
 	for {
-		attempt, cancel := context.WithTimeout(ctx, 5*time.Second)
-		err := s.ready(attempt, s)
+		asking, cancel := context.WithTimeout(ctx, attempt)
+		err := ask(asking)
 		cancel()
 		if err == nil {
 			return nil

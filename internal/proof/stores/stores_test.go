@@ -24,12 +24,10 @@ import (
 	"github.com/elector-go/elector/internal/proof/child"
 )
 
-var kinds = []string{Etcd, Postgres, ZooKeeper, DynamoDB, GCS}
-
 // each runs the test against a local store of every kind, whatever the
 // environment says.
 func each(t *testing.T, test func(t *testing.T, s *Store)) {
-	for _, kind := range kinds {
+	for _, kind := range Kinds {
 		t.Run(kind, func(t *testing.T) { test(t, begin(t, kind)) })
 	}
 }
@@ -244,7 +242,7 @@ func TestGenerationsSurviveRestart(t *testing.T) {
 }
 
 func TestDeathIsReported(t *testing.T) {
-	for _, kind := range kinds {
+	for _, kind := range Kinds {
 		t.Run(kind, func(t *testing.T) {
 			s, err := StartLocal(t.Context(), kind)
 			if err != nil {
@@ -274,7 +272,7 @@ func TestDeathIsReported(t *testing.T) {
 // No t.Parallel in this file: this test replaces choosePort.
 func TestTakenPort(t *testing.T) {
 	defer func() { choosePort = freePort }()
-	for _, kind := range kinds {
+	for _, kind := range Kinds {
 		t.Run(kind, func(t *testing.T) {
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
@@ -341,7 +339,7 @@ func TestRestartWhenThePortIsTaken(t *testing.T) {
 func TestMissingProgram(t *testing.T) {
 	t.Setenv("ELECTOR_STORES_DIR", t.TempDir())
 	t.Setenv(methodVariable, "")
-	for _, kind := range kinds {
+	for _, kind := range Kinds {
 		if kind == Postgres {
 			continue // one that is installed on the machine will do
 		}
@@ -423,7 +421,7 @@ func TestAddressIn(t *testing.T) {
 }
 
 func TestCancelledStart(t *testing.T) {
-	for _, kind := range kinds {
+	for _, kind := range Kinds {
 		t.Run(kind, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
@@ -548,7 +546,7 @@ func startAndHang(what string) {
 
 func TestNothingOutlivesUs(t *testing.T) {
 	var whats []string
-	for _, kind := range kinds {
+	for _, kind := range Kinds {
 		whats = append(whats, kind, kind+" paused")
 	}
 	for _, what := range whats {

@@ -57,6 +57,13 @@ func (s *story) open(candidates ...string) {
 	}
 }
 
+// led starts candidates of which A leads with token 5 from 100 on, and renews its
+// lease until 1000.
+func (s *story) led(candidates ...string) {
+	s.open(candidates...)
+	s.lead("A", 5, 100, 1000)
+}
+
 // lead acquires and renews a lease from a time on; the last renewal is sent in
 // the second half second before the other time.
 func (s *story) lead(candidate string, token elector.Token, from, until int) {

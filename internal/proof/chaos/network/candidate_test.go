@@ -86,7 +86,7 @@ func (s *scene) joinWith(b backends.Backend, link *Proxy, o elector.Options) *ca
 	o.ID = string(rune('A' + len(s.candidates)))
 	s.candidates = append(s.candidates, c)
 	s.mutex.Unlock()
-	c.recorder = &history.Recorder{Election: s.election, Candidate: o.ID, Tell: s.tell}
+	c.recorder = &history.Recorder{Election: s.election, Candidate: o.ID, Tell: s.events.Tell}
 	o.Trace = c.recorder.Trace()
 	tell := o.Trace.Request
 	o.Trace.Request = func(ctx context.Context, i elector.RequestInfo) {
@@ -276,7 +276,7 @@ func (c *candidate) tells(from int, kind history.Kind, what string) history.Even
 // last.
 func (c *candidate) renewals(n int) history.Event {
 	c.s.Helper()
-	return c.s.await(c.s.told(), c.ID()+"'s lease is renewed", func(e history.Event) bool {
+	return c.s.await(c.s.events.Position(), c.ID()+"'s lease is renewed", func(e history.Event) bool {
 		if e.Kind == history.Renewed && e.Candidate == c.ID() {
 			n--
 		}

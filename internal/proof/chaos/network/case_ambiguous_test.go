@@ -42,7 +42,7 @@ func ambiguousAcquire(s *scene) {
 	a, direct := s.joinThrough(steady()), s.handle(s.store.URL)
 	before, began := a.link.Count(), history.BootTime()
 	sent, sending := a.losesReplyToSwap()
-	from := s.told()
+	from := s.events.Position()
 	p := a.campaign()
 	within(s, sending, "the acquisition is sent")
 	s.until("the store applies a write whose answer is lost", func() bool { return s.record(direct).Holder == a.ID() })
@@ -73,7 +73,7 @@ func ambiguousRenew(s *scene) {
 	before, began := a.link.Count(), history.BootTime()
 	sent, sending := a.losesReplyToSwap()
 	within(s, sending, "a renewal is sent")
-	from := s.told()
+	from := s.events.Position()
 	sequence := s.record(direct).Attempt.Sequence
 	a.tells(from, history.Trouble, "the renewal is given up")
 	s.until("the store applies a renewal whose answer is lost", func() bool { return s.record(direct).Attempt.Sequence >= sequence })
@@ -84,7 +84,7 @@ func ambiguousRenew(s *scene) {
 	}
 	a.hit(before, began)
 	a.heals()
-	renewed := a.tells(s.told(), history.Renewed, "a renewal works again")
+	renewed := a.tells(s.events.Position(), history.Renewed, "a renewal works again")
 	if renewed.Left > a.hold-(renewed.Before-a.answeredSwap(renewed.At, *sent)) {
 		s.Errorf("the lease has %v left after %v (guarantee 2)", renewed.Left, renewed.Before-*sent)
 	}

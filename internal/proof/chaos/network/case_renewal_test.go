@@ -49,7 +49,7 @@ func renewOneHang(s *scene) {
 	l := a.lead()
 	a.renewals(1)
 	before := a.link.Count()
-	from := s.told()
+	from := s.events.Position()
 	began, _ := a.breaks(Cut)
 	a.tells(from, history.Trouble, "a request that hangs is given up")
 	a.heals()
@@ -69,7 +69,7 @@ func renewHung(s *scene) {
 	a.endsInTime(l, began)
 	a.hit(before, began)
 	looks := 0
-	events, _ := s.since(0)
+	events, _, _ := s.events.From(0)
 	for _, e := range events {
 		if e.Kind == history.Checked && e.Before >= began {
 			looks++

@@ -31,7 +31,7 @@ func handover(s *scene) {
 	if n, _ := b.asked("swap", 0); n != 0 {
 		s.Errorf("a waiter wrote %d times", n)
 	}
-	from := s.told()
+	from := s.events.Position()
 	s.must(l.Resign(s.context()), "resigning")
 	told := a.tells(from, history.Released, "the store is told of a resignation")
 	_, won := next.won("a leader that resigned is replaced")

@@ -12,10 +12,8 @@ import (
 	_ "github.com/elector-go/elector/backends/zookeeper"
 	"github.com/elector-go/elector/internal/proof/chaos/raw"
 	"github.com/elector-go/elector/internal/proof/stores"
+	"github.com/elector-go/elector/internal/proof/table"
 )
-
-// kinds are the stores that the cases run on.
-var kinds = []string{stores.Etcd, stores.ZooKeeper, stores.Postgres, stores.DynamoDB, stores.GCS}
 
 // A faultCase is one case of faults of a network, or of a store behind it.
 type faultCase struct {
@@ -54,6 +52,8 @@ var cases = []faultCase{
 	{name: "many/candidates", run: manyCandidates},
 }
 
+var results table.Table
+
 func names() (names []string) {
 	for _, c := range cases {
 		names = append(names, c.name)
@@ -64,26 +64,24 @@ func names() (names []string) {
 // TestFaults runs the cases on all stores. Cases and stores run at the same
 // time: each case has its own proxy and its own election.
 func TestFaults(t *testing.T) {
-	for _, kind := range kinds {
+	for _, kind := range stores.Kinds {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			p := open(t, kind)
-			resultsMutex.Lock()
-			origins[kind] = p.store.How
-			resultsMutex.Unlock()
+			results.Add(kind, p.store.How)
 			for _, c := range cases {
 				t.Run(c.name, func(t *testing.T) {
 					if reason := c.not[kind]; reason != "" {
 						t.Logf("not applicable: %s", reason)
-						report(kind, c.name, "", reason)
+						results.Report(kind, c.name, table.NotApplicable, reason)
 						return
 					}
 					t.Parallel()
 					t.Cleanup(func() {
 						if t.Failed() {
-							report(kind, c.name, "FAILED", "")
+							results.Report(kind, c.name, "FAILED", "")
 						} else {
-							report(kind, c.name, "passed", "")
+							results.Report(kind, c.name, "passed", "")
 						}
 					})
 					here := p

@@ -11,6 +11,7 @@ import (
 	"github.com/elector-go/elector/internal/leak"
 	"github.com/elector-go/elector/internal/proof/chaos/history"
 	"github.com/elector-go/elector/internal/proof/child"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 // enough is much longer than anything here takes.
@@ -30,30 +31,20 @@ func TestMain(m *testing.M) {
 	child.Prepare()
 	ctx, stop := context.WithCancel(context.Background())
 	var watching sync.WaitGroup
-	watching.Go(func() { (&history.Recorder{Tell: stalls.tell}).WatchStalls(ctx) })
-	leak.Main(m, func() { stop(); watching.Wait(); writeTable() })
+	watching.Go(func() { (&history.Recorder{Tell: stalls.Tell}).WatchStalls(ctx) })
+	leak.Main(m, func() { stop(); watching.Wait(); results.Save("ELECTOR_FAULT_TABLE", stores.Kinds, names()) })
 }
 
 // stalls are when this process stood still.
 var stalls stallLog
 
-type stallLog struct {
-	mutex  sync.Mutex
-	events []history.Event
-}
-
-func (l *stallLog) tell(e history.Event) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	l.events = append(l.events, e)
-}
+type stallLog struct{ history.Log }
 
 // since returns for how long this process stood still since a time. Upper
 // bounds of how long something takes are extended by it.
 func (l *stallLog) since(start time.Duration) (sum time.Duration) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	for _, e := range l.events {
+	events, _, _ := l.From(0)
+	for _, e := range events {
 		if e.At >= start {
 			sum += e.Left
 		}

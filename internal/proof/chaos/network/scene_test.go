@@ -21,15 +21,15 @@ type scene struct {
 	mutant   mutant
 	patience time.Duration // how long to wait for anything
 
+	events history.Log
+
 	mutex      sync.Mutex
 	candidates []*candidate
-	events     []history.Event
-	more       chan struct{} // closed and replaced with each event
 	all        sync.WaitGroup
 }
 
 func newScene(t testing.TB, p place, name string) *scene {
-	s := &scene{TB: t, place: p, election: unique(strings.ReplaceAll(name, "/", "-")), patience: enough, more: make(chan struct{})}
+	s := &scene{TB: t, place: p, election: unique(strings.ReplaceAll(name, "/", "-")), patience: enough}
 	t.Cleanup(func() {
 		s.all.Wait()
 		if t.Failed() {
@@ -41,17 +41,18 @@ func newScene(t testing.TB, p place, name string) *scene {
 
 // dump prints what was told but for looks that show nothing new.
 func (s *scene) dump() {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
 	var b strings.Builder
-	for i, e := range s.events {
-		if e.Kind != history.Checked && e.Kind != history.Renewed || i == 0 || !slices.ContainsFunc(s.events[:i], func(f history.Event) bool {
+	events, _, _ := s.events.From(0)
+	for i, e := range events {
+		if e.Kind != history.Checked && e.Kind != history.Renewed || i == 0 || !slices.ContainsFunc(events[:i], func(f history.Event) bool {
 			return f.Kind == e.Kind && f.Candidate == e.Candidate && f.Token == e.Token && f.Valid == e.Valid
 		}) {
 			fmt.Fprintln(&b, e)
 		}
 	}
 	s.Logf("election %s on %s:\n%s", s.election, s.store, b.String())
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
 	for _, c := range s.candidates[:min(len(s.candidates), 3)] {
 		var b strings.Builder
 		c.mutex.Lock()
@@ -63,46 +64,16 @@ func (s *scene) dump() {
 	}
 }
 
-func (s *scene) tell(e history.Event) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.events = append(s.events, e)
-	close(s.more)
-	s.more = make(chan struct{})
-}
-
-// told returns how many events there are.
-func (s *scene) told() int {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return len(s.events)
-}
-
-// since returns the events after the first so many, and what is closed when
-// there are more.
-func (s *scene) since(from int) ([]history.Event, <-chan struct{}) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return slices.Clone(s.events[from:]), s.more
-}
-
 // await blocks until an event after the first so many matches.
 func (s *scene) await(from int, what string, match func(history.Event) bool) history.Event {
 	s.Helper()
-	for overdue := time.After(s.patience); ; {
-		events, more := s.since(from)
-		for _, e := range events {
-			if match(e) {
-				return e
-			}
-		}
-		from += len(events)
-		select {
-		case <-more:
-		case <-overdue:
-			s.Fatalf("waited %v: %s", s.patience, what)
-		}
+	ctx, cancel := context.WithTimeout(context.Background(), s.patience)
+	defer cancel()
+	e, err := s.events.Wait(ctx, from, what, match)
+	if err != nil {
+		s.Fatalf("waited %v: %s", s.patience, what)
 	}
+	return e
 }
 
 // context ends when the scene's patience does, or the test.
@@ -186,7 +157,7 @@ type tenure struct {
 // when the last look began is over, but if it was resigned or taken away no
 // longer than until that look was answered.
 func (s *scene) tenures() []tenure {
-	events, _ := s.since(0)
+	events, _, _ := s.events.From(0)
 	cutShort := func(t tenure) bool {
 		return slices.ContainsFunc(events, func(e history.Event) bool {
 			return e.Kind == history.Ended && e.Candidate == t.candidate && e.Token == t.token && !strings.Contains(e.Detail, "not renewed within")
@@ -226,7 +197,7 @@ func (s *scene) check() {
 			}
 		}
 	}
-	events, _ := s.since(0)
+	events, _, _ := s.events.From(0)
 	for _, c := range s.candidates {
 		for _, e := range events {
 			if e.Candidate != c.ID() || !e.Valid {

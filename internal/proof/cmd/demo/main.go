@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -29,8 +28,6 @@ import (
 	_ "github.com/elector-go/elector/backends/zookeeper"
 )
 
-var kinds = []string{stores.Etcd, stores.ZooKeeper, stores.Postgres, stores.DynamoDB, stores.GCS}
-
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -41,13 +38,9 @@ func main() {
 }
 
 func run(ctx context.Context, wanted []string) error {
-	if len(wanted) == 0 {
-		wanted = kinds
-	}
-	for _, kind := range wanted {
-		if !slices.Contains(kinds, kind) {
-			return fmt.Errorf("unknown store %q; known are %s", kind, strings.Join(kinds, ", "))
-		}
+	kinds, err := stores.Choose(wanted)
+	if err != nil {
+		return err
 	}
 	dir, err := os.MkdirTemp("", "elector-demo-")
 	if err != nil {
@@ -59,7 +52,7 @@ func run(ctx context.Context, wanted []string) error {
 		return err
 	}
 	var rows []row
-	for _, kind := range wanted {
+	for _, kind := range kinds {
 		r := play(ctx, program, kind)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

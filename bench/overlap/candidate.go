@@ -1,4 +1,4 @@
-package main
+package overlap
 
 import (
 	"context"
@@ -45,9 +45,10 @@ const (
 // sampleEvery is how often a candidate asks its library.
 const sampleEvery = 5 * time.Millisecond
 
-// candidateMain is the main function of a candidate, which ends when its input
-// does. It returns false if this process is none.
-func candidateMain() bool {
+// Main makes this process a candidate, if Measure has started it for that, and
+// returns true when it has ended; or exits with a status of 1. Otherwise it
+// returns false at once. Call it first in main.
+func Main() bool {
 	var t task
 	is, err := child.Task(candidateVariable, &t)
 	if is && err == nil {
@@ -60,6 +61,7 @@ func candidateMain() bool {
 	return is
 }
 
+// candidate ends when its input does.
 func candidate(t task) error {
 	out := &printer{encoder: json.NewEncoder(os.Stdout)}
 	library, ok := find(t.Library, t.Store)

@@ -1,4 +1,4 @@
-package main
+package overlap
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 // TestMain lets the test binary be a candidate too: start runs the program that
 // it is called from.
 func TestMain(m *testing.M) {
-	if candidateMain() {
+	if Main() {
 		return
 	}
 	child.Prepare()

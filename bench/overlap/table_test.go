@@ -1,4 +1,4 @@
-package main
+package overlap
 
 import (
 	"errors"
@@ -37,7 +37,7 @@ func TestReport(t *testing.T) {
 		has, lack []string
 	}{
 		{"a peer's overlap is no failure", []*row{own(apart), peer(bad...)}, nil,
-			[]string{"8.00 s  9.00 s  ≥ 12.00 s  0 s", "never two leaders", "two leaders for", "go-zookeeper/zk v", "nowhere"}, []string{"WRONG"}},
+			[]string{"8.00 s  9.00 s  ≥ 12.00 s  0 s", "never two leaders", "two leaders for", "go-zookeeper/zk ", "nowhere"}, []string{"WRONG"}},
 		{"ours is", []*row{own(apart, together), peer(bad...)}, errWrong,
 			[]string{"≥ 12.00 s  0.01 s", "WRONG: elector on zookeeper, cut: two processes led at once for 0.01 s"}, []string{"nowhere"}},
 		{"an instant is too", []*row{own(touching), peer(bad...)}, errWrong, []string{"WRONG: elector"}, []string{"nowhere"}},

@@ -1,4 +1,4 @@
-package main
+package overlap
 
 import (
 	"cmp"
@@ -77,8 +77,8 @@ successor from    until its successor believed: medians
 }
 
 var (
-	errWrong = errors.New("not everything was as promised")
-	errPeers = errors.New("cases of other libraries did not take place")
+	errWrong       = errors.New("not everything was as promised, see above")
+	errPeers error = &peers.Failure{Library: "others", Store: "their stores", Err: errors.New("cases did not take place, see above")}
 )
 
 // wrong returns what must not be.
