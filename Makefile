@@ -8,7 +8,7 @@ TABLE  := $(CURDIR)/bin/table.txt
 FAULTS := $(CURDIR)/bin/faults.txt
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
-.PHONY: help demo demo-stores test sim mutants fuzz model chaos overlap bench bench-peers lint deps stores images test-containers check
+.PHONY: help demo demo-stores test sim mutants fuzz model chaos overlap bench bench-peers lint deps stores images test-containers test-declared
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
@@ -90,3 +90,14 @@ test-containers: ## the suite on the five stores in containers; starts Docker's 
 	@cat bin/containers.txt
 	@! grep -E 'DID NOT RUN|failed' bin/containers.txt
 	@test "$$(grep -c 'cases passed; Docker image' bin/containers.txt)" = 5 || { echo "not all five stores ran in containers"; exit 1; }
+
+DECLARED_KINDS = $(or $(KINDS),etcd postgres zookeeper dynamodb gcs)
+DECLARED := $(CURDIR)/bin/declared
+test-declared: stores ## the suite on real stores with the very client versions that go.mod declares; KINDS="etcd gcs" for some, CASES=backend for some cases
+	@mkdir -p bin && rm -f $(DECLARED).txt
+	cd $(PROOF) && go run ./cmd/declared $(DECLARED).mod
+	cd $(PROOF) && ELECTOR_TABLE=$(DECLARED).txt go test -modfile=$(DECLARED).mod -count=1 -timeout=20m \
+		-run '(?i)^Test($(shell echo $(DECLARED_KINDS) | tr ' ' '|'))$$/$(CASES)' ./stores
+	@grep 'cases passed' $(DECLARED).txt
+	@! grep -E 'DID NOT RUN|failed' $(DECLARED).txt
+	@test "$$(grep -c 'cases passed' $(DECLARED).txt)" = $(words $(DECLARED_KINDS)) || { echo "not all of $(DECLARED_KINDS) ran"; exit 1; }
