@@ -7,8 +7,10 @@ PROOF  := internal/proof
 TABLE  := $(CURDIR)/bin/table.txt
 FAULTS := $(CURDIR)/bin/faults.txt
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
+ERRORLINT   := github.com/polyfloyd/go-errorlint@v1.8.0
+ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.PHONY: help demo demo-stores test sim mutants fuzz model chaos overlap bench bench-peers lint deps stores images test-containers test-declared
+.PHONY: help demo demo-stores test sim mutants fuzz model chaos overlap bench bench-peers lint deps stores images test-containers test-declared api
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
@@ -60,13 +62,20 @@ bench: stores ## Check against time.Now; the requests to every store against the
 bench-peers: stores ## what an election costs with other libraries and with ours; SHORT=1 for two minutes, into bin/peers
 	cd bench && go run ./cmd/compare $(if $(SHORT),-short -out $(CURDIR)/bin/peers)
 
-lint: ## gofmt, go vet for three systems, staticcheck, and where errors may be told apart
+# A comparison in a test is exact on purpose; an errno comes bare from the kernel.
+lint: ## gofmt, go vet for three systems, staticcheck, errorlint, actionlint, what changed in the API, and where errors may be told apart
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
 	@! grep -nE 'errors\.(Is|As|AsType)\b|err(or)? [!=]= (Err|backends\.|context\.)' $$(ls *.go | grep -vE '^errors.go$$|_test.go$$') || { echo "the core tells errors apart in errors.go alone"; exit 1; }
 	@for system in linux darwin windows; do echo "vet for $$system"; GOOS=$$system CGO_ENABLED=0 go vet ./... || exit 1; done
 	@cd $(PROOF) && for system in linux darwin; do echo "vet $(PROOF) for $$system"; GOOS=$$system CGO_ENABLED=0 go vet ./... || exit 1; done
 	@cd bench && echo "vet bench" && go vet ./...
 	@for dir in . $(PROOF) bench; do echo "staticcheck $$dir"; (cd $$dir && go run $(STATICCHECK) ./...) || exit 1; done
+	@for dir in . $(PROOF); do echo "errorlint $$dir"; (cd $$dir && go run $(ERRORLINT) -test=false ./... 2>&1) | grep -vE '/lock_unix.go:|^exit status|^go: downloading' && exit 1; done; true
+	@echo "actionlint" && go run $(ACTIONLINT)
+	@echo "API" && go run ./internal/api
+
+api: ## write the baseline of the exported API, which make lint compares with
+	go run ./internal/api -update
 
 deps: ## the core imports only the standard library, no backend another store's client
 	@go run ./internal/deps
