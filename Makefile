@@ -10,7 +10,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 ERRORLINT   := github.com/polyfloyd/go-errorlint@v1.8.0
 ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.PHONY: help demo demo-stores test sim mutants fuzz model chaos overlap bench bench-peers lint deps stores images test-containers test-declared api
+.PHONY: help demo demo-stores test sim mutants fuzz model chaos overlap bench bench-peers lint deps stores images test-containers test-declared api release-check
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
@@ -110,3 +110,7 @@ test-declared: stores ## the suite on real stores with the very client versions 
 	@grep 'cases passed' $(DECLARED).txt
 	@! grep -E 'DID NOT RUN|failed' $(DECLARED).txt
 	@test "$$(grep -c 'cases passed' $(DECLARED).txt)" = $(words $(DECLARED_KINDS)) || { echo "not all of $(DECLARED_KINDS) ran"; exit 1; }
+
+VERSION ?= v0.1.0
+release-check: ## rehearse the release VERSION of the last commit: go get, go install and the README's first lines, through a module proxy in a folder
+	cd $(PROOF) && go run ./cmd/release -version $(VERSION)
