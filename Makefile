@@ -7,8 +7,10 @@ PROOF  := internal/proof
 TABLE  := $(CURDIR)/bin/table.txt
 FAULTS := $(CURDIR)/bin/faults.txt
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
+ERRORLINT   := github.com/polyfloyd/go-errorlint@v1.8.0
+ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.PHONY: help demo demo-stores test sim mutants fuzz model chaos overlap bench bench-peers lint deps stores images test-containers check
+.PHONY: help demo demo-stores test sim mutants fuzz model chaos overlap bench bench-peers lint deps stores images test-containers test-declared api release-check
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
@@ -60,13 +62,20 @@ bench: stores ## Check against time.Now; the requests to every store against the
 bench-peers: stores ## what an election costs with other libraries and with ours; SHORT=1 for two minutes, into bin/peers
 	cd bench && go run ./cmd/compare $(if $(SHORT),-short -out $(CURDIR)/bin/peers)
 
-lint: ## gofmt, go vet for three systems, staticcheck, and where errors may be told apart
+# A comparison in a test is exact on purpose; an errno comes bare from the kernel.
+lint: ## gofmt, go vet for three systems, staticcheck, errorlint, actionlint, what changed in the API, and where errors may be told apart
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
 	@! grep -nE 'errors\.(Is|As|AsType)\b|err(or)? [!=]= (Err|backends\.|context\.)' $$(ls *.go | grep -vE '^errors.go$$|_test.go$$') || { echo "the core tells errors apart in errors.go alone"; exit 1; }
 	@for system in linux darwin windows; do echo "vet for $$system"; GOOS=$$system CGO_ENABLED=0 go vet ./... || exit 1; done
 	@cd $(PROOF) && for system in linux darwin; do echo "vet $(PROOF) for $$system"; GOOS=$$system CGO_ENABLED=0 go vet ./... || exit 1; done
 	@cd bench && echo "vet bench" && go vet ./...
 	@for dir in . $(PROOF) bench; do echo "staticcheck $$dir"; (cd $$dir && go run $(STATICCHECK) ./...) || exit 1; done
+	@for dir in . $(PROOF); do echo "errorlint $$dir"; (cd $$dir && go run $(ERRORLINT) -test=false ./... 2>&1) | grep -vE '/lock_unix.go:|^exit status|^go: downloading' && exit 1; done; true
+	@echo "actionlint" && go run $(ACTIONLINT)
+	@echo "API" && go run ./internal/api
+
+api: ## write the baseline of the exported API, which make lint compares with
+	go run ./internal/api -update
 
 deps: ## the core imports only the standard library, no backend another store's client
 	@go run ./internal/deps
@@ -90,3 +99,18 @@ test-containers: ## the suite on the five stores in containers; starts Docker's 
 	@cat bin/containers.txt
 	@! grep -E 'DID NOT RUN|failed' bin/containers.txt
 	@test "$$(grep -c 'cases passed; Docker image' bin/containers.txt)" = 5 || { echo "not all five stores ran in containers"; exit 1; }
+
+DECLARED_KINDS = $(or $(KINDS),etcd postgres zookeeper dynamodb gcs)
+DECLARED := $(CURDIR)/bin/declared
+test-declared: stores ## the suite on real stores with the very client versions that go.mod declares; KINDS="etcd gcs" for some, CASES=backend for some cases
+	@mkdir -p bin && rm -f $(DECLARED).txt
+	cd $(PROOF) && go run ./cmd/declared $(DECLARED).mod
+	cd $(PROOF) && ELECTOR_TABLE=$(DECLARED).txt go test -modfile=$(DECLARED).mod -count=1 -timeout=20m \
+		-run '(?i)^Test($(shell echo $(DECLARED_KINDS) | tr ' ' '|'))$$/$(CASES)' ./stores
+	@grep 'cases passed' $(DECLARED).txt
+	@! grep -E 'DID NOT RUN|failed' $(DECLARED).txt
+	@test "$$(grep -c 'cases passed' $(DECLARED).txt)" = $(words $(DECLARED_KINDS)) || { echo "not all of $(DECLARED_KINDS) ran"; exit 1; }
+
+VERSION ?= v0.1.0
+release-check: ## rehearse the release VERSION of the last commit: go get, go install and the README's first lines, through a module proxy in a folder
+	cd $(PROOF) && go run ./cmd/release -version $(VERSION)

@@ -199,7 +199,7 @@ func (h *Handle) Explain(ctx context.Context, doing string, err error) error {
 		if !errors.Is(err, late) {
 			err = fmt.Errorf("%w: %w", late, err)
 		}
-		if kind == ErrUnavailable {
+		if errors.Is(kind, ErrUnavailable) {
 			advice = strings.TrimSuffix("no answer in time; "+advice, "; ")
 		}
 	}

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"time"
 
@@ -81,11 +82,11 @@ type Event struct {
 func readEvents(process string, r io.Reader, take func(Event)) error {
 	for d := json.NewDecoder(r); ; {
 		var e Event
-		switch err := d.Decode(&e); err {
-		case nil:
+		switch err := d.Decode(&e); {
+		case err == nil:
 			e.Process = process
 			take(e)
-		case io.EOF, io.ErrUnexpectedEOF: // killed, maybe in the middle of a line
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // killed, maybe in the middle of a line
 			return nil
 		default:
 			return err

@@ -56,7 +56,7 @@ func (r *Round) Strike(ctx context.Context, f Fault) error {
 		limited, cancel := context.WithTimeoutCause(ctx, 2*patience, fmt.Errorf("not done within %v", 2*patience))
 		err := f.strike(limited, r)
 		cancel()
-		if err != nil && err != errMissed {
+		if err != nil && !errors.Is(err, errMissed) {
 			return fmt.Errorf("%s, fault %q: %w", r.place.Name, f.Name, err)
 		}
 		if err := r.calm(ctx); err != nil {

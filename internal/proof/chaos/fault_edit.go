@@ -156,10 +156,10 @@ func (r *Round) change(ctx context.Context, held bool, edits ...edit) error {
 		})
 		return err
 	})
-	if err == errMissed && told == nil { // or an earlier try may have changed it
+	if errors.Is(err, errMissed) && told == nil { // or an earlier try may have changed it
 		return errMissed
 	}
-	if err != nil && err != errMissed {
+	if err != nil && !errors.Is(err, errMissed) {
 		return fmt.Errorf("editing the record: %w", err)
 	}
 	for _, e := range told {

@@ -99,7 +99,7 @@ func insist(ctx context.Context, do func() error) error {
 	defer cancel()
 	for {
 		err := do()
-		if err == nil || ctx.Err() != nil || err == errMissed || errors.Is(err, backends.ErrForeignRecord) {
+		if err == nil || ctx.Err() != nil || errors.Is(err, errMissed) || errors.Is(err, backends.ErrForeignRecord) {
 			return err
 		}
 		select {

@@ -1,0 +1,93 @@
+// Command release rehearses a release of this repository: it puts every public
+// module, as the commit HEAD has it, at one version into a module proxy in a
+// temporary folder, and there does what users do: go get, go install, and what
+// the README begins with. At the end it prints the tags.
+//
+// Usage: go run ./cmd/release -version v0.1.0
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/elector-go/elector/internal/modules"
+)
+
+func main() {
+	version := flag.String("version", "", "the version to rehearse, as v0.1.0")
+	root := flag.String("root", "../..", "the repository")
+	flag.Parse()
+	if *version == "" || flag.NArg() > 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if err := run(*root, *version); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+func run(root, version string) error {
+	dir, err := os.MkdirTemp("", "release")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	u, tags, err := rehearse(root, dir, version)
+	if err != nil {
+		return err
+	}
+	if err := u.readme(); err != nil {
+		return err
+	}
+	fmt.Println("release: all of it works. The tags are", strings.Join(tags, " "))
+	return nil
+}
+
+// rehearse gets every public module as a user does, and returns that user and
+// the tags.
+func rehearse(root, dir, version string) (u *user, tags []string, err error) {
+	changed, err := git(root, "status", "--porcelain")
+	if err != nil {
+		return nil, nil, err
+	}
+	if changed != "" {
+		fmt.Printf("release: what is not committed takes no part:\n%s", changed)
+	}
+	clone := filepath.Join(dir, "clone")
+	if _, err := git(root, "clone", "--quiet", "--shared", ".", clone); err != nil {
+		return nil, nil, err
+	}
+	public, err := modules.Public(clone)
+	if err != nil {
+		return nil, nil, err
+	}
+	p := &proxy{clone: clone, dir: filepath.Join(dir, "proxy"), version: version}
+	for _, m := range public {
+		if err := p.add(m); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", m.Path, err)
+		}
+		tags = append(tags, p.tag(m))
+	}
+	u, err = newUser(dir, p, public)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, m := range public {
+		if err := u.try(m); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", m.Path, err)
+		}
+	}
+	return u, tags, nil
+}
+
+func git(dir string, args ...string) (string, error) {
+	cmd := exec.Command("git", args...)
+	cmd.Dir, cmd.Stderr = dir, os.Stderr
+	out, err := cmd.Output()
+	return string(out), err
+}
