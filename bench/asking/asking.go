@@ -52,7 +52,7 @@ func Measure(ctx context.Context, o Options) (all []results.Figure, failed error
 	}
 	for _, kind := range kinds(o.Libraries) {
 		o.Log("asking: %s", kind)
-		s, err := stores.Start(ctx, kind)
+		s, err := stores.StartDurable(ctx, kind)
 		if err != nil {
 			return all, errors.Join(failed, err)
 		}

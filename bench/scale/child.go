@@ -16,8 +16,8 @@ import (
 // task.
 const childVariable = "ELECTOR_SCALE_TASK"
 
-// atOnce is how many elections a child campaigns in at a time, unless it waits
-// for all of them.
+// atOnce is how many elections a child campaigns in at a time, unless another
+// process leads them.
 const atOnce = 64
 
 // A message is a line that a child prints.
@@ -98,15 +98,17 @@ func child(t task, input io.Reader, tell func(message)) error {
 	}
 	tell(message{Kind: connected, Before: before, Usage: measureUsage()})
 	if t.Wait {
-		if ours, ok := c.(*electors); ok {
-			ours.seen = func(elections int) {
-				if elections == t.Elections {
-					go tell(message{Kind: waiting})
-				}
+		ours, ok := c.(*electors)
+		if !ok {
+			return fmt.Errorf("%s is not measured while it waits", t.Library)
+		}
+		ours.seen = func(elections int) {
+			if elections == t.Elections {
+				go tell(message{Kind: waiting})
 			}
 		}
 		go reports(c, input, &profiler{}, tell) // which cannot fail without profiles
-		err := holdAll(ctx, c, t)
+		err := waitForAll(ours, t)
 		if err == nil {
 			tell(message{Kind: held})
 		}
@@ -136,18 +138,27 @@ func reports(c crowd, input io.Reader, p *profiler, tell func(message)) error {
 	return nil
 }
 
+// waitForAll campaigns in all elections at once, and returns when all are won.
+func waitForAll(c *electors, t task) error {
+	outcomes := make(chan error, t.Elections)
+	for i := range t.Elections {
+		c.run(t.election(int64(i+1)), outcomes)
+	}
+	for range t.Elections {
+		if err := <-outcomes; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// holdAll wins all elections but the first, which is led already.
 func holdAll(ctx context.Context, c crowd, t task) error {
 	var next atomic.Int64
-	if !t.Wait {
-		next.Store(1) // there is a first one
-	}
+	next.Store(1)
 	var workers sync.WaitGroup
 	errs := make(chan error, 1)
-	n := min(atOnce, t.Elections)
-	if t.Wait {
-		n = t.Elections // those that wait hold up nobody
-	}
-	for range n {
+	for range min(atOnce, t.Elections) {
 		workers.Go(func() {
 			for {
 				i := next.Add(1)

@@ -62,6 +62,9 @@ func candidate(line string) error {
 		return err
 	}
 	s := &sampler{leads: c.Leads, now: history.BootTime, out: out.print}
+	if c, ok := c.(interface{ Lost() error }); ok {
+		s.lost = c.Lost
+	}
 	go func() {
 		for tick := time.NewTicker(sampleEvery); ; <-tick.C {
 			s.sample()
@@ -96,6 +99,7 @@ func (p *printer) print(m message) {
 // runs.
 type sampler struct {
 	leads func() bool
+	lost  func() error // why it does not; may be nil
 	now   func() time.Duration
 	out   func(message)
 
@@ -118,7 +122,11 @@ func (s *sampler) sample() {
 	case yes:
 		s.current.LastAsked, s.current.LastAnswered = asked, answered
 	case s.current != nil:
-		s.out(message{Kind: ended, Run: *s.current})
+		m := message{Kind: ended, Run: *s.current}
+		if s.lost != nil {
+			m.Error = fmt.Sprint(s.lost())
+		}
+		s.out(m)
 		s.current = nil
 	}
 }

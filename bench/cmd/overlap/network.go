@@ -107,16 +107,22 @@ func (n *network) slowThenCut(renewal []byte, late, patience time.Duration) (tim
 	case <-time.After(patience):
 		return 0, fmt.Errorf("no renewal was seen within %v", patience)
 	}
-	// The renewal is held back while the other direction is made slow.
+	// The renewal is held back while the other direction is made slow. What the
+	// store itself takes is part of the lateness.
 	arrived := make(chan struct{})
 	var arrival sync.Once
-	if err := n.add("slow", "latency", responses, toxics.LatencyToxic{Latency: late.Milliseconds()}); err != nil {
+	var sent time.Time
+	if err := n.tap("slow", responses, func([]byte) {
+		select {
+		case <-goOn:
+			time.Sleep(time.Until(sent.Add(late)))
+			arrival.Do(func() { close(arrived) })
+		default: // it answers something else
+		}
+	}); err != nil {
 		return 0, err
 	}
-	if err := n.tap("answer", responses, func([]byte) { arrival.Do(func() { close(arrived) }) }); err != nil {
-		return 0, err
-	}
-	sent := time.Now()
+	sent = time.Now()
 	once.Do(func() { close(goOn) })
 	if err := n.darken(requests); err != nil {
 		return 0, err
