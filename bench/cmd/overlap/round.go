@@ -46,9 +46,9 @@ type figure struct {
 	held    time.Duration // from the cut until the old leader no longer did, or the end
 }
 
-// errDisturbed is of a round that came to nothing before the network was dark:
-// the leader had lost its lead, or the answer that is to be late came too late.
-// It happens where other programs keep the machine or the disk for as long.
+// errDisturbed is of a round whose leader had lost its lead before the network
+// was dark, or nearly so, or whose late answer came too late to count. It happens
+// where other programs keep the machine or the disk for as long.
 var errDisturbed = errors.New("disturbed")
 
 // mostTries is how often a round that is disturbed is played.
@@ -101,7 +101,7 @@ func (r round) play(ctx context.Context) (f figure, err error) {
 		return f, err
 	}
 	if !a.believes() {
-		return f, fmt.Errorf("%w: the leader gave up before the cut%s", errDisturbed, a.gaveUp())
+		return f, fmt.Errorf("%w: the leader gave up before its network was to go dark%s", errDisturbed, a.gaveUp())
 	}
 	if b.believes() {
 		return f, errors.New("both were elected before the cut")
@@ -120,7 +120,7 @@ func (r round) play(ctx context.Context) (f figure, err error) {
 		dark = history.BootTime() - took
 	}
 	if !a.believes() {
-		return f, fmt.Errorf("%w: the leader gave up before the cut was done, which took %v%s", errDisturbed, history.BootTime()-dark, a.gaveUp())
+		return f, fmt.Errorf("%w: the leader gave up before its network was dark%s", errDisturbed, a.gaveUp())
 	}
 	if err != nil {
 		return f, err
@@ -133,17 +133,23 @@ func (r round) play(ctx context.Context) (f figure, err error) {
 	}
 	old, open := a.end()
 	successor, _ := b.end()
-	switch {
-	case len(successor) == 0:
+	if len(successor) == 0 {
 		return f, fmt.Errorf("nobody took over within %v of the cut%s", observed*r.ttl, b.log)
+	}
+	f = judge(r.library.Ours(), old, successor, open, dark)
+	switch {
+	case r.library.Ours() && f.met: // whatever disturbed it
+		return f, nil
+	case last(intervals(old, run.perhaps)) < dark: // we have heard of it only now
+		return f, fmt.Errorf("%w: the leader gave up before its network was dark%s", errDisturbed, a.gaveUp())
 	case successor[0].FirstAnswered < dark:
 		return f, errors.New("the successor was elected before the cut")
 	case way.swallowed.Load() == 0:
-		return f, errors.New("the cut did not bite: the old leader sent nothing into the dark")
+		return f, fmt.Errorf("%w: the cut did not bite: the old leader sent nothing into the dark%s", errDisturbed, a.gaveUp())
 	case way.leaked.Load() > 0:
 		return f, errors.New("the cut did not hold: something came through")
 	}
-	return judge(r.library.Ours(), old, successor, open, dark), nil
+	return f, nil
 }
 
 func (r round) start(id, url, address string) (*process, error) {
