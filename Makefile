@@ -53,9 +53,9 @@ model: ## the protocol as a model for spin, searched exhaustively, and its mutan
 fuzz: ## every decoder, URL, name and token, TIME for each target; what is found stays in testdata/fuzz
 	go run ./internal/fuzz -time $(TIME)
 
-bench: stores ## Check against time.Now; the requests to every store against the budget
+bench: stores ## Check against time.Now; the requests to every store against the budget, and handovers; KINDS="etcd gcs" for some
 	go test -run '^TestCheckCost$$' -count=1 -v . -cost
-	cd $(PROOF) && go run ./cmd/budget $(KINDS)
+	cd bench && go run ./cmd/budget $(KINDS)
 
 bench-peers: stores ## what an election costs with other libraries and with ours; SHORT=1 for two minutes, into bin/peers
 	cd bench && go run ./cmd/compare $(if $(SHORT),-short -out $(CURDIR)/bin/peers)
@@ -86,7 +86,7 @@ test-containers: ## the suite on the five stores in containers; starts Docker's 
 	@mkdir -p bin && rm -f bin/containers.txt
 	cd $(PROOF) && ELECTOR_TEST_METHOD=docker ELECTOR_TABLE=$(CURDIR)/bin/containers.txt go run ./cmd/images \
 		go test -tags containers -count=1 -timeout=20m \
-		-run '^Test(Etcd|Postgres|ZooKeeper|DynamoDB|GCS)$$/$(CASES)|^Test(EtcdWithAuth|Docker.*|.*Registry|CancelledPull|StandIn.*)$$' . ./internal/engine
+		-run '^Test(Etcd|Postgres|ZooKeeper|DynamoDB|GCS)$$/$(CASES)|^Test(EtcdWithAuth|Docker.*|.*Registry|CancelledPull|StandIn.*)$$' ./stores ./internal/engine
 	@cat bin/containers.txt
 	@! grep -E 'DID NOT RUN|failed' bin/containers.txt
 	@test "$$(grep -c 'cases passed; Docker image' bin/containers.txt)" = 5 || { echo "not all five stores ran in containers"; exit 1; }

@@ -10,23 +10,23 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-// Leases that this process holds through one backend share their renewals'
-// requests where the backend can make many at once, see backends.Batcher. A
-// renewal that is due waits a moment for others, and they leave together; what
-// one is refused for does not hinder the others. Nothing else changes: each
-// lease has its own goroutine, its own write with its own attempt, and counts
-// from before it has joined, so from before the request was sent.
+// Leases that this process holds through one backend share requests for their
+// renewals, if the backend is a backends.Batcher. A renewal that is due waits a
+// moment for others, and they go together; a refusal of one does not affect the
+// others. Nothing else changes: each lease has its own goroutine and its own
+// write with its own attempt, and counts from before it joined the batch, so from
+// before the request was sent.
 
 // gathering is the longest that a renewal waits for others.
 const gathering = 2 * time.Millisecond
 
-// grid is how many times in a renewal interval the leases of a process renew,
-// those with one interval, while they are so few that few requests carry them.
+// grid is the number of times in a renewal interval at which the leases of a
+// process renew, while few requests can carry them all.
 const grid = 4
 
-// mostBytes bounds the texts of the records that share a request, IDs, values and
-// extensions, before and after: stores take requests of a megabyte, and a byte
-// may be written as six.
+// mostBytes bounds the texts (IDs, values and extensions, before and after) of the
+// records that share a request: stores take requests of a megabyte, and a byte
+// may take six bytes in JSON.
 const mostBytes = 128 << 10
 
 // batches joins the renewals of the leases held through one backend.
@@ -37,17 +37,17 @@ type batches struct {
 	mutex   sync.Mutex
 	leases  int
 	open    *batch // takes renewals until it leaves; nil if there is none
-	hanging int    // batches that everybody has given up and that have not returned
+	hanging int    // batches that all members have given up and that have not returned
 }
 
-// shared are the batches of all backends through which this process leads.
+// shared holds the batches of all backends through which this process leads.
 var shared = struct {
 	mutex sync.Mutex
 	of    map[backends.Batcher]*batches
 }{of: map[backends.Batcher]*batches{}}
 
-// batchesOf counts a lease in. It returns nil, which renews nothing together,
-// if the backend makes no batches.
+// batchesOf adds a lease. It returns nil if the backend is no Batcher: the leases
+// then renew one by one.
 func batchesOf(backend backends.Backend) *batches {
 	b, ok := backend.(backends.Batcher)
 	if !ok || !reflect.ValueOf(b).Comparable() {
@@ -70,7 +70,7 @@ func batchesOf(backend backends.Backend) *batches {
 	return s
 }
 
-// leave counts a lease out.
+// leave removes a lease.
 func (s *batches) leave() {
 	if s == nil {
 		return
@@ -84,9 +84,9 @@ func (s *batches) leave() {
 	}
 }
 
-// points is how many times in an interval the leases renew: none if there are
-// no others to share with. Each grid is part of the finer ones, so that who has
-// met goes on meeting when there are more.
+// points is the number of times in an interval at which the leases renew, 0 if
+// there is only one lease. Each grid is part of the finer ones, so that leases
+// that share requests still do so when more leases come.
 func (s *batches) points() time.Duration {
 	if s == nil {
 		return 0
@@ -103,9 +103,8 @@ func (s *batches) points() time.Duration {
 	return time.Duration(points)
 }
 
-// nextRenewal is when to renew after a renewal that worked: an interval after
-// it was sent, or up to a quarter of one earlier if there are others to meet
-// then.
+// nextRenewal is when to renew after a renewal that worked: one interval after it
+// was sent, or up to a quarter of an interval earlier to share a request.
 func (l *Lease) nextRenewal() time.Duration {
 	every := l.e.o.RenewEvery
 	next := l.status.Load().start.Mono + every
@@ -115,16 +114,17 @@ func (l *Lease) nextRenewal() time.Duration {
 	return next
 }
 
-// sharing is whether a lease's renewals go with others.
+// sharing decides whether a lease's next renewal shares a request.
 type sharing struct {
-	shared  bool // the latest one did
-	alone   int  // how many go by themselves now
-	penalty int  // how many did after the last failure
+	shared  bool // the latest renewal did
+	alone   int  // renewals that now go by themselves
+	penalty int  // renewals that went by themselves after the last failure
 }
 
-// outcome notes what became of the latest renewal. After a shared one that failed
-// as a whole, one goes by itself; after the next such failure three, then seven
-// and so on up to 63: a store may take single writes while large requests hang.
+// outcome records the result of the latest renewal. After a shared request that
+// failed as a whole, one renewal goes by itself; after the next such failure
+// three, then seven and so on up to 63: a store may take single writes while large
+// requests hang.
 func (s *sharing) outcome(f *failure) {
 	switch {
 	case !s.shared:
@@ -137,7 +137,7 @@ func (s *sharing) outcome(f *failure) {
 	}
 }
 
-// sender is how the next renewal is sent: with others, if there are any.
+// sender returns how to send the next renewal: with others, if there are any.
 func (l *Lease) sender() swapper {
 	l.shares.shared = l.shares.alone == 0 && l.batches.points() > 0
 	if !l.shares.shared {
@@ -151,22 +151,21 @@ func (l *Lease) sender() swapper {
 // A batch is renewals that share a request.
 type batch struct {
 	renewals []backends.Renewal
-	electors []*Elector // of each: their Close waits for the batch; nil for who has given up
+	electors []*Elector // of each renewal: its Close waits for the batch; nil once the renewal was given up
 	bytes    int
 	wait     time.Duration // for others
-	left     chan struct{} // closed when nothing may join any more
+	left     chan struct{} // closed when no renewal may join any more
 
-	ctx     context.Context // ends when everybody has given up, with the cause of the last
+	ctx     context.Context // ends when all have given up, with the cause of the last
 	cancel  context.CancelCauseFunc
-	waiting int  // of those who joined, who have not given up
-	given   bool // everybody has given up
+	waiting int  // renewals that were not given up
+	given   bool // all were given up
 
-	answered chan struct{} // closed when outcomes are there
+	answered chan struct{} // closed when outcomes is set
 	outcomes []backends.Outcome
 }
 
-// renew makes a renewal together with others. What it returns is what Swap
-// would.
+// renew makes a renewal in a batch. It returns what Swap would.
 func (s *batches) renew(ctx context.Context, e *Elector, r backends.Renewal) (backends.Record, error) {
 	b, i := s.join(e, r)
 	if b == nil {
@@ -184,8 +183,8 @@ func (s *batches) renew(ctx context.Context, e *Elector, r backends.Renewal) (ba
 	}
 	if len(b.renewals) > 1 && o.Err != nil {
 		if k := kindOf(o.Err); k == untried || k.hopeless() {
-			// By itself, as it may be another one that the store has refused.
-			// That is safe should this one have been applied: it is the same
+			// The store may have refused another renewal, so this one goes by
+			// itself. That is safe even if this one was applied: it is the same
 			// write, and only one of the two can find the version that both
 			// replace.
 			return s.backend.Swap(ctx, r.Name, r.Prev, r.Next)
@@ -194,8 +193,8 @@ func (s *batches) renew(ctx context.Context, e *Elector, r backends.Renewal) (ba
 	return o.Record, o.Err
 }
 
-// join puts a renewal into the batch that leaves next, and returns which it is
-// of that; no batch if too many hang, and the renewal goes by itself.
+// join adds a renewal to the batch that leaves next, and returns its index there.
+// If too many batches hang it returns no batch, and the renewal goes by itself.
 func (s *batches) join(e *Elector, r backends.Renewal) (*batch, int) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -219,13 +218,13 @@ func (s *batches) join(e *Elector, r backends.Renewal) (*batch, int) {
 	b.bytes += bytes
 	b.waiting++
 	e.active.Add(1)
-	if len(b.renewals) == s.most || wait < b.wait { // or it has no time for those who wait longer
+	if len(b.renewals) == s.most || wait < b.wait { // a full batch, or one that cannot wait so long
 		s.leaves(b)
 	}
 	return b, len(b.renewals) - 1
 }
 
-// chosen is how many bytes of a record its holder and others have chosen.
+// chosen counts the bytes of a record that its holder and other processes chose.
 func chosen(r backends.Record) int { return len(r.Holder) + len(r.Value) + len(r.Extensions) }
 
 // has reports whether a renewal of the election is in the batch already.
@@ -238,7 +237,7 @@ func (b *batch) has(name string) bool {
 	return false
 }
 
-// leaves closes a batch for others. The caller holds the mutex.
+// leaves closes a batch to further renewals. The caller holds the mutex.
 func (s *batches) leaves(b *batch) {
 	if s.open == b {
 		s.open = nil
@@ -246,8 +245,8 @@ func (s *batches) leaves(b *batch) {
 	}
 }
 
-// abandon gives up one's part in a batch. The request is given up with the last
-// one, whose Close then waits for it: before that others wait for it.
+// abandon gives up one renewal of a batch. With the last one the request is given
+// up, and the Close of that Elector waits for it.
 func (s *batches) abandon(b *batch, i int, cause error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -265,7 +264,7 @@ func (s *batches) abandon(b *batch, i int, cause error) {
 	b.cancel(cause)
 }
 
-// send waits for more to join, makes the request, and tells everybody.
+// send waits for more renewals to join, makes the request, and wakes all.
 func (s *batches) send(b *batch, e *Elector) {
 	due, stop := e.after(b.wait)
 	select {
@@ -284,7 +283,7 @@ func (s *batches) send(b *batch, e *Elector) {
 	if b.given {
 		s.hanging--
 	}
-	b.given = true // nobody can give it up any more
+	b.given = true // it can no longer be given up
 	for _, e := range b.electors {
 		if e != nil {
 			e.active.Done()

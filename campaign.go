@@ -10,31 +10,31 @@ import (
 )
 
 // Campaign blocks until this process leads, and returns the lease. It waits
-// while another candidate leads and retries what may pass, such as a store that
-// does not answer; it returns at once for what will not: ErrDenied,
-// ErrMisconfigured, ErrForeignRecord, ErrTokenExhausted. When ctx ends it returns
-// the cause, with what it waited for. A write that was under way then is read
-// back in the background and released, for at most ReleaseTimeout; Close waits
-// for that. The lease does not end with ctx.
+// while another candidate leads, and retries after failures that may pass, such
+// as a store that does not answer. It returns failures that will not pass at
+// once: ErrDenied, ErrMisconfigured, ErrForeignRecord, ErrTokenExhausted. When
+// ctx ends Campaign returns the cause and the reason of the wait. If a write was
+// under way then, it is read back and released in the background, for at most
+// ReleaseTimeout; Close waits for that. The lease does not end with ctx.
 //
-// Calling Campaign again after a lease ended means that the work done under it
-// has stopped. If that lease was lost, the store is now told that the record is
-// vacant, if it still is this process's; after a deposition (see ErrDeposed)
-// this candidate then waits for TTL*(1+ClockDrift), so that another one can
-// lead. Campaign returns ErrBusy while this Elector leads or campaigns.
+// Call Campaign again only after the work under the last lease has stopped. If
+// that lease was lost, Campaign first tells the store that the record is vacant,
+// if the record is still this process's; after a deposition (see ErrDeposed) it
+// waits for TTL*(1+ClockDrift), so that another candidate can lead. Campaign
+// returns ErrBusy while this Elector leads or campaigns.
 func (e *Elector) Campaign(ctx context.Context) (*Lease, error) {
 	return e.exclusive(ctx, e.campaign)
 }
 
-// TryCampaign makes one attempt: it returns a lease, or ErrHeld as a
-// *HeldError that shows who leads, or why it could not be made. It blocks for
-// at most a few times RequestTimeout, and before that until the store has been
-// told of this Elector's last lease, at most ReleaseTimeout, or until ctx ends.
+// TryCampaign makes one attempt. It returns a lease; or ErrHeld, as a *HeldError
+// that shows who leads; or why the attempt failed. It blocks for at most a few
+// times RequestTimeout, or until ctx ends. If this Elector's last lease is still
+// to be released, TryCampaign first waits for that, for at most ReleaseTimeout.
 //
-// A crashed leader is replaced by a candidate that has watched its record for
-// TTL*(1+ClockDrift). A process that calls TryCampaign once and exits, from cron
-// say, never watches that long: give Campaign a context with a longer timeout
-// instead.
+// Only a candidate that has watched the record of a crashed leader for
+// TTL*(1+ClockDrift) replaces that leader. A process that calls TryCampaign once
+// and exits, as a cron job does, never watches that long: call Campaign with a
+// longer timeout instead.
 func (e *Elector) TryCampaign(ctx context.Context) (*Lease, error) {
 	return e.exclusive(ctx, func(ctx context.Context) (*Lease, error) {
 		l, f := e.attempt(ctx, 1)
@@ -61,8 +61,8 @@ func (e *Elector) exclusive(ctx context.Context, campaign func(context.Context) 
 	return l, e.fail("campaign", err)
 }
 
-// enter takes the right to campaign, for Run or for a single lease, and counts
-// the call in.
+// enter takes the right to campaign, for Run or for a single lease, and registers
+// the call.
 func (e *Elector) enter(ctx context.Context, running bool) error {
 	if err := e.begin(ctx); err != nil {
 		return err
@@ -77,8 +77,8 @@ func (e *Elector) enter(ctx context.Context, running bool) error {
 	return nil
 }
 
-// leave gives the right back, and reports whether Close was called: in one
-// step, so that either Close sees the lease or we see Close.
+// leave gives the right back, and reports whether Close was called: in one step,
+// so that either Close sees the lease or the caller sees Close.
 func (e *Elector) leave() (closed bool) {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
@@ -86,8 +86,8 @@ func (e *Elector) leave() (closed bool) {
 	return e.closed
 }
 
-// afterLast campaigns once the last lease, and the last campaign that was
-// cancelled, are done with the record.
+// afterLast campaigns once the last lease, and the last cancelled campaign, are
+// done with the record.
 func (e *Elector) afterLast(ctx context.Context, campaign func(context.Context) (*Lease, error)) (*Lease, error) {
 	if e.retraction != nil {
 		select {
@@ -106,8 +106,8 @@ func (e *Elector) afterLast(ctx context.Context, campaign func(context.Context) 
 	return campaign(ctx)
 }
 
-// campaign tries, waits until the record looks as if another try could
-// succeed, and tries again.
+// campaign makes attempts. Between two of them it waits until another one could
+// succeed.
 func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
 	var w *watcher
 	var last *failure
@@ -146,8 +146,8 @@ func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
 	}
 }
 
-// awaitChance blocks until the record may be taken over, and for a random time
-// more, in which it gives way to a winner.
+// awaitChance blocks until the record may be taken over, and then for a random
+// time, in which it gives way to a winner.
 func (e *Elector) awaitChance(ctx context.Context, w *watcher) error {
 	for {
 		version, from := e.view.chance()
@@ -165,8 +165,8 @@ func (e *Elector) awaitChance(ctx context.Context, w *watcher) error {
 	}
 }
 
-// attempt reads the record and, if it may be taken over, makes an acquisition
-// with at most so many writes. It takes two round trips when nothing fails.
+// attempt reads the record and, if it may be taken over, makes an acquisition of
+// at most so many writes. It takes two round trips if nothing fails.
 func (e *Elector) attempt(ctx context.Context, writes int) (*Lease, *failure) {
 	if f := e.healthy(ctx); f != nil {
 		return nil, f
@@ -200,7 +200,7 @@ const unlimited = 1 << 30
 // acquire replaces prev, which may be taken over, by a record of our own. After
 // a write whose outcome is unknown it reads back, and writes again only while
 // prev still stands: all writes of one acquisition compare with the same state,
-// so at most one of them is ever applied, and it is known by its number.
+// so at most one of them is ever applied, and its number shows which.
 func (e *Elector) acquire(ctx context.Context, prev backends.Record, a *acquisition, writes int) (*Lease, *failure) {
 	backoff := e.newBackoff("campaign")
 	won := func(r backends.Record) (*Lease, *failure) {
@@ -255,7 +255,7 @@ func (e *Elector) acquire(ctx context.Context, prev backends.Record, a *acquisit
 }
 
 // swapFor makes a swap for a campaign that may be cancelled meanwhile. The
-// request then goes on, so that its outcome can be known: see retract.
+// request then goes on, and retract waits for its outcome.
 func (e *Elector) swapFor(ctx context.Context, prev, next backends.Record) (backends.Record, *failure, <-chan *failure) {
 	outcome := make(chan *failure, 1)
 	var r backends.Record
@@ -275,7 +275,7 @@ func (e *Elector) swapFor(ctx context.Context, prev, next backends.Record) (back
 }
 
 // disbelieved returns why this process does not lead although the store shows
-// its acquisition r, nil if it does.
+// its acquisition r, or nil if it leads.
 func (e *Elector) disbelieved(ctx context.Context, r backends.Record, a *acquisition) (f *failure) {
 	switch err := a.differs(r); {
 	case err != nil:
@@ -297,9 +297,9 @@ func (e *Elector) lost(a *acquisition, f *failure) *failure {
 	return f
 }
 
-// retract gives up an acquisition whose campaign was cancelled with a write
-// under way. In the background it waits for the outcome, if it is still to come,
-// reads back, and tells the store that the election is vacant: nobody uses it.
+// retract gives up an acquisition whose campaign was cancelled while a write was
+// under way. In the background it waits for the outcome, if that is still to come,
+// reads back, and tells the store that the election is vacant.
 func (e *Elector) retract(ctx context.Context, a *acquisition, pending <-chan *failure) {
 	why := e.ended(ctx, nil)
 	ctx = context.WithoutCancel(ctx)
@@ -330,7 +330,7 @@ func (e *Elector) retract(ctx context.Context, a *acquisition, pending <-chan *f
 	}()
 }
 
-// healthy asks Options.Healthy. One that hangs or panics is not healthy.
+// healthy calls Options.Healthy. A call that hangs or panics is a failure.
 func (e *Elector) healthy(ctx context.Context) *failure {
 	if e.o.Healthy == nil {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"github.com/elector-go/elector/internal/clock"
 )
 
-// An Elector is one candidate in one election. Open and New make it. It is safe
-// for use by many goroutines, but leads or campaigns once at a time.
+// An Elector is one candidate in one election. Open and New make it. Many
+// goroutines may use it at the same time; it leads or campaigns once at a time.
 type Elector struct {
 	name    string
 	backend backends.Backend
@@ -32,8 +32,8 @@ type Elector struct {
 	view       view
 	timing     timing
 	unanswered [countedTo]atomic.Int32 // requests given up that have not returned, by purpose
-	current    atomic.Pointer[Lease]   // the latest lease, whether it is over or not
-	retraction <-chan struct{}         // closed when the last campaign that was cancelled is done; owned by the caller that is busy
+	current    atomic.Pointer[Lease]   // the latest lease, valid or over
+	retraction <-chan struct{}         // closed when the last cancelled campaign is done; owned by the caller that is busy
 
 	// mutex guards what follows, and is never held across I/O or a callback.
 	mutex    sync.Mutex
@@ -41,21 +41,20 @@ type Elector struct {
 	closing  chan struct{} // closed when Close is done
 	closeErr error
 	busy     bool // a call of Campaign, TryCampaign or Run is under way
-	running  bool // it is Run
+	running  bool // that call is Run
 }
 
 // Open connects to the store that url names and returns a candidate for the
 // named election there. The backend's package must be imported, for its side
 // effect of registering the URL's scheme.
 //
-// Open blocks until the store has answered, for 10 s or RequestTimeout at most if
-// that is more, besides what the backend takes to connect, or until ctx ends. It
-// does not campaign.
-// It returns ErrURL, ErrUnknownScheme, ErrName, ErrInvalid, ErrUnavailable,
+// Open does not campaign. It blocks until the backend has connected and the store
+// has answered, or until ctx ends; the store has 10 s to answer, or
+// RequestTimeout if that is longer. Open returns ErrURL, ErrUnknownScheme, ErrName, ErrInvalid, ErrUnavailable,
 // ErrDenied, ErrMisconfigured, ErrReadOnly or ErrForeignRecord.
 //
-// To run many elections over one connection, open the backend once and use
-// New.
+// To run many elections over one connection, open the backend once and call
+// New for each.
 func Open(ctx context.Context, url, name string, o *Options) (*Elector, error) {
 	if ctx == nil {
 		return nil, &Error{Op: "open", Election: name, Err: errNilContext}
@@ -78,11 +77,11 @@ func Open(ctx context.Context, url, name string, o *Options) (*Elector, error) {
 	return e, nil
 }
 
-// patience is the least that the first read has, which may have to connect, on
-// a machine that starts many things at once.
+// patience is the least time that the first read has. That read may have to
+// connect, on a machine that is starting many things at once.
 const patience = 10 * time.Second
 
-// reach reads the record, to see that this can be done.
+// reach reads the record, to see whether that works.
 func (e *Elector) reach(ctx context.Context) error {
 	if err := e.begin(ctx); err != nil {
 		return e.fail("open", err)
@@ -92,11 +91,11 @@ func (e *Elector) reach(ctx context.Context) error {
 	return e.fail("open", f.shown())
 }
 
-// New returns a candidate for the named election on a backend, which may be
-// shared by many Electors: they share its connections, and the leases that they
-// hold renew together where the store takes many renewals in one request.
-// Closing the Elector leaves the backend open. New does no I/O. It returns
-// ErrName or ErrInvalid.
+// New returns a candidate for the named election on a backend. Many Electors may
+// share one backend: they then share its connections, and their leases renew
+// together where the store takes many renewals in one request. Closing the
+// Elector leaves the backend open. New does no I/O. It returns ErrName or
+// ErrInvalid.
 func New(backend backends.Backend, name string, o *Options) (*Elector, error) {
 	if backend == nil {
 		return nil, &Error{Op: "open", Election: name, Err: fmt.Errorf("%w: the backend is nil", ErrInvalid)}
@@ -123,9 +122,9 @@ func (e *Elector) Name() string { return e.name }
 // ID returns the name of this candidate: Options.ID or its default.
 func (e *Elector) ID() string { return e.o.ID }
 
-// Token returns the fencing token of the lease now held, or ErrNotLeader. It
-// reads the clocks and not the store, like Lease.Check, but is no sign of life
-// for Options.StallTimeout.
+// Token returns the fencing token of the lease that this Elector holds, or
+// ErrNotLeader. Like Lease.Check it reads the clocks and not the store; unlike
+// Check it does not count as a sign of life for Options.StallTimeout.
 func (e *Elector) Token() (Token, error) {
 	l := e.current.Load()
 	if l == nil {
@@ -137,17 +136,17 @@ func (e *Elector) Token() (Token, error) {
 	return l.token, nil
 }
 
-// Resign gives up the lease now held: see Lease.Resign. It returns
-// ErrNotLeader if there is none, and tries again if the last one was resigned
-// and the store could not be told.
+// Resign gives up the lease that this Elector holds: see Lease.Resign. It returns
+// ErrNotLeader if there is no lease. If the last lease was resigned but the store
+// could not be told, Resign tries to tell it again.
 //
-// During Run it does what the end of Run's context does: the worker is told to
-// stop, the store is told when it has returned, and Run returns. Resign waits
-// for that until ctx ends. If the lease is lost meanwhile, both return ErrLost.
-// The worker itself may call Resign with its own context, or one derived from
-// it: Resign then returns nil at once and does not wait for its caller. With
-// another context the worker would wait for itself, for ReleaseTimeout, and lose
-// the lease.
+// During Run, Resign does what the end of Run's context does: the worker is told
+// to stop, the store is told once the worker has returned, and Run returns.
+// Resign waits for that until ctx ends. If the lease is lost meanwhile, Resign
+// and Run return ErrLost. The worker itself may call Resign with its own context,
+// or one derived from it: Resign then returns nil at once and does not wait for
+// its caller. With another context the worker would wait for itself, for
+// ReleaseTimeout, and lose the lease.
 func (e *Elector) Resign(ctx context.Context) error {
 	if err := e.begin(ctx); err != nil {
 		return e.fail("resign", err)
@@ -170,15 +169,14 @@ func (e *Elector) Resign(ctx context.Context) error {
 	return l.Resign(ctx)
 }
 
-// Close resigns if this process leads, ends campaigns and observers, and
-// closes the connection to the store if Open made it. A worker in Run is told
-// to stop and waited for, as at the end of Run's context; so Close must not be
-// called by the worker itself.
+// Close resigns if this process leads, ends campaigns and observers, and closes
+// the connection to the store if Open made it. Close tells a worker in Run to
+// stop and waits for it, as at the end of Run's context; so the worker itself
+// must not call Close.
 //
-// Close blocks until all that is done, at most twice ReleaseTimeout and a
-// little more. Any number of calls, also at the same time, wait for the same
-// end and return the same error. Later calls of methods that ask the store
-// return ErrClosed.
+// Close blocks until all that is done, for at most 2*ReleaseTimeout +
+// 4*RequestTimeout. Further calls wait for the first one and return the same
+// error. After Close, methods that ask the store return ErrClosed.
 func (e *Elector) Close() error {
 	if e.backend == nil {
 		return errNoElector
@@ -221,8 +219,8 @@ var (
 	errNoElector  = fmt.Errorf("elector: %w: this Elector was not made by Open or New", ErrInvalid)
 )
 
-// begin counts a call in, so that Close waits for it; or returns ErrClosed or
-// ErrInvalid. The caller says e.active.Done at its end.
+// begin registers a call, so that Close waits for it, or returns ErrClosed or
+// ErrInvalid. The caller calls e.active.Done at its end.
 func (e *Elector) begin(ctx context.Context) error {
 	switch {
 	case e.backend == nil:

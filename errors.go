@@ -14,31 +14,32 @@ type notLeader string
 func (e notLeader) Error() string        { return string(e) }
 func (e notLeader) Is(target error) bool { return target == ErrNotLeader }
 
-// The errors of this package, to be tested with [errors.Is]. A returned error
-// wraps one of them together with the store's own error, in an *Error.
+// The errors of this package; test for them with [errors.Is]. A returned error is
+// an *Error that wraps one of them, together with the store's own error.
 var (
 	// ErrNotLeader: this process does not hold the election. ErrLost and
 	// ErrResigned are ErrNotLeader too.
 	ErrNotLeader = errors.New("not the leader")
-	// ErrLost: the lease ended against our will: it could not be renewed in
-	// time, somebody else holds the election, or the record is gone.
+	// ErrLost: the lease ended although this process did not give it up: it
+	// could not be renewed in time, another candidate holds the election, or the
+	// record is gone.
 	ErrLost error = notLeader("the lease is lost")
 	// ErrResigned: the lease ended because this process gave it up.
 	ErrResigned error = notLeader("the lease was resigned")
 	// ErrHeld: another candidate holds the election. See HeldError.
 	ErrHeld = errors.New("the election is held")
-	// ErrBusy: this Elector leads already, or another call of Campaign,
+	// ErrBusy: this Elector already leads, or another call of Campaign,
 	// TryCampaign or Run on it is under way.
 	ErrBusy = errors.New("this Elector already leads or campaigns; make another one for a second candidate")
 	// ErrUnhealthy: Options.Healthy returned an error, so this process does
-	// not campaign, or has resigned.
+	// not campaign or has resigned.
 	ErrUnhealthy = errors.New("the candidate is not healthy")
 	// ErrClosed: the Elector has been closed.
 	ErrClosed = errors.New("the Elector is closed")
-	// ErrStale: a fencing token is lower than one already seen.
+	// ErrStale: the fencing token is lower than one that was seen before.
 	ErrStale = errors.New("stale fencing token")
-	// ErrTokenRegressed: the record shows a lower token than before, or an
-	// older state: the store lost writes, or somebody restored a backup.
+	// ErrTokenRegressed: the record has a lower token than before, or an older
+	// state: the store lost writes, or was restored from a backup.
 	ErrTokenRegressed = errors.New("the fencing token went backwards; was the store restored from a backup?")
 	// ErrTokenExhausted: there is no higher token.
 	ErrTokenExhausted = errors.New("the record holds the largest fencing token; once no leader is left and no resource remembers its token, delete the record")
@@ -57,9 +58,9 @@ var (
 	ErrName          = backends.ErrName
 )
 
-// An Error says which election in which store an error is about.
+// An Error adds the election and the store to an error.
 type Error struct {
-	Op       string // what was tried: "campaign", "renew", …
+	Op       string // what failed: "campaign", "renew", …
 	Election string
 	Store    string // without a password
 	Err      error
@@ -94,9 +95,9 @@ func (e *HeldError) Error() string {
 // Is makes a HeldError an ErrHeld.
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
-// Everything below decides what an error is. It is decided here and nowhere
-// else, and only of what a backend returned, before anything is joined to it:
-// errors of users, and causes of their contexts, decide nothing.
+// Everything below decides what an error means. It is decided in this file alone,
+// and only for what a backend returned, before anything is joined to it: errors
+// of users, and causes of their contexts, decide nothing.
 
 // A kind is what a failure means for the election.
 type kind uint8
@@ -105,7 +106,7 @@ const (
 	passing     kind = iota // it may pass; of a write the outcome is unknown
 	cancelled               // the same: the caller's context has ended
 	conflicting             // not applied: the store holds another version
-	untried                 // not applied, because of others in its batch
+	untried                 // not applied, because of another renewal in its batch
 	unmarked                // not applied: the holder's mark of presence is gone
 	alien                   // the record is foreign
 	refused                 // trying again cannot help
@@ -116,8 +117,8 @@ const (
 // hopeless reports whether a campaign ends with a failure of the kind.
 func (k kind) hopeless() bool { return k == alien || k == refused }
 
-// A failure is why something did not succeed: what that means, and the error to
-// show. A nil failure is a success.
+// A failure is why something did not succeed: its kind, and the error to show. A
+// nil failure is a success.
 type failure struct {
 	kind kind
 	err  error
@@ -154,9 +155,9 @@ var kinds = []struct {
 	{context.DeadlineExceeded, passing},
 }
 
-// kindOf decides what an error that a backend returned is. One that claims that
-// a write was not applied counts only where it stands alone: joined to another
-// it may be that of another try.
+// kindOf returns the kind of an error that a backend returned. An error that
+// claims that a write was not applied counts only if it stands alone: joined to
+// another one it may be about another try.
 func kindOf(err error) kind {
 	found, matches := passing, 0
 	for _, k := range kinds {
@@ -175,8 +176,8 @@ func kindOf(err error) kind {
 }
 
 // A usersError is an error of a user's function, or the cause of a user's
-// context. It shows what it wraps, but for the errors of this package, so that
-// nobody takes another lease's end for that of this one.
+// context. It unwraps to what it wraps, except to errors of this package: the end
+// of another lease must not pass for the end of this one.
 type usersError struct{ err error }
 
 func (e usersError) Error() string { return e.err.Error() }
@@ -205,7 +206,7 @@ func (e usersError) As(target any) bool {
 	return errors.As(e.err, target)
 }
 
-// fail names election and store in an error, once. It returns nil for nil.
+// fail adds the election and the store to an error, once. It returns nil for nil.
 func (e *Elector) fail(op string, err error) error {
 	var named *Error
 	if err == nil || errors.As(err, &named) {
@@ -214,8 +215,8 @@ func (e *Elector) fail(op string, err error) error {
 	return &Error{op, e.name, e.store, err}
 }
 
-// ended returns why a call's context has ended: ErrClosed by Close, otherwise
-// the cause, with the failure that the call has waited out so far.
+// ended returns why a call's context has ended: ErrClosed after Close, otherwise
+// the cause; and the failure that the call has waited out so far.
 func (e *Elector) ended(ctx context.Context, last *failure) error {
 	err := ErrClosed
 	if e.life.Err() == nil {

@@ -10,23 +10,22 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-// A Token is a fencing token: a number that is greater for each acquisition
-// of an election than for any before it. Send it with every write to the
-// resource that the election protects, and let the resource refuse a write
-// whose token is lower than one it has seen (Martin Kleppmann, "How to do
-// distributed locking", 2016). It is the only defence against a leader that
-// was paused after its last Check.
+// A Token is a fencing token: each acquisition of an election has a greater one
+// than all before it. Send it with every write to the resource that the election
+// protects, and let the resource refuse a write whose token is lower than one it
+// has seen (Martin Kleppmann, "How to do distributed locking", 2016). This is the
+// only defence against a leader that was paused after its last Check.
 //
 // Tokens are below 2^53, so that JSON readers which keep numbers as floating
 // point do not round them. They are not consecutive: most are near the time of
 // the acquisition in microseconds since 1970.
 type Token uint64
 
-// MaxToken is the largest token. It lies beyond the year 2250 in
-// microseconds.
+// MaxToken is the largest token. Microseconds since 1970 reach it after the year
+// 2250.
 const MaxToken Token = backends.MaxToken
 
-// TokenHeader is the name of the HTTP header in which to send a token.
+// TokenHeader is the name of the HTTP header that carries a token.
 const TokenHeader = "Elector-Fencing-Token"
 
 // Compare returns -1, 0 or +1 as t is lower than, equal to or higher than u.
@@ -88,14 +87,14 @@ func (t *Token) Scan(src any) error {
 // highest token that it has seen for each resource, and refuses lower ones.
 // The zero Fence has seen none.
 //
-// A new leader that first reads the resource and then writes what it made of
-// that shows its token with the read already, by Admit: otherwise the old
-// leader can still write in between.
+// A new leader that reads the resource and then writes what it computed from
+// that must present its token with the read already, by Admit: otherwise the old
+// leader can write in between.
 //
-// A Fence remembers in this process's memory, a few dozen bytes for each
-// resource. A resource that outlives the process keeps its highest token with
-// its data and hands it to Admit after a restart; a database does best to
-// compare in the write itself:
+// A Fence keeps its tokens in memory, a few dozen bytes for each resource. A
+// resource that outlives the process stores its highest token with its data and
+// passes it to Admit after a restart. A database should compare in the write
+// itself:
 //
 //	UPDATE account SET ..., token = $1 WHERE id = $2 AND token <= $1
 //
@@ -112,9 +111,9 @@ type resource struct {
 
 // Do runs write if no higher token has been seen for the resource, and returns
 // its error; otherwise it returns ErrStale and does not run it. No other write
-// to the same resource runs meanwhile, because one with a higher token between
-// the check and the write would make the check worthless. Do waits for its
-// turn until ctx ends and then returns the cause.
+// to the same resource runs meanwhile: a write with a higher token between the
+// check and the write would make the check worthless. Do waits for its turn; if
+// ctx ends first it returns the cause.
 func (f *Fence) Do(ctx context.Context, name string, token Token, write func() error) error {
 	if token == 0 || token > MaxToken {
 		return fmt.Errorf("elector: %w: %d is not a fencing token", ErrInvalid, uint64(token))

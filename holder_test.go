@@ -220,6 +220,32 @@ func (w watchful) Watch(ctx context.Context, name string, changed func(backends.
 	})
 }
 
+// A Watch that is switched off is not called, and changes are found by reading.
+func TestNoWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.NewStore()
+		l := win(t, join(t, s.Handle(), elector.Options{ID: "first"}))
+		next := campaign(t, join(t, unwatched{s.Handle(), t}, elector.Options{ID: "second"}))
+		pass(time.Minute)
+		l.Resign(t.Context())
+		wait(t, next, "the second candidate leads")
+	})
+}
+
+type unwatched struct {
+	*memory.Backend
+	t *testing.T
+}
+
+func (u unwatched) Describe() backends.Description {
+	return backends.Description{Store: u.Backend.Describe().Store, NoWatch: true}
+}
+
+func (u unwatched) Watch(context.Context, string, func(backends.Record)) error {
+	u.t.Error("Watch is called")
+	return backends.ErrMisconfigured
+}
+
 // The named stores of the memory backend work in one bubble after another.
 func TestBubblesShareAStore(t *testing.T) {
 	for range 2 {

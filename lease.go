@@ -13,11 +13,11 @@ import (
 )
 
 // A Lease is this process's hold on an election. It is valid for
-// TTL*(1-ClockDrift) from the moment before the last acknowledged request for
-// it was sent, and never again once it was not (Gray and Cheriton, "Leases",
-// 1989). Its methods may be called by many goroutines.
+// TTL*(1-ClockDrift), counted from before its last acknowledged request was
+// sent (Gray and Cheriton, "Leases", 1989). A lease that is over never becomes
+// valid again. Many goroutines may call its methods.
 //
-// How it ends, in Run, and what the store knows of that (see release.go):
+// How a lease of Run ends (release.go has what the store knows of that):
 //
 //	held ──ctx, Healthy, Resign, Close──▶ draining ──the worker returned──▶ resigned
 //	held, draining ──Lease.Resign─────────────────────────────────────────▶ resigned
@@ -30,21 +30,21 @@ type Lease struct {
 	e     *Elector
 	token Token
 	hold  time.Duration
-	inRun bool // Run ends it once the worker has returned
+	inRun bool // Run ends the lease once the worker has returned
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
 	status  atomic.Pointer[status]
 	ended   chan struct{} // closed when the lease is over
-	kept    chan struct{} // closed when its goroutine has ended
+	idle    chan struct{} // closed when its goroutine has ended
 	checked atomic.Int64  // monotonic, when Check was last called
 	release release
 
 	proposals chan *proposal
-	batches   *batches // of the backend's leases; nil if it makes none
+	batches   *batches // of the backend's leases; nil if they renew one by one
 
-	// Owned by the goroutine that keeps the lease, and then by those who tell
+	// Owned by the goroutine that maintains the lease, then by the one that tells
 	// the store: see release.begin.
 	own    *acquisition
 	value  string  // to write with the next renewal
@@ -67,11 +67,11 @@ const (
 	deposed
 )
 
-// over reports whether the lease is not valid any more, for good.
+// over reports whether the lease has ended, for good.
 func (p phase) over() bool { return p >= resigned }
 
-// A reason is why the worker was told to stop. It only grows, also when the
-// lease is over, and decides what Run does then.
+// A reason is why the worker was told to stop. It only grows, even after the end
+// of the lease, and decides what Run then does.
 type reason uint8
 
 const (
@@ -80,8 +80,8 @@ const (
 	stop             // Run returns: ctx ended, or Resign or Close was called
 )
 
-// A status is all that changes in the life of a lease. It is replaced as a
-// whole.
+// A status is all that changes in the life of a lease. It is immutable and
+// replaced as a whole.
 type status struct {
 	phase phase
 	why   reason
@@ -90,18 +90,18 @@ type status struct {
 	fault error         // of the last renewal, if that failed
 }
 
-// newLease starts to keep a record that an acknowledged write, or a read-back,
-// has shown to be ours. base gives the lease's context its values.
+// newLease starts to maintain an acquisition that an acknowledged write, or a
+// read-back, has shown to be ours. The lease's context has the values of base.
 func (e *Elector) newLease(base context.Context, own *acquisition) *Lease {
 	l := &Lease{
 		e: e, token: Token(own.token), hold: e.o.hold(), inRun: e.running,
-		ended: make(chan struct{}), kept: make(chan struct{}),
+		ended: make(chan struct{}), idle: make(chan struct{}),
 		proposals: make(chan *proposal), batches: batchesOf(e.backend),
 		own: own, value: own.record.Value, faults: e.newBackoff("renewal"),
 	}
 	l.release.done = make(chan struct{})
-	// No other write of the acquisition counts any more: of a creation it would be
-	// one that was on its way while other records came and went.
+	// No other write of the acquisition counts any more: another write of a creation
+	// may have been on its way while other records came and went.
 	won := own.sent[own.record.Attempt.Sequence]
 	clear(own.sent)
 	own.sent[own.record.Attempt.Sequence] = won
@@ -115,7 +115,7 @@ func (e *Elector) newLease(base context.Context, own *acquisition) *Lease {
 	told := make(chan struct{})
 	e.active.Add(1)
 	r := own.record
-	go l.keep(told)
+	go l.maintain(told)
 	traced(e, e.o.Trace.Acquired, l.ctx, l.info(nil)) // before anything renews the lease: it may block
 	close(told)
 	if w, ok := e.backend.(backends.PresenceWatcher); ok {
@@ -132,37 +132,36 @@ func (l *Lease) info(err error) LeaseInfo {
 	return LeaseInfo{l.e.name, l.token, l.Remaining(), err}
 }
 
-// Context ends with the lease, at the latest when its time is over by the
-// local clock, whatever the store does; its cause is ErrLost or ErrResigned
-// with the reason. In Run it ends as soon as the worker shall stop, while the
-// lease is still valid. It is advice: right after a pause of the process it
-// may not have ended although Check already fails.
+// Context returns a context that ends with the lease, at the latest when the
+// lease expires by the local clock, whatever the store does. Its cause is ErrLost
+// or ErrResigned with the reason. In Run it ends as soon as the worker must stop,
+// while the lease is still valid. Treat it as advice: right after a pause of the
+// process it may not have ended although Check already fails.
 func (l *Lease) Context() context.Context { return l.ctx }
 
-// Token returns the lease's fencing token, also when the lease is over.
+// Token returns the lease's fencing token, even after the end of the lease.
 func (l *Lease) Token() Token { return l.token }
 
 // Check returns nil while the lease is valid, and ErrLost or ErrResigned, which
 // are both ErrNotLeader, from then on. Call it before each side effect. It
-// reads the clocks, takes no lock, allocates nothing and does not wait for
-// anything.
+// reads the clocks, takes no lock, allocates nothing and never waits.
 //
-// A process that is paused after Check returned can act late: send the token
-// along and let the resource refuse.
+// A process that pauses after Check can act late: send the token with the write,
+// and let the resource refuse it.
 func (l *Lease) Check() error {
 	l.live()
 	return l.valid()
 }
 
-// live notes a sign of life of the worker, for StallTimeout.
+// live records a sign of life of the worker, for StallTimeout.
 func (l *Lease) live() {
 	if l.e.o.StallTimeout > 0 {
 		l.checked.Store(int64(l.e.clock.Now().Mono))
 	}
 }
 
-// Remaining returns how long the lease is valid if it is not renewed, 0 when
-// it is over.
+// Remaining returns how long the lease stays valid without another renewal, 0
+// after its end.
 func (l *Lease) Remaining() time.Duration {
 	if l.valid() != nil {
 		return 0
@@ -170,9 +169,9 @@ func (l *Lease) Remaining() time.Duration {
 	return max(0, l.hold-clock.Elapsed(l.e.clock, l.status.Load().start))
 }
 
-// valid is the holder rule. It does not rely on a timer having fired. The first
-// to find the time over ends the lease for everybody: a renewal that is
-// answered later cannot bring it back.
+// valid is the holder rule. It does not rely on a timer. The first caller that
+// finds the lease expired ends it for all: a renewal that is answered later
+// cannot bring it back.
 func (l *Lease) valid() error {
 	for {
 		s := l.status.Load()
@@ -188,7 +187,7 @@ func (l *Lease) valid() error {
 	}
 }
 
-// expired says why a lease's time is over.
+// expired returns why a lease has expired.
 func (l *Lease) expired(s *status) error {
 	if s.fault != nil {
 		return fmt.Errorf("it was not renewed within %v; the last try: %w", l.hold, s.fault)
@@ -196,8 +195,8 @@ func (l *Lease) expired(s *status) error {
 	return fmt.Errorf("it was not renewed within %v; no renewal has failed, so this process was paused, or StallTimeout kept it from renewing", l.hold)
 }
 
-// extend makes the lease valid from start, unless it is over. It returns why it
-// is.
+// extend makes the lease valid from start. If the lease is over, extend returns
+// why.
 func (l *Lease) extend(start clock.Reading) error {
 	for {
 		if err := l.valid(); err != nil {
@@ -212,7 +211,7 @@ func (l *Lease) extend(start clock.Reading) error {
 	}
 }
 
-// note keeps the error of a renewal that failed.
+// note records the error of a failed renewal.
 func (l *Lease) note(fault error) {
 	for {
 		s := l.status.Load()
@@ -225,7 +224,7 @@ func (l *Lease) note(fault error) {
 }
 
 // move takes the lease to a later phase, unless it is over, and raises why. The
-// first cause counts.
+// first cause stays.
 func (l *Lease) move(to phase, why reason, cause error) {
 	for {
 		s := l.status.Load()
@@ -233,7 +232,7 @@ func (l *Lease) move(to phase, why reason, cause error) {
 		next.why = max(s.why, why)
 		if !s.phase.over() && s.phase < to {
 			next.phase = to
-			if s.phase != draining || to != resigned { // it drained for the cause that it ends for
+			if s.phase != draining || to != resigned { // the cause of draining is that of the end
 				next.cause = cause
 			}
 		}
@@ -243,9 +242,9 @@ func (l *Lease) move(to phase, why reason, cause error) {
 	}
 }
 
-// replace is the one place at which a lease moves: first it is as next says,
-// then its context ends, and then everybody else is told. It returns false if s
-// is not its status any more.
+// replace is the one place where a lease moves: first its status is next, then its
+// context ends, and then everything else learns of it. It returns false if s is no
+// longer the status.
 func (l *Lease) replace(s *status, next status) bool {
 	if !l.status.CompareAndSwap(s, &next) {
 		return false
@@ -276,8 +275,8 @@ func (l *Lease) replace(s *status, next status) bool {
 }
 
 // drain tells the worker in Run to stop: its context ends, and the lease stays
-// valid and renewed so that it can finish its work, but not for longer than
-// ReleaseTimeout after it was first told.
+// valid and renewed so that the worker can finish, for at most ReleaseTimeout
+// after it was first told.
 func (l *Lease) drain(why reason, cause error) { l.move(draining, why, l.resignedBecause(cause)) }
 
 // giveUp ends the lease unless it is over.
@@ -287,9 +286,9 @@ func (l *Lease) giveUp() {
 	}
 }
 
-// expireLater ends the lease when its time is over, by a timer of its own: it
-// depends on no goroutine that may be busy with the store. Renewals do not touch
-// the timer; when it fires too early it is set again.
+// expireLater ends the lease when it expires, by a timer of its own, so that no
+// goroutine that is busy with the store delays it. Renewals do not touch the
+// timer; when it fires too early it is set again.
 func (l *Lease) expireLater() {
 	l.later(0, max(l.Remaining(), time.Microsecond), func() {
 		if l.valid() == nil {
@@ -298,7 +297,7 @@ func (l *Lease) expireLater() {
 	})
 }
 
-// later calls f after d unless the lease is over before.
+// later calls f after d, unless the lease ends before.
 func (l *Lease) later(timer int, d time.Duration, f func()) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -318,7 +317,7 @@ func (l *Lease) resignedBecause(reason error) error {
 	return l.e.fail("lead", fmt.Errorf("%w: %w", ErrResigned, reason))
 }
 
-// A proposal is a value to publish.
+// A proposal is a value to publish with the record.
 type proposal struct {
 	ctx   context.Context
 	value string
@@ -326,11 +325,11 @@ type proposal struct {
 }
 
 // Proclaim publishes a new value with the record, under the same token, and
-// blocks until the store has acknowledged it. When ctx ends first it returns
-// the cause, and the value may still be published with a later renewal. A value
-// that the store refuses is given up, and the store's error returned. It
-// returns ErrLost or ErrResigned when the lease is over, and ErrInvalid for a
-// value of more than 4096 bytes, or that is not UTF-8 or has a NUL.
+// blocks until the store has acknowledged it. If ctx ends first, Proclaim returns
+// the cause, and a later renewal may still publish the value. If the store
+// refuses the value, Proclaim returns the store's error and the old value stays.
+// It returns ErrLost or ErrResigned after the end of the lease, and ErrInvalid
+// for a value that has more than 4096 bytes, is not UTF-8 or contains a NUL.
 func (l *Lease) Proclaim(ctx context.Context, value string) error {
 	err := checkText("Value", value)
 	if ctx == nil {

@@ -9,21 +9,21 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-// A Leader is what an election's record says of who leads.
+// A Leader describes who leads, according to an election's record.
 type Leader struct {
 	ID    string        // of the leader, or the last one; empty when it resigned
 	Token Token         // of its acquisition; 0 if the election never had a leader
-	Value string        // what it published
+	Value string        // that the leader published
 	TTL   time.Duration // of its lease
 
-	// Lapsed: the leader has not renewed for TTL*(1+ClockDrift) while this
-	// process watched. Its lease is over although it did not resign, and no
+	// Lapsed is set if the leader has not renewed for TTL*(1+ClockDrift) while
+	// this process watched: its lease is over although it did not resign, and no
 	// candidate has taken over yet.
 	Lapsed bool
 
-	// Unchanged is for how long this process has seen the record as it is. An
-	// Elector that has just been made cannot know whether the leader is alive:
-	// look again after TTL*(1+ClockDrift), or see Observe.
+	// Unchanged is how long this process has seen the record as it is. A new
+	// Elector cannot know whether the leader is alive: look again after
+	// TTL*(1+ClockDrift), or use Observe.
 	Unchanged time.Duration
 }
 
@@ -31,16 +31,17 @@ type Leader struct {
 // leader resigned, or its lease lapsed.
 func (l Leader) Vacant() bool { return l.ID == "" || l.Lapsed }
 
-// same reports whether two are the same but for the time that has passed.
+// same reports whether two Leaders are the same except for the time that has
+// passed.
 func (l Leader) same(m Leader) bool {
 	l.Unchanged, m.Unchanged = 0, 0
 	return l == m
 }
 
 // Leader reads the record once and returns who leads. The answer may be out of
-// date at once: it is for people and for routing, never a reason to write. Leader
-// blocks for at most RequestTimeout, or three times that while changes overtake
-// its reads.
+// date at once: use it for display and routing, never as a reason to write. Leader
+// blocks for at most RequestTimeout, or three times that if changes overtake its
+// reads.
 func (e *Elector) Leader(ctx context.Context) (Leader, error) {
 	if err := e.begin(ctx); err != nil {
 		return Leader{}, e.fail("read", err)
@@ -53,17 +54,17 @@ func (e *Elector) Leader(ctx context.Context) (Leader, error) {
 	return e.view.leader(r), nil
 }
 
-// Observe returns who leads, as a fresh read shows it, and then every change of
-// leader or value, vacancies too: a leader that resigned, one whose lease
-// lapsed, a record that is gone. Renewals are not changes. A loop body that
-// takes its time gets the latest state next, costs no memory and delays nobody.
+// Observe yields who leads, as a fresh read shows it, and then each change of
+// leader or value. Vacancies are changes: a leader that resigned, a lease that
+// lapsed, a record that is gone. Renewals are not. A slow loop body gets the latest
+// state next; it costs no memory and delays no other process.
 //
 // Observe reconnects by itself and blocks until there is a change. A pair with
-// an error is the last: the cause of ctx when that ends, ErrClosed,
+// an error is the last one: the cause of ctx when that ends, ErrClosed,
 // ErrTokenRegressed when the record goes back to a lower token, or an error that
 // trying again cannot help, such as ErrDenied and ErrForeignRecord.
 //
-// What it shows is for people and for routing; it may be out of date.
+// What Observe yields may be out of date: use it for display and routing.
 func (e *Elector) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 	return func(yield func(Leader, error) bool) {
 		if err := e.begin(ctx); err != nil {
@@ -95,8 +96,7 @@ func (e *Elector) observe(ctx context.Context, w *watcher, yield func(Leader) bo
 			}
 			changed, err = w.wait(ctx, version, lapse)
 		}
-		// A lapse is reported only after a fresh read: what is pushed may be
-		// late.
+		// Report a lapse only after a fresh read: pushes may be late.
 		if !changed && err == nil {
 			err = w.readNow(ctx)
 		}

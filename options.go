@@ -16,22 +16,22 @@ import (
 	"github.com/elector-go/elector/internal/inject"
 )
 
-// Options adjust an Elector. Nil, and the zero value of each field, mean the
-// default. New refuses values that do not go together with ErrInvalid.
+// Options adjust an Elector. A nil *Options, and the zero value of each field,
+// mean the default. New returns ErrInvalid for values that do not fit together.
 type Options struct {
-	// ID names this candidate to people and observers. It need not be unique
-	// for safety: an acquisition is known by a random number of its own.
+	// ID names this candidate to people and observers. Safety does not depend
+	// on a unique ID: each acquisition has a random number of its own.
 	// Default: host name, process id and a random part.
 	ID string
 
 	// TTL is how long the leader may be silent before others may take over.
-	// It is written in the record, and challengers use the leader's.
+	// The record holds it, and challengers use the leader's.
 	// Default 15 s; at most 24 h.
 	TTL time.Duration
 
-	// RenewEvery is the time between renewals. Together with RequestTimeout
-	// it is at most TTL*(1-ClockDrift), which is how long a leader trusts its
-	// lease. Default a third of that. Some stores limit the write rate; New
+	// RenewEvery is the time between renewals. RenewEvery + RequestTimeout is
+	// at most TTL*(1-ClockDrift), the time for which a leader trusts its
+	// lease. Default a third of that time. Some stores limit the write rate; New
 	// then refuses a shorter interval.
 	RenewEvery time.Duration
 
@@ -39,40 +39,42 @@ type Options struct {
 	// Default half of RenewEvery, at most 30 s.
 	RequestTimeout time.Duration
 
-	// ReleaseTimeout bounds how long a worker in Run may take to return once
+	// ReleaseTimeout bounds how long a worker in Run may take to return after
 	// it was told to stop, and then how long it may take to tell the store.
 	// Default TTL; at most 24 h.
 	ReleaseTimeout time.Duration
 
 	// ClockDrift is the largest error of this machine's clock rate, as a
-	// fraction: the holder trusts its lease for TTL*(1-ClockDrift), a
-	// challenger waits for TTL*(1+ClockDrift). Default 0.1, what Linux time
-	// daemons may slew at most; below 0.5.
+	// fraction below 0.5: the holder trusts its lease for TTL*(1-ClockDrift), a
+	// challenger waits for TTL*(1+ClockDrift). Default 0.1, the most by which
+	// Linux time daemons slew a clock.
 	ClockDrift float64
 
-	// MinToken is a token that new ones must reach, for a move from another
-	// election system whose tokens were higher.
+	// MinToken is the least token of an acquisition. Set it when you move from
+	// another election system whose tokens were higher.
 	MinToken Token
 
-	// Value is published with the record while this candidate leads, an
-	// address say. At most 4096 bytes of UTF-8 without NUL. See Lease.Proclaim.
+	// Value is published with the record while this candidate leads: its
+	// address, for example. At most 4096 bytes of UTF-8 without NUL. See
+	// Lease.Proclaim.
 	Value string
 
-	// Healthy is asked before each renewal and each try to become leader. A
-	// candidate that returns an error does not campaign, a leader resigns. It
-	// gets RequestTimeout; one that takes longer, or panics, is not healthy.
+	// Healthy is called before each renewal and each attempt to become leader.
+	// If it returns an error, a candidate does not campaign and a leader
+	// resigns. A call that panics, or takes longer than RequestTimeout, counts
+	// as an error.
 	Healthy func(context.Context) error
 
-	// StallTimeout, if not 0, lets the lease be renewed only while
-	// Lease.Check was called within the last StallTimeout, so that a worker
-	// that hangs loses the election within StallTimeout+TTL. Default off.
+	// StallTimeout, if not 0, allows renewals only if Lease.Check was called
+	// within the last StallTimeout, so that a worker that hangs loses the
+	// election within StallTimeout+TTL. Default off.
 	StallTimeout time.Duration
 
-	// Logger gets a line for each change of leadership and for each new reason
+	// Logger gets a line for each change of leadership, and for each new reason
 	// why requests to the store fail. Default slog.Default().
 	Logger *slog.Logger
 
-	// Trace gets called at each step.
+	// Trace has callbacks at each step. Default none.
 	Trace *Trace
 
 	clock         clock.Clock
@@ -161,15 +163,15 @@ func (o *Options) resolved(d backends.Description) (Options, error) {
 // minTTL is the shortest TTL that leaves room for timers at all.
 const minTTL = 10 * time.Millisecond
 
-// hold is H: how long a holder trusts its lease. A holder's clock that runs
-// slow by ClockDrift then still ends it within the TTL.
+// hold is H: how long a holder trusts its lease. A holder whose clock runs slow
+// by ClockDrift still ends the lease within the TTL.
 func (o *Options) hold() time.Duration {
 	return o.TTL - time.Duration(float64(o.TTL)*o.ClockDrift)
 }
 
 // challenge is C: how long a record with this TTL must have stood unchanged
-// before a challenger may take over. A challenger's clock that runs fast by
-// ClockDrift has then still waited for the TTL.
+// before a challenger may take over. A challenger whose clock runs fast by
+// ClockDrift has still waited for the TTL.
 func (o *Options) challenge(ttl time.Duration) time.Duration {
 	return ttl + time.Duration(float64(ttl)*o.ClockDrift)
 }
@@ -199,7 +201,7 @@ func defaultID(random uint64) string {
 }
 
 // systemRandom asks the kernel each time: a generator in memory would repeat
-// itself in two copies of one virtual machine.
+// itself in a copy of a virtual machine.
 func systemRandom() uint64 {
 	var b [8]byte
 	rand.Read(b[:]) // never fails

@@ -6,7 +6,7 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-// A store may show that a holder is present by a mark besides the record, see
+// A store may show by a mark, besides the record, that a holder is present; see
 // backends.PresenceWatcher. Removing the mark deposes the holder: its lease ends
 // at once, and it then waits for TTL*(1+ClockDrift), so that another candidate
 // can lead. The mark is no evidence of anything else.
@@ -44,7 +44,7 @@ func (l *Lease) watchPresence(w backends.PresenceWatcher, r backends.Record) {
 				return
 			}
 			if e.clock.Now().Mono-start > e.o.RenewEvery {
-				backoff.over() // one that breaks at once each time is still trouble
+				backoff.over() // a watch that breaks at once each time does not work
 			}
 			if !backoff.pause(ctx, err) {
 				return

@@ -11,7 +11,7 @@ import (
 //	untold ──▶ telling ──▶ told, or failed ──Resign──▶ telling
 //	untold ──▶ never
 //
-// Who tells it, and when:
+// What happens on which occasion:
 //
 //	               resigned    lost or deposed
 //	leaseEnded     tell        -
@@ -19,7 +19,7 @@ import (
 //	workPanicked   -           never
 //	Lease.Resign   tell again  -
 //
-// The release compares with the process's own record, so it cannot hurt a
+// A release compares with the process's own record, so it cannot harm a
 // successor, however late it arrives.
 type release struct {
 	mutex sync.Mutex
@@ -39,8 +39,8 @@ const (
 	never
 )
 
-// begin reports whether the caller shall tell the store now, and then owns the
-// acquisition until finish.
+// begin reports whether the caller must tell the store now. The caller then owns
+// the acquisition until finish.
 func (r *release) begin(from knowledge) bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -61,7 +61,7 @@ func (r *release) finish(state knowledge, err error) {
 	close(r.done)
 }
 
-// known returns what the store knows, a channel that is closed when that is
+// known returns what the store knows, a channel that is closed once that is
 // settled, and why the store could not be told.
 func (r *release) known() (state knowledge, settled <-chan struct{}, err error) {
 	r.mutex.Lock()
@@ -78,7 +78,7 @@ const (
 	workPanicked
 )
 
-// tell tells the store of the end of the lease, if the occasion is one to do so.
+// tell tells the store that the lease has ended, if this is the occasion to do so.
 // It blocks until that is done.
 func (l *Lease) tell(on occasion) {
 	e, phase := l.e, l.status.Load().phase
@@ -96,17 +96,17 @@ func (l *Lease) tell(on occasion) {
 	l.release.finish(state, err)
 }
 
-// workReturned is called when the work done under the lease has surely stopped:
-// the worker in Run has returned, or the caller campaigns again. It blocks until
-// the store has been told, if that is due, or until ctx ends; the telling goes on
-// then, and Close waits for it.
+// workReturned is called when the work under the lease has certainly stopped: the
+// worker in Run has returned, or the caller campaigns again. It blocks until the
+// store has been told, if that is due, or until ctx ends; the release then goes
+// on, and Close waits for it.
 func (l *Lease) workReturned(ctx context.Context) {
 	settled := make(chan struct{})
 	l.e.active.Add(1)
 	go func() {
 		defer l.e.active.Done()
 		defer close(settled)
-		<-l.kept
+		<-l.idle
 		l.tell(workReturned)
 		_, done, _ := l.release.known()
 		<-done // another caller may be telling
@@ -117,19 +117,20 @@ func (l *Lease) workReturned(ctx context.Context) {
 	}
 }
 
-// Resign ends the lease: it is no longer valid, its context ends, and then the
-// store is told, so that a successor need not wait for the TTL. Resign blocks
-// until the store has acknowledged that, at most ReleaseTimeout and what a
-// renewal under way takes. When ctx ends first it returns the cause and the store
-// is told all the same; Close waits for it.
+// Resign ends the lease: the lease is no longer valid, its context ends, and then
+// the store is told, so that a successor need not wait for the TTL. Resign blocks
+// until the store has acknowledged the release, for at most ReleaseTimeout and
+// the rest of a renewal that is under way. If ctx ends first, Resign returns the
+// cause, and the release goes on; Close waits for it.
 //
-// A worker in Run that calls Resign of its lease must have ended its work: the
-// store is told at once. To be told to stop, call Resign of the Elector.
+// A worker in Run must have ended its work before it calls its lease's Resign,
+// because the store is told at once. To stop a worker in an orderly way, call
+// Resign on the Elector.
 //
-// If the store could not be told, Resign returns why. This process does not
-// lead then either, the record expires after TTL*(1+ClockDrift) of a
-// challenger's clock, and Resign may be called again. A release never touches
-// a successor's record. On a lease that was lost Resign returns ErrLost.
+// If the store could not be told, Resign returns why. This process still no
+// longer leads, the record expires after TTL*(1+ClockDrift) of a challenger's
+// clock, and a further Resign tries again. A release never touches a successor's
+// record. After the loss of the lease Resign returns ErrLost.
 func (l *Lease) Resign(ctx context.Context) error {
 	if ctx == nil {
 		return l.e.fail("resign", errNilContext)
@@ -174,8 +175,8 @@ func (l *Lease) farewell(ctx context.Context) error {
 	return l.settled(ctx)
 }
 
-// settled blocks until it is settled what the store knows, and returns why it
-// could not be told.
+// settled blocks until the release has ended or ctx ends, and returns why the
+// store could not be told.
 func (l *Lease) settled(ctx context.Context) error {
 	_, done, _ := l.release.known()
 	select {
@@ -187,7 +188,7 @@ func (l *Lease) settled(ctx context.Context) error {
 	}
 }
 
-// nothingToTell reports whether nothing is left to tell of a lease that is over:
+// nothingToTell reports whether nothing is left to tell about a lease that is over:
 // it was lost, or the store knows that it was resigned.
 func (l *Lease) nothingToTell() bool {
 	state, _, _ := l.release.known()
@@ -195,7 +196,7 @@ func (l *Lease) nothingToTell() bool {
 }
 
 // vacate tells the store that the election is vacant. It tries for
-// ReleaseTimeout, on a context of its own: the ones that led here have ended.
+// ReleaseTimeout, on a context of its own: those of its callers have ended.
 func (l *Lease) vacate() (knowledge, error) {
 	e := l.e
 	state := told
@@ -209,8 +210,8 @@ func (l *Lease) vacate() (knowledge, error) {
 	return state, err
 }
 
-// vacate replaces the record by a vacancy, for as long as the store shows that it
-// is ours. If the record is not known it is read first.
+// vacate replaces the record by a vacancy, as long as the store shows that the
+// record is ours. It first reads a record that it does not know.
 func (a *acquisition) vacate() error {
 	e := a.e
 	ctx, cancel := e.clock.WithTimeout(context.Background(), e.o.ReleaseTimeout)

@@ -10,27 +10,27 @@ import (
 	"github.com/elector-go/elector/internal/clock"
 )
 
-// An acquisition is what its writer knows of its own writes. One goroutine owns
-// it at a time: that of the campaign, then the lease's, then one that tells the
-// store.
+// An acquisition is what its writer knows of its own writes. One goroutine at a
+// time owns it: that of the campaign, then the lease's, then the one that tells
+// the store.
 type acquisition struct {
 	e      *Elector
 	token  uint64
 	nonce  string
-	record backends.Record // ours, as the store last showed it; before that only its extensions
+	record backends.Record // ours, as the store last showed it; before that only the extensions
 	number uint64          // of the latest write
 	sent   map[uint64]write
 }
 
-// A write is one that may count, by its number.
+// A write is a write of an acquisition that may still count.
 type write struct {
 	start  clock.Reading // before it was sent
 	vacant bool
 	value  string
 }
 
-// next returns the record to write next, and notes that it is sent now. A holder
-// passes on all extensions, a release only those that are kept.
+// next returns the record to write next, and records that it is sent now. A holder
+// passes on all extensions, a release only kept ones.
 func (a *acquisition) next(holder, value string) backends.Record {
 	o := &a.e.o
 	a.number++
@@ -44,7 +44,7 @@ func (a *acquisition) next(holder, value string) backends.Record {
 }
 
 // differs returns how a state differs from what was written with its attempt, nil
-// if it is ours. Other processes may change extensions, but for critical ones.
+// if it is ours. Other processes may change extensions, except critical ones.
 func (a *acquisition) differs(r backends.Record) error {
 	w, sent := a.sent[r.Attempt.Sequence]
 	o := &a.e.o
@@ -54,7 +54,7 @@ func (a *acquisition) differs(r backends.Record) error {
 	}
 	switch {
 	case !r.Exists():
-		return errors.New("it is gone; if nobody deleted it, look for rules that expire or delete what is in the store")
+		return errors.New("it is gone; if it was not deleted by hand, look for a rule in the store that expires or deletes data")
 	case r.Attempt.Nonce != a.nonce && r.Vacant():
 		return fmt.Errorf("it is vacant after token %d", r.Token)
 	case r.Attempt.Nonce != a.nonce:
@@ -69,13 +69,13 @@ func (a *acquisition) differs(r backends.Record) error {
 	return nil
 }
 
-// keep renews the lease until it is over, and tells the store if it was given
-// up. It is the one goroutine that writes the lease's record. It begins when the
-// acquisition was traced, or the lease is over.
-func (l *Lease) keep(acquired <-chan struct{}) {
+// maintain renews the lease until it is over, and tells the store if it was
+// resigned. Its goroutine is the only one that writes the lease's record. It
+// begins once the acquisition was traced, or the lease is over.
+func (l *Lease) maintain(acquired <-chan struct{}) {
 	e := l.e
 	defer e.active.Done()
-	defer close(l.kept)
+	defer close(l.idle)
 	select {
 	case <-acquired:
 	case <-l.ended:
@@ -140,8 +140,8 @@ func (l *Lease) renewUntilOver() {
 			}
 		}
 		if f.hopeless() {
-			// The store refuses this value, or everything: the one that it took
-			// before must not be lost with it, also when nobody waits any more.
+			// The store refuses this value, or everything. Go back to the value that
+			// it took before, even if no caller waits any more.
 			l.value = l.own.record.Value
 			if pending != nil {
 				pending.done <- f.err
@@ -154,9 +154,9 @@ func (l *Lease) renewUntilOver() {
 	}
 }
 
-// retryAfter is the pause after a renewal that failed: at most a quarter of the
-// interval, so that faults that pass one interval before the end of the lease
-// leave time for several tries.
+// retryAfter is the pause after a failed renewal: at most a quarter of the
+// interval, so that a fault that passes one interval before the end of the lease
+// leaves time for several tries.
 func (l *Lease) retryAfter() time.Duration {
 	return max(l.e.halfRandom(min(l.e.o.RenewEvery/4, longestPause)), l.e.o.writeInterval)
 }
@@ -167,7 +167,7 @@ func (l *Lease) stalled() bool {
 	return most > 0 && l.e.clock.Now().Mono-time.Duration(l.checked.Load()) > most
 }
 
-// ail asks Healthy, and resigns if it returns an error; but does not ask once
+// ail calls Healthy, and resigns if it returns an error. It does not call it after
 // the worker was told to stop.
 func (l *Lease) ail() {
 	if l.status.Load().phase != held {
@@ -184,7 +184,7 @@ func (l *Lease) ail() {
 }
 
 // renew writes the record anew. If another process has changed an extension
-// meanwhile, it does so a second time.
+// meanwhile, it tries once more.
 func (l *Lease) renew() *failure {
 	f, overtaken := l.renewOnce()
 	if overtaken && l.e.tooEarly() <= 0 && !l.stalled() && l.valid() == nil {
@@ -194,9 +194,9 @@ func (l *Lease) renew() *failure {
 }
 
 // renewOnce writes the record anew. After every error, a conflict included, it
-// reads back: the store may have applied this write or an earlier one, and
-// then says conflict to the next. The lease counts from when the very write
-// was sent that the store shows.
+// reads back: the store may have applied this write or an earlier one, and then
+// answers the next one with a conflict. The lease counts from when the write that
+// the store shows was sent.
 func (l *Lease) renewOnce() (f *failure, overtaken bool) {
 	e, a := l.e, l.own
 	ctx := context.WithoutCancel(l.ctx)
@@ -230,17 +230,18 @@ func (l *Lease) renewOnce() (f *failure, overtaken bool) {
 	return f, r.Version != before.Version && r.Attempt == before.Attempt
 }
 
-// errUnanswered is the fault of a renewal that is under way when the lease ends.
+// errUnanswered is the fault of a renewal that is still under way when the lease
+// ends.
 var errUnanswered = fmt.Errorf("%w: the renewal has not been answered", ErrUnavailable)
 
-// limit caps a request by what is left of the lease as it stands, so that one
-// that hangs is given up before the lease is.
+// limit caps a request by the rest of the lease as it stands, so that a request
+// that hangs is given up before the lease ends.
 func (l *Lease) limit() time.Duration {
 	return max(min(l.e.o.RequestTimeout, l.Remaining()), 1)
 }
 
-// adopt goes on from a state of our own that the store has shown. The lease
-// counts from when its attempt was sent, also if another process has changed an
+// adopt continues from a state of our own that the store has shown. The lease
+// counts from when its attempt was sent, even if another process has changed an
 // extension since.
 func (l *Lease) adopt(r backends.Record) *failure {
 	a := l.own

@@ -9,8 +9,8 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-// A purpose is what a request is for. Those that hang are counted for each, so
-// that a user's reads, say, cannot keep a leader from its renewals.
+// A purpose is what a request is for. Requests that hang are counted for each
+// purpose, so that a user's reads cannot keep a leader from its renewals.
 type purpose uint8
 
 const (
@@ -18,7 +18,7 @@ const (
 	reading                     // a read of a campaign or a leader
 	writing                     // a write
 	examining                   // a call of Options.Healthy
-	watching                    // not counted: they are meant to last
+	watching                    // not counted: it is meant to last
 	attending                   // the same
 	countedTo = watching        // the purposes below
 )
@@ -28,10 +28,10 @@ func (p purpose) String() string {
 	return [...]string{"load", "load", "swap", "healthy", "watch", "watch-presence"}[p]
 }
 
-// request makes one request to the store and returns when it is answered,
-// after limit, or when ctx ends. It does not wait for a backend that ignores
-// its context, so that nothing above depends on one that hangs; the outcome is
-// then as unknown as that of any lost answer. The caller is counted in.
+// request makes one request to the store. It returns when the request is answered,
+// after limit, or when ctx ends. It does not wait for a backend that ignores its
+// context; the outcome is then unknown, as with any lost answer. The caller has
+// registered with begin.
 func request[T any](ctx context.Context, e *Elector, limit time.Duration, why purpose, send func(context.Context) (T, error)) (T, *failure) {
 	type answer struct {
 		value T
@@ -47,7 +47,7 @@ func request[T any](ctx context.Context, e *Elector, limit time.Duration, why pu
 		return none, &failure{passing, fmt.Errorf("%w: %d requests hang and ignore their timeouts", ErrUnavailable, mostUnanswered)}
 	}
 	answers := make(chan answer, 1)
-	var state atomic.Int32 // who is first: the answer, or the end of patience
+	var state atomic.Int32 // which came first: the answer, or the end of the wait
 	e.active.Add(1)
 	go func() {
 		defer e.active.Done()
@@ -91,18 +91,17 @@ func request[T any](ctx context.Context, e *Elector, limit time.Duration, why pu
 
 var errGoexit = fmt.Errorf("%w: it ended its goroutine", ErrUnavailable)
 
-// The states of a request that is over for one side.
+// The states of a request, once one side is done with it.
 const answered, givenUp = 1, 2
 
-// mostUnanswered bounds the goroutines that a backend keeps which ignores its
-// contexts, for each purpose; callers at the same moment can exceed it by their
-// number.
+// mostUnanswered bounds, for each purpose, the goroutines of a backend that
+// ignores its contexts. Simultaneous callers can exceed it by their number.
 const mostUnanswered = 16
 
-// load reads the record and notes it.
+// load reads the record and enters it into the view.
 func (e *Elector) load(ctx context.Context, limit time.Duration, why purpose) (backends.Record, *failure) {
 	// A read that overlaps with other reads, or with what the store pushes,
-	// may show an older state than they did. Then only another read tells
+	// may show an older state than they did. Then only another read can show
 	// whether the record really went back.
 	for range 3 {
 		mark := e.view.mark()
@@ -129,8 +128,8 @@ func (e *Elector) load(ctx context.Context, limit time.Duration, why purpose) (b
 // A swapper is a Swap.
 type swapper func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error)
 
-// swap replaces prev by next, by a backend's Swap or in the company of others,
-// and notes it.
+// swap replaces prev by next, by a backend's Swap or in a batch, and enters the
+// result into the view.
 func (e *Elector) swap(ctx context.Context, limit time.Duration, by swapper, prev, next backends.Record) (backends.Record, *failure) {
 	e.timing.write(e.clock.Now().Mono)
 	r, f := request(ctx, e, limit, writing, func(ctx context.Context) (backends.Record, error) {

@@ -6,31 +6,31 @@ import (
 	"fmt"
 )
 
-// Run campaigns, calls work while this process leads, and campaigns again
-// after a loss, until ctx ends or work returns while it still leads, or after it
-// resigned by itself; then Run returns what work returned. It blocks meanwhile.
-// If ctx is cancelled or the Elector closed while Run waits to lead, it returns
-// nil: to be told to stop is no failure. If ctx has a deadline that passes then,
-// Run returns that with what it waited for. It returns early, with the error,
-// when campaigning cannot succeed, see Campaign; and ErrInvalid if work is nil.
+// Run campaigns, calls work while this process leads, and campaigns again after
+// a loss. It blocks until ctx ends, or until work returns while the lease is
+// valid or after work has resigned; then Run returns what work returned. If ctx
+// is cancelled, or the Elector closed, while Run waits to lead, Run returns nil:
+// a process that is told to stop has not failed. If a deadline of ctx passes
+// while Run waits, Run returns the deadline's error and the reason of the wait.
+// Run returns early, with the error, when campaigning cannot succeed, see
+// Campaign; and ErrInvalid if work is nil.
 //
-// work gets a context that ends when it shall stop, and the lease: call its
-// Check before each side effect and send its Token along. work runs on Run's
-// goroutine, never twice at a time.
+// work gets a context that ends when it must stop, and the lease: call the
+// lease's Check before each side effect, and send its Token along. work runs on
+// Run's goroutine, once at a time.
 //
-// When ctx ends, Healthy fails, or Resign or Close is called on the Elector, the
-// work's context ends first, and the lease stays valid and renewed until work
+// When ctx ends, Healthy fails, or Resign or Close is called on the Elector,
+// first the context of work ends. The lease stays valid and renewed until work
 // has returned, for at most ReleaseTimeout; then the lease ends, and then the
-// store is told. When the lease is lost, or work takes longer than that, it is
-// invalid and the context ends at once. Run then waits for work; the store is
-// told that the record is vacant when work has returned, if the record still is
-// this process's. What work returned is logged, and Run campaigns again, or
-// returns ErrLost if it had been told to stop. After a deposition (see
-// ErrDeposed) this candidate first waits for TTL*(1+ClockDrift), so that another
-// one can lead.
+// store is told. When the lease is lost, or work takes longer than that, the
+// lease and the context end at once. Run then waits for work, tells the store
+// that the record is vacant if the record is still this process's, logs what
+// work returned, and campaigns again; or it returns ErrLost if it had been told
+// to stop. After a deposition (see ErrDeposed) this candidate first waits for
+// TTL*(1+ClockDrift), so that another one can lead.
 //
-// A panic in work goes through: the lease ends at once, and the store is not
-// told, so that another process starts only after TTL*(1+ClockDrift).
+// A panic in work passes through Run: the lease ends at once, and the store is
+// not told, so that another process starts only after TTL*(1+ClockDrift).
 func (e *Elector) Run(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
 	if work == nil {
 		return e.fail("run", fmt.Errorf("%w: the worker is nil", ErrInvalid))
@@ -61,7 +61,7 @@ func (l *Lease) lead(ctx context.Context, work func(context.Context, *Lease) err
 	e := l.e
 	if ctx.Err() != nil {
 		l.giveUp()
-		<-l.kept
+		<-l.idle
 		if !toldToStop(ctx) {
 			err = e.ended(ctx, nil)
 		}
@@ -82,7 +82,7 @@ func (l *Lease) lead(ctx context.Context, work func(context.Context, *Lease) err
 	l.giveUp()
 	s := l.status.Load()
 	if s.phase == resigned && s.why != unhealthy {
-		<-l.kept // the store has been told, or that failed and was logged
+		<-l.idle // the store has been told, or that failed and was logged
 		return true, err
 	}
 	e.log.Info("elector: the worker returned after its leadership ended", "token", l.token, "error", err)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// timing is what an Elector has measured of its own requests.
+// timing holds what an Elector has measured of its own requests.
 type timing struct {
 	mutex     sync.Mutex
 	roundTrip time.Duration // of reads, smoothed
@@ -15,9 +15,9 @@ type timing struct {
 	wrote     time.Duration // monotonic, when the last write was sent; 0 if none was
 }
 
-// read notes how long a read took, smoothed over about eight, but for the first
-// one, which may have had to connect. How long reads wait for each other counts:
-// a winner is invisible for that long.
+// read records how long a read took, smoothed over about eight, without the first
+// one, which may have had to connect. The time that reads wait for each other
+// counts: a winner is invisible for that long.
 func (t *timing) read(d time.Duration) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -27,18 +27,18 @@ func (t *timing) read(d time.Duration) {
 	t.roundTrip += (d - t.roundTrip) / 8
 }
 
-// write notes that a write is sent now.
+// write records that a write is sent now.
 func (t *timing) write(now time.Duration) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	t.wrote = now
 }
 
-// jitter returns how long to wait before trying to take over, so that many
-// waiters who wake together do not all write. Of 8 slots each is twice as
-// likely as the one before it: however many wait, few draw the earliest slot
-// that any of them draws, and the others see a winner before their time comes.
-// No process needs to know how many there are.
+// jitter returns how long to wait before trying to take over, so that waiters
+// that wake together do not all write. Each of 8 slots is twice as likely as the
+// one before it: however many processes wait, few of them draw the earliest slot
+// drawn, and the others see a winner before their time comes. No process needs to
+// know how many others there are.
 func (e *Elector) jitter() time.Duration {
 	const slots = 8
 	e.timing.mutex.Lock()
@@ -52,9 +52,9 @@ func (e *Elector) jitter() time.Duration {
 // random returns a random number from 0 to below 1.
 func (e *Elector) random() float64 { return float64(e.o.random()>>11) / (1 << 53) }
 
-// tooEarly returns how long it is until this process may write the record again
-// on a store that limits the write rate. What others write is not counted: this
-// process does not know when.
+// tooEarly returns the time until this process may write the record again on a
+// store that limits the write rate. Writes of other processes do not count: this
+// process does not know their times.
 func (e *Elector) tooEarly() time.Duration {
 	if e.o.writeInterval == 0 {
 		return 0
@@ -94,8 +94,7 @@ func (e *Elector) after(d time.Duration) (<-chan struct{}, func() bool) {
 	return c, e.clock.AfterFunc(d, func() { close(c) })
 }
 
-// A backoff paces tries that fail, and logs why they do. It may be used by
-// several goroutines.
+// A backoff paces tries that fail, and logs why. Several goroutines may use it.
 type backoff struct {
 	e    *Elector
 	what string
@@ -110,8 +109,8 @@ func (e *Elector) newBackoff(what string) *backoff { return &backoff{e: e, what:
 // longestPause bounds the pause after a failure where leases are long.
 const longestPause = 10 * time.Second
 
-// failed counts a failure, and logs the first one and each that has another
-// reason than the one before. args are for the log.
+// failed counts a failure. It logs the first one, and each whose reason differs
+// from that of the one before. args are for the log.
 func (b *backoff) failed(err error, args ...any) (failures int) {
 	reason := withoutNumbers(err.Error())
 	b.mutex.Lock()
@@ -144,7 +143,7 @@ func (e *Elector) halfRandom(d time.Duration) time.Duration {
 	return d/2 + time.Duration(e.random()*float64(d/2))
 }
 
-// over notes that a try has succeeded.
+// over records that a try has succeeded.
 func (b *backoff) over(args ...any) {
 	b.mutex.Lock()
 	failures := b.failures
@@ -155,8 +154,8 @@ func (b *backoff) over(args ...any) {
 	}
 }
 
-// withoutNumbers returns a text without digits: times and ports differ from one
-// error to the next although the reason is the same.
+// withoutNumbers returns a text without digits: times and ports differ between
+// errors with the same reason.
 func withoutNumbers(s string) string {
 	b := make([]byte, 0, len(s))
 	for _, c := range []byte(s) {
@@ -167,25 +166,24 @@ func withoutNumbers(s string) string {
 	return string(b)
 }
 
-// rhythm is when a holder renews, as learnt from reads, so that a waiter that
-// polls reads just after each renewal. What it then sees is fresh, and a
-// takeover comes soon after the time that the rules demand. All times are
-// monotonic.
+// rhythm estimates when a holder renews, from reads, so that a waiter that polls
+// reads just after each renewal. What it sees is then fresh, and a takeover comes
+// soon after the time that the challenger rule demands. All times are monotonic.
 type rhythm struct {
 	every     time.Duration // between renewals, from the record
-	after, by time.Duration // the latest renewal came after the one and by the other
+	after, by time.Duration // the latest renewal came between these times
 	unchanged time.Duration // when the latest read that showed nothing new was sent
 	probed    bool          // a read in this interval showed nothing new
-	offset    float64       // of this waiter, 0 to 1: they do not read together
+	offset    float64       // of this waiter, 0 to 1, so that waiters do not read together
 }
 
-// changed notes that a read sent at one time and answered at another
-// showed a new state.
+// changed records that a read, sent and answered at these times, showed a new
+// state.
 func (r *rhythm) changed(sent, answered, every time.Duration) {
 	after, by := max(r.unchanged, answered-every), answered
 	if r.every == every && r.by > 0 {
-		// The clocks of two machines drift apart, so what was known widens a
-		// little with each interval.
+		// The clocks of two machines drift apart, so the estimate widens a little
+		// with each interval.
 		slack := r.slack()
 		shift := max((answered-r.by+every/2)/every, 1) * every
 		expectAfter, expectBy := r.after+shift-slack, r.by+shift+slack
@@ -197,15 +195,14 @@ func (r *rhythm) changed(sent, answered, every time.Duration) {
 	r.unchanged, r.probed = 0, false
 }
 
-// same notes that a read sent at that time showed nothing new.
+// same records that a read sent at that time showed nothing new.
 func (r *rhythm) same(sent time.Duration) { r.unchanged, r.probed = sent, true }
 
 // slack is how much the phase may shift in one interval.
 func (r *rhythm) slack() time.Duration { return r.every / 128 }
 
-// next returns when to read next. While the time of renewals is not well known it
-// halves the doubt by a read in the middle, which makes one or two reads an
-// interval; then it is one.
+// next returns when to read next. While the estimate is wide, a read in its middle
+// halves it, which makes one or two reads an interval; then it is one.
 func (r *rhythm) next() time.Duration {
 	after, by := max(r.after+r.every, r.unchanged), r.by+r.every+r.slack()
 	if r.unchanged >= by { // overdue: a little late, or missing

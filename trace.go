@@ -7,40 +7,40 @@ import (
 
 // A Trace is a set of callbacks at the steps of an election, for metrics and
 // tests; any may be nil. One Trace may serve many elections. A callback runs on
-// the goroutine at which the step happened, that of a campaign, a renewal or a
-// caller of Leader or Observe, so several run at the same time; and after
-// whatever safety requires. One that blocks stops that goroutine: renewals then
-// stop, and the lease ends in time. One that panics is logged. The context holds
-// the values of the one that was given to Campaign, Run, Leader or Observe.
+// the goroutine of its step (a campaign, a renewal, or a caller of Leader or
+// Observe), after everything that safety requires; several may run at the same
+// time. A callback that blocks stops that goroutine: renewals then stop, and the
+// lease expires in time. A panic in a callback is logged. The context has the
+// values of the one that was given to Campaign, Run, Leader or Observe.
 type Trace struct {
 	// Campaigning: a campaign begins.
 	Campaigning func(context.Context, CampaignInfo)
-	// Waiting: the campaign waits; Err says why, such as ErrHeld.
+	// Waiting: the campaign waits; Err is the reason, such as ErrHeld.
 	Waiting func(context.Context, CampaignInfo)
 	// Request: a request to the store was answered or given up.
 	Request func(context.Context, RequestInfo)
-	// Observed: a new state of the record was seen, renewals included. Where
-	// the store pushes states, some may be skipped.
+	// Observed: this process has seen a new state of the record, renewals
+	// included. Where the store pushes states, some may be skipped.
 	Observed func(context.Context, LeaderInfo)
 	// Acquired: this process leads.
 	Acquired func(context.Context, LeaseInfo)
 	// Renewed: the lease was renewed.
 	Renewed func(context.Context, LeaseInfo)
-	// Disbelieved: the store has applied this process's acquisition, and the
-	// process does not lead: Err says what it has seen meanwhile.
+	// Disbelieved: the store has applied this process's acquisition, but the
+	// process does not lead; Err is what it has seen meanwhile.
 	Disbelieved func(context.Context, LeaseInfo)
 	// Ended: the lease is over; Err is ErrLost or ErrResigned, with the
-	// reason. The store has not been told yet.
+	// reason. The store does not know yet.
 	Ended func(context.Context, LeaseInfo)
-	// Released: the store was told that the lease is over; Err says why it
-	// could not be.
+	// Released: the store knows that the lease is over, or Err is why it could
+	// not be told.
 	Released func(context.Context, LeaseInfo)
 }
 
 // A CampaignInfo describes a campaign.
 type CampaignInfo struct {
 	Election string
-	Err      error // why it waits
+	Err      error // the reason of the wait
 }
 
 // A RequestInfo describes a request to the store.
@@ -61,7 +61,7 @@ type LeaderInfo struct {
 type LeaseInfo struct {
 	Election  string
 	Token     Token
-	Remaining time.Duration // for which it is valid
+	Remaining time.Duration // validity that is left
 	Err       error
 }
 
@@ -86,7 +86,7 @@ func (e *Elector) traceRequest(ctx context.Context, why purpose, d time.Duration
 	traced(e, e.o.Trace.Request, ctx, RequestInfo{e.name, why.String(), d, f.shown()})
 }
 
-// traceNews reports the state last seen, if that was not traced.
+// traceNews traces the latest state, unless that was done before.
 func (e *Elector) traceNews(ctx context.Context) {
 	if e.o.Trace.Observed == nil {
 		return

@@ -13,9 +13,10 @@ import (
 // backends.Extensions.
 var known = []string{}
 
-// A view is what this process has seen of an election's record, and decides when
-// it may take over: guarantees 3 and 5. It survives from one try to the next.
-// All that is seen of a record enters here: by read, pushed or wrote.
+// A view holds what this process has seen of an election's record, and decides
+// when the process may take over (the challenger rule) and with which token. It
+// survives from one attempt to the next. Every state of a record enters here, by
+// read, pushed or wrote.
 type view struct {
 	clock clock.Clock
 	o     *Options
@@ -24,11 +25,11 @@ type view struct {
 	any    bool            // a read has succeeded
 	record backends.Record // the latest state seen
 	since  time.Duration   // monotonic, after the response that first showed its attempt
-	news   bool            // it has not been traced
+	news   bool            // the latest state has not been traced
 
 	last    backends.Record // the latest state seen that was a record at all
-	before  time.Duration   // TTL of the leader seen before, if it was not seen to resign
-	held    time.Duration   // monotonic: this process does not take over before, see distrust
+	before  time.Duration   // TTL of the leader before that, unless it was seen to resign
+	held    time.Duration   // monotonic: no takeover before, see distrust
 	highest uint64          // token
 	count   uint64          // of states seen: shows what a read overlapped with
 	claim   claim           // of this Elector's latest acquisition
@@ -47,16 +48,16 @@ func (v *view) look() sight {
 	return sight{v.record, v.since}
 }
 
-// mark returns a number to give to read: of the states seen before the read.
+// mark returns the number of states seen so far, for read.
 func (v *view) mark() uint64 {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	return v.count
 }
 
-// read notes a state that a read has shown. It returns false, and forgets it, if
-// the state may be older than one seen and something else was seen since mark:
-// then it may be a late answer, and only another read shows whether the record
+// read enters a state that a read has shown. It returns false, and ignores the
+// state, if that may be older than one seen and something else was seen since
+// mark: the answer may be late, and only another read shows whether the record
 // really went back.
 func (v *view) read(r backends.Record, mark uint64) bool {
 	v.mutex.Lock()
@@ -69,19 +70,19 @@ func (v *view) read(r backends.Record, mark uint64) bool {
 	return true
 }
 
-// wrote notes the state that this process's own acknowledged write has made.
+// wrote enters the state that this process's own acknowledged write has made.
 func (v *view) wrote(r backends.Record) { v.pushed(r) }
 
-// pushed notes a state that the store has pushed. It is an answer that may have
-// been overtaken: pushed returns false for one that may be older, which only a
-// read settles. (If the record did go back, and changes again before that read, only
-// the later change is seen: a store that loses a write and shows another state
-// at once is outside of what we promise.)
+// pushed enters a state that the store has pushed. Such a state may have been
+// overtaken: pushed returns false if it may be older than one seen, and only a
+// read can settle that. (If the record did go back, and changes again before that
+// read, only the later change is seen: a store that loses a write and shows
+// another state at once is outside of what we promise.)
 //
-// What is older is believed in two things. A record that vanished has vanished,
-// although it may be back. And where there was no record, one with a lower token
-// may be that of a winner, and be gone before it is read: it counts as seen, and
-// as vanished.
+// Two things about an older state count all the same. A record that vanished has
+// vanished, although it may be back. And where there was no record, one with a
+// lower token may be a winner's, and may be gone before it is read: it counts as
+// seen, and as vanished.
 func (v *view) pushed(r backends.Record) bool {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
@@ -103,17 +104,17 @@ func (v *view) pushed(r backends.Record) bool {
 	return false
 }
 
-// doubtCreation notes an older state that is not believed: of a record that came
-// and went while a creation of this process was on its way.
+// doubtCreation records that an older state was shown but not believed: its record
+// may have come and gone while a creation of this process was on its way.
 func (v *view) doubtCreation(r backends.Record) {
 	if v.claim.creates && r.Exists() {
 		v.claim.met(r.Attempt.Nonce)
 	}
 }
 
-// mayBeOlder reports whether r is an earlier state than one seen, or may be: the
-// record is gone, its token or its attempt is lower, or it has the attempt that
-// was seen last, and other extensions.
+// mayBeOlder reports whether r may be an earlier state than one seen: the record is
+// gone, its token or its attempt is lower, or it has the attempt that was seen
+// last, with other extensions.
 func (v *view) mayBeOlder(r backends.Record) bool {
 	if !r.Exists() {
 		return v.record.Exists()
@@ -126,8 +127,8 @@ func (v *view) earlier(r backends.Record) bool {
 	return r.Attempt.Nonce == v.last.Attempt.Nonce && r.Attempt.Sequence < v.last.Attempt.Sequence
 }
 
-// see notes a state that is believed. A state seen before goes on standing,
-// whatever happened in between.
+// see enters a state that is believed. A state that is shown again has stood all
+// the time, whatever happened in between.
 func (v *view) see(r backends.Record) {
 	if v.any && r.Version == v.record.Version {
 		return
@@ -158,10 +159,10 @@ func (v *view) see(r backends.Record) {
 	}
 }
 
-// extended reports whether another process has made r of s, by adding or changing
-// an extension: a leader that is dead stays so. Without that, the same state
-// under another version was restored, and another leader may have come and gone
-// since.
+// extended reports whether another process has made r from s, by adding or changing
+// an extension: such a change is no sign of life of the leader. Otherwise the same
+// state under another version was restored, and another leader may have come and
+// gone since.
 func extended(r, s backends.Record) bool {
 	if r.Extensions == s.Extensions || !r.Extensions.Names(s.Extensions) {
 		return false
@@ -171,15 +172,16 @@ func extended(r, s backends.Record) bool {
 	return r == s
 }
 
-// restored reports whether r is the state s, put back behind the holder's back.
+// restored reports whether r is the state s, put back by a restore or by hand.
 func restored(r, s backends.Record) bool {
 	return r.Attempt == s.Attempt && r.Version != s.Version && !extended(r, s)
 }
 
 // distrust counts the election as held for as long as the last leader seen may
-// believe that it leads; or the one seen before it, whose record may be the
-// newer one, made after a first one had vanished: its token is lower if it never
-// saw that one, which may have been shown late; or another one with this TTL.
+// believe that it leads; or the leader seen before it, whose record may be the
+// newer one: made after the other had vanished, with a lower token because its
+// writer never saw the other, which may have been shown late; or another leader
+// with this TTL.
 func (v *view) distrust(ttl time.Duration) {
 	if v.last.Exists() {
 		v.held = max(v.held, v.clock.Now().Mono+v.o.challenge(max(v.last.TTL, v.before, ttl)))
@@ -209,9 +211,9 @@ func (v *view) chance() (backends.Version, time.Duration) {
 	return v.record.Version, v.claimable()
 }
 
-// try begins an acquisition that replaces r, in the same step in which it may,
-// so that nothing that speaks against it is missed. It returns false if it may
-// not. The token is that of the acquisition.
+// try begins an acquisition that replaces r. It checks that the acquisition is
+// allowed in the same step, so that no state is missed that speaks against it.
+// free is false if it is not. The token is that of the acquisition.
 func (v *view) try(r backends.Record, nonce string) (token uint64, sane, free bool, err error) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
@@ -225,9 +227,9 @@ func (v *view) try(r backends.Record, nonce string) (token uint64, sane, free bo
 }
 
 // nextToken returns the token of an acquisition that replaces the record last
-// seen. The time of day is only a floor, for the day that a record is deleted
-// or rolled back, or a service moves to another store; wall is ignored when it
-// cannot be right, which sane reports.
+// seen. The time of day is only a floor, for the day when a record is deleted or
+// rolled back, or a service moves to another store. nextToken ignores a wall that
+// cannot be right; sane reports that.
 func (v *view) nextToken(wall time.Duration) (token uint64, sane bool, err error) {
 	token = max(v.highest+1, v.record.Token+1, uint64(v.o.MinToken), 1)
 	sane = wall > since2020 && wall < until2200
@@ -245,40 +247,40 @@ var (
 	until2200 = time.Duration(time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano())
 )
 
-// believes reports whether nothing was seen since the first write of an
-// acquisition that speaks against it, although the store has applied it: a
-// record that did not exist when the write was sent, and not when it was
-// applied, can have come and gone in between, and its holder may still lead.
-// The record is then taken over like any other.
+// believes reports whether no state seen since the first write of an acquisition
+// speaks against it. Although the store has applied the acquisition, a record may
+// have come and gone between the write and its application, and the holder of
+// that record may still lead. The acquisition's record is then taken over like
+// any other.
 func (v *view) believes(next backends.Record) bool {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	return v.claim.state == trying && next.Token >= v.highest && v.held <= v.clock.Now().Mono
 }
 
-// mayRetry reports whether nothing that was seen since the first write of an
-// acquisition speaks against another one. That prev still stands is not enough:
-// the version of a record that does not exist is the one that comes back, when
-// another candidate wins in between and its record vanishes.
+// mayRetry reports whether no state seen since the first write of an acquisition
+// speaks against another write. It is not enough that prev still stands: the
+// version of a missing record comes back, when another candidate wins in between
+// and its record vanishes.
 func (v *view) mayRetry(prev, next backends.Record) bool {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	if v.record.Attempt.Nonce == next.Attempt.Nonce {
-		return true // applied, as something pushed has shown: read it back
+		return true // a push has shown that it was applied: read it back
 	}
 	return v.record.Version == prev.Version && v.claim.state == trying && next.Token > v.highest && v.claimable() <= v.clock.Now().Mono
 }
 
-// doubt notes that the outcome of a write of the latest acquisition is unknown.
+// doubt records that the outcome of a write of the latest acquisition is unknown.
 func (v *view) doubt() {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	v.claim.doubted = true
 }
 
-// abandon notes that the work done under an acquisition has stopped, or never
-// began. It reports whether this Elector may now retake the record at once, and
-// so may as well tell the store that it is vacant.
+// abandon records that the work under an acquisition has stopped, or never began.
+// It reports whether this Elector may now retake the record at once, and so may
+// tell the store that it is vacant.
 func (v *view) abandon(nonce string) bool {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
@@ -286,9 +288,9 @@ func (v *view) abandon(nonce string) bool {
 	return v.claim.free(nonce)
 }
 
-// standBack makes this candidate count the election as held for a while, after
-// it was deposed: it would be the quickest to win it back. It does nothing if
-// there is a successor already.
+// standBack makes this candidate count the election as held for a while after it
+// was deposed, because it would be the quickest to win it back. It does nothing
+// if there is a successor already.
 func (v *view) standBack(nonce string) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
@@ -297,7 +299,7 @@ func (v *view) standBack(nonce string) {
 	}
 }
 
-// leader returns who leads, by a state just seen.
+// leader returns who leads, according to a state just seen.
 func (v *view) leader(r backends.Record) Leader {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
@@ -314,7 +316,7 @@ func (v *view) leader(r backends.Record) Leader {
 // over.
 func (v *view) lapse() time.Duration { return v.since + v.o.challenge(v.record.TTL) }
 
-// lapses is lapse, for those who wait for it.
+// lapses is lapse, for callers that wait for it.
 func (v *view) lapses() time.Duration {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
@@ -330,14 +332,15 @@ func (v *view) heldBy(r backends.Record) *failure {
 	name := r.Extensions.Critical(known...)
 	switch {
 	case name != "":
-		err.Reason = "its record has the extension " + name + ", which a newer version of this library wrote and this one does not know; upgrade this process"
+		err.Reason = "its record has the extension " + name + ", which a newer version of this library wrote and this version does not know; upgrade this process"
 	case err.Leader.ID == "":
-		err.Reason = "its record names no leader, but has just changed, vanished or gone back, so that a leader seen before may still lead; or it deposed this very process, which stands back. It is free TTL*(1+ClockDrift) later"
+		err.Reason = "its record names no leader, but has just changed, vanished or gone back, so that a leader seen before may still lead; or this process was deposed and stands back. It is free TTL*(1+ClockDrift) later"
 	}
 	return &failure{holding, err}
 }
 
-// takeNews returns the leader by the state last seen, if that was not traced.
+// takeNews returns the leader according to the latest state, and whether that was
+// not traced before.
 func (v *view) takeNews() (Leader, bool) {
 	v.mutex.Lock()
 	news, r := v.news, v.record
@@ -347,15 +350,16 @@ func (v *view) takeNews() (Leader, bool) {
 }
 
 // A claim answers one question: if the store shows this Elector's latest
-// acquisition, may it be believed, and may it be retaken when its work is over?
+// acquisition, may the Elector believe it, and may it retake the record when the
+// work is over?
 //
-// Of the versions of a record only "there is none" comes back. So a creation
+// Only one version of a record comes back: "there is no record". So a creation
 // that was on its way all the time can be applied after other records have come
-// and gone, whose holder may still lead. It then shows an acquisition that this
-// Elector had given up, or a lease that it had lost.
+// and gone, and the holder of one of them may still lead. The store then shows an
+// acquisition that this Elector had given up, or a lease that it had lost.
 type claim struct {
 	nonce   string
-	creates bool // it replaces "there is no record"
+	creates bool // the acquisition replaces "there is no record"
 	doubted bool // the outcome of one of its writes is unknown
 	state   claimState
 }
@@ -368,7 +372,7 @@ const (
 	contested                   // since its first write another acquisition was seen, or the record went back, vanished or was put back
 )
 
-// met notes whose acquisition a record shows.
+// met records which acquisition a record shows.
 func (c *claim) met(nonce string) {
 	if nonce != c.nonce {
 		c.contest()
@@ -377,7 +381,7 @@ func (c *claim) met(nonce string) {
 
 func (c *claim) contest() { c.state = contested }
 
-// abandon notes that the acquisition is over. A creation in doubt stays as it
+// abandon records that the acquisition is over. A creation in doubt stays as it
 // is: it may be applied at any later time.
 func (c *claim) abandon(nonce string) {
 	if nonce == c.nonce && c.state == trying && !(c.creates && c.doubted) {

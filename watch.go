@@ -9,10 +9,9 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-// A watcher sees an election's record change: by what the store pushes, where
-// it does, and by reading in step with the holder's renewals otherwise. Only
-// the latest state is kept, in the Elector's view, so a watcher that is not
-// asked costs nothing.
+// A watcher follows an election's record: by what the store pushes, or by reading
+// in step with the holder's renewals. Only the latest state is kept, in the
+// Elector's view, so a watcher that nothing waits on costs nothing.
 type watcher struct {
 	e      *Elector
 	ctx    context.Context
@@ -28,8 +27,8 @@ type watcher struct {
 
 	mutex  sync.Mutex
 	live   bool     // a Watch runs and has shown the record
-	doubt  bool     // what was pushed may be out of date: only a read can tell
-	broken *failure // why watching makes no sense any more
+	doubt  bool     // what was pushed may be out of date: only a read can settle that
+	broken *failure // why further watching makes no sense
 }
 
 // watch starts to watch, if the backend can. The watcher must be stopped.
@@ -37,7 +36,7 @@ func (e *Elector) watch(ctx context.Context, why purpose, what string) *watcher 
 	w := &watcher{e: e, why: why, woken: make(chan struct{}, 1), backoff: e.newBackoff(what + ": reading the record")}
 	w.ctx, w.cancel = context.WithCancel(ctx)
 	w.rhythm.offset = e.random()
-	b, ok := e.backend.(backends.Watcher)
+	b, ok := backends.AsWatcher(e.backend)
 	if ok && e.begin(ctx) == nil {
 		go w.run(b, e.newBackoff(what+": watching the record"))
 	}
@@ -47,14 +46,14 @@ func (e *Elector) watch(ctx context.Context, why purpose, what string) *watcher 
 func (w *watcher) stop() { w.cancel() }
 
 // run keeps a Watch running until the watcher is stopped.
-func (w *watcher) run(b backends.Watcher, troubles *backoff) {
+func (w *watcher) run(b backends.Watcher, backoff *backoff) {
 	e := w.e
 	defer e.active.Done()
 	for w.ctx.Err() == nil {
 		start := e.clock.Now().Mono
-		stop := e.clock.AfterFunc(e.o.RenewEvery, func() { // one that breaks at once each time is still trouble
+		stop := e.clock.AfterFunc(e.o.RenewEvery, func() { // a Watch that breaks at once each time does not work
 			if w.isLive() {
-				troubles.over()
+				backoff.over()
 			}
 		})
 		err := b.Watch(w.ctx, e.name, w.pushed)
@@ -74,13 +73,13 @@ func (w *watcher) run(b backends.Watcher, troubles *backoff) {
 		w.mutex.Unlock()
 		w.wake()
 		e.traceRequest(w.ctx, watching, e.clock.Now().Mono-start, f)
-		if f.hopeless() || !troubles.pause(w.ctx, err) {
+		if f.hopeless() || !backoff.pause(w.ctx, err) {
 			return
 		}
 	}
 }
 
-// errWatchEnded stands for the reason that a backend did not give.
+// errWatchEnded is the error of a Watch that returned none.
 var errWatchEnded = fmt.Errorf("%w: the watch ended without a reason", ErrUnavailable)
 
 func (w *watcher) isLive() bool {
@@ -89,8 +88,8 @@ func (w *watcher) isLive() bool {
 	return w.live
 }
 
-// pushed takes what the store pushes. It never blocks: what a state means for
-// others is left to the goroutine that waits.
+// pushed takes what the store pushes. It never blocks: the goroutine that waits
+// does the rest.
 func (w *watcher) pushed(r backends.Record) {
 	believed := (!r.Exists() || r.Validate() == nil) && w.e.view.pushed(r)
 	w.mutex.Lock()
@@ -153,13 +152,13 @@ func (w *watcher) wait(ctx context.Context, since backends.Version, until time.D
 	}
 }
 
-// learn shows a renewal to rhythm.
+// learn passes a renewal to rhythm.
 func (w *watcher) learn(r backends.Record, sent, answered time.Duration) {
 	w.learnt = r.Attempt
 	w.rhythm.changed(sent, answered, interval(r))
 }
 
-// nextRead returns when to read the record in case nothing is pushed.
+// nextRead returns when to read the record if nothing is pushed before.
 func (w *watcher) nextRead(r backends.Record, now time.Duration) time.Duration {
 	if r.Vacant() {
 		return max(w.last, w.rhythm.by) + w.e.o.RenewEvery
@@ -170,13 +169,12 @@ func (w *watcher) nextRead(r backends.Record, now time.Duration) time.Duration {
 	return w.rhythm.next()
 }
 
-// interval is how often the holder renews. A record may ask for no more than
-// 20 reads in a TTL.
+// interval is how often the holder renews, limited to 20 reads in a TTL.
 func interval(r backends.Record) time.Duration {
 	return max(r.RenewEvery, r.TTL/20, 5*time.Millisecond)
 }
 
-// readNow reads the record until that succeeds or cannot.
+// readNow reads the record until that succeeds or cannot succeed.
 func (w *watcher) readNow(ctx context.Context) error {
 	for {
 		if ok, err := w.read(ctx); ok || err != nil {
@@ -185,8 +183,8 @@ func (w *watcher) readNow(ctx context.Context) error {
 	}
 }
 
-// read reads the record once. It returns an error if trying again cannot help,
-// and pauses after one that may pass.
+// read reads the record once. It returns an error that trying again cannot help,
+// and pauses after any other.
 func (w *watcher) read(ctx context.Context) (ok bool, err error) {
 	e := w.e
 	if err := e.begin(ctx); err != nil {

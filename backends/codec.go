@@ -13,17 +13,17 @@ import (
 )
 
 // Schema is the major version of the record's layout. A record with a higher
-// number is foreign: a newer version of this library wrote it, in a way that
-// this one cannot follow. What a version adds without that is an extension.
+// number is foreign: a newer version of this library wrote it in a way that this
+// version cannot follow. Smaller additions are extensions.
 const Schema = 1
 
-// maxEncoded bounds what Decode looks at: more than any valid record takes.
+// maxEncoded bounds what Decode reads: more than any valid record has.
 const maxEncoded = 64 << 10
 
-// encoded is the record as JSON, for stores that keep bytes. The name of the
-// election is in it, so that a file system that folds case, or a copied object,
+// encoded is the record as JSON, for stores that keep bytes. It contains the name
+// of the election, so that a file system that folds case, or a copied object,
 // cannot pass one election's record for another's. Everything that a renewal may
-// change stands after the attempt, extensions last.
+// change stands after the attempt, with extensions last.
 type encoded struct {
 	Schema     int    `json:"schema"`
 	Election   string `json:"election"`
@@ -46,8 +46,8 @@ func Encode(name string, r Record) []byte {
 }
 
 // Decode returns the record of the named election from what Encode wrote,
-// without a Version. Anything else is ErrForeignRecord: other fields, missing
-// or repeated ones, nested ones, a higher schema, values out of bounds,
+// without a Version. It returns ErrForeignRecord for anything else: unknown,
+// missing, repeated or nested fields, a higher schema, values out of bounds,
 // extensions that do not stand in order after the attempt.
 func Decode(name string, b []byte) (Record, error) {
 	if len(b) > maxEncoded {
@@ -63,7 +63,7 @@ func Decode(name string, b []byte) (Record, error) {
 	if misplaced != "" {
 		return Record{}, Foreign("its field %.40q is neither one of a record nor an extension in its place", misplaced)
 	}
-	for key := range known { // an empty holder means vacant, a missing one nothing
+	for key := range known { // an empty holder means vacant, a missing one is an error
 		if _, ok := fields[key]; !ok {
 			return Record{}, Foreign("it has no field %q", key)
 		}
@@ -92,13 +92,13 @@ func Decode(name string, b []byte) (Record, error) {
 	return r, r.Validate()
 }
 
-// CheckSchema returns ErrForeignRecord with the reason unless this version reads
+// CheckSchema returns ErrForeignRecord with the reason if this version cannot read
 // records of the schema.
 func CheckSchema(schema string) error {
 	n, err := strconv.ParseInt(schema, 10, 64)
 	switch {
 	case err != nil || n < 1:
-		return Foreign("its schema is %.20q, no number of one", schema)
+		return Foreign("its schema %.20q is not a number from 1", schema)
 	case n > Schema:
 		return Foreign("its schema is %d and this version of the library knows %d: a newer version is in use, so upgrade this process", n, Schema)
 	}
@@ -109,13 +109,12 @@ func CheckSchema(schema string) error {
 var known = map[string]bool{"schema": true, "token": true,
 	"election": false, "holder": false, "ttl": false, "renew_every": false, "attempt": false, "value": false}
 
-// flatFields reads one JSON object of strings and numbers. The decoder is
-// driven token by token because Unmarshal takes the last of repeated keys and
-// folds their case, and because nesting must cost no memory.
+// flatFields reads one JSON object of strings and numbers. It reads token by token
+// because Unmarshal takes the last of repeated keys and folds their case, and
+// because nesting must cost no memory.
 //
-// misplaced is a field that this version does not know and that stands where no
-// extension may: before the attempt, out of order, or as a number. In a record
-// of a higher schema that is no fault.
+// misplaced is an unknown field where no extension may be: before the attempt,
+// out of order, or a number. In a record of a higher schema that is allowed.
 func flatFields(b []byte) (fields map[string]string, misplaced string, err error) {
 	if !utf8.Valid(b) {
 		return nil, "", fmt.Errorf("it is not UTF-8")

@@ -9,35 +9,35 @@ import (
 	"strings"
 )
 
-// Extensions are what a record holds besides its fields: flat texts by name.
-// They let two versions of this library share an election, and let a process
-// that does not lead leave a word for the one that does. The first letter of a
-// name is its class, and the class says what a version does that does not know
-// the name:
+// Extensions are named texts that a record holds besides its fields. They let two
+// versions of this library share an election, and let a process that does not
+// lead send a request to the leader. The first letter of a name is its class. The
+// class decides what a version does that does not know the name:
 //
-//   - c_ is critical: it never claims, overwrites or calls lapsed a record that
-//     has one. Only an acquisition or a release writes it.
+//   - c_ is critical: that version never claims or overwrites such a record, nor
+//     reports it as lapsed. Only an acquisition or a release writes it.
 //   - k_ is kept: every write of the record passes it on.
 //   - t_ belongs to the tenure: renewals pass it on, acquisitions and releases
 //     drop it.
 //
-// Only the holder changes the other fields of its record. Another process
-// changes an extension and nothing else, the attempt included; it writes a
-// random value, so that no state of the record ever comes back.
+// Only the holder changes the other fields of its record, the attempt included.
+// Another process changes one extension and nothing else, and includes a random
+// part in the value, so that no state of the record ever comes back.
 //
-// The zero value has none. Equal Extensions are equal strings: the text is a
-// JSON object of strings with its names in order, as encoding/json writes it.
+// The zero value has no extensions. Equal Extensions are equal strings: the text
+// is a JSON object of strings with its names in order, as encoding/json writes
+// it.
 type Extensions string
 
-// MaxExtensions is how many bytes the names and values of a record's extensions
-// have together at most.
+// MaxExtensions bounds the bytes of all names and values of a record's
+// extensions.
 const MaxExtensions = 2 << 10
 
 var extensionName = regexp.MustCompile(`^[ckt]_[a-z_]{1,30}$`)
 
-// ParseExtensions returns the extensions that s is the text of. It returns
-// ErrForeignRecord for any other text: a name out of form, a value that is no
-// string, names repeated or out of order, more than MaxExtensions bytes.
+// ParseExtensions returns the extensions with the text s. It returns
+// ErrForeignRecord for any other text: a malformed name, a value that is not a
+// string, repeated or unordered names, more than MaxExtensions bytes.
 func ParseExtensions(s string) (Extensions, error) {
 	if s == "" {
 		return "", nil
@@ -102,15 +102,15 @@ func (x Extensions) Get(name string) (value string, ok bool) {
 	return value, ok
 }
 
-// With returns the extensions with one of them set. It returns
-// ErrForeignRecord if no record may have them.
+// With returns a copy in which one extension is set. It returns
+// ErrForeignRecord if no record may have those extensions.
 func (x Extensions) With(name, value string) (Extensions, error) {
 	fields := x.all()
 	fields[name] = value
 	return extensionsOf(fields)
 }
 
-// Names reports whether x has all the names that y has.
+// Names reports whether x has all names of y.
 func (x Extensions) Names(y Extensions) bool {
 	if y == "" {
 		return true
@@ -135,7 +135,8 @@ func (x Extensions) Class(letter byte) Extensions {
 	return some
 }
 
-// Critical returns the name of a critical extension that is not known, or "".
+// Critical returns the name of a critical extension that is not among the known
+// ones, or "".
 func (x Extensions) Critical(known ...string) string {
 	if x == "" {
 		return ""

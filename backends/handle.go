@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -168,16 +169,21 @@ func (h *Handle) Explain(ctx context.Context, doing string, err error) error {
 			err = fmt.Errorf("%w: %w", late, err)
 		}
 		if kind == ErrUnavailable {
-			advice = "no answer in time; " + advice
+			advice = strings.TrimSuffix("no answer in time; "+advice, "; ")
 		}
 	}
+	return fmt.Errorf("%s: %w", doing, shape(kind, advice, err))
+}
+
+// shape gives an error that Classify knows its form.
+func shape(kind error, advice string, err error) error {
 	switch {
 	case kind == nil:
-		return fmt.Errorf("%s: %w", doing, err)
+		return err
 	case advice == "":
-		return fmt.Errorf("%s: %w: %w", doing, kind, err)
+		return fmt.Errorf("%w: %w", kind, err)
 	}
-	return fmt.Errorf("%s: %w: %s: %w", doing, kind, advice, err)
+	return fmt.Errorf("%w: %s: %w", kind, advice, err)
 }
 
 // maxHanging bounds the calls that Await has given up.
@@ -197,12 +203,16 @@ func Await[T any](ctx context.Context, h *Handle, call func() (T, error)) (T, er
 		return none, err
 	}
 	if h.hanging.Load() >= maxHanging {
-		return none, fmt.Errorf("%w: %d earlier requests hang", ErrUnavailable, maxHanging)
+		err := fmt.Errorf("%d earlier requests hang", maxHanging)
+		advice, _ := h.classify(err)
+		return none, shape(ErrUnavailable, advice, err)
 	}
 	done, givenUp := make(chan result), make(chan struct{})
 	go func() {
 		var r result
-		r.value, r.err = call()
+		if r.err = ctx.Err(); r.err == nil { // or a write would be sent after it was given up
+			r.value, r.err = call()
+		}
 		select {
 		case done <- r:
 		case <-givenUp:

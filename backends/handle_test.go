@@ -72,6 +72,17 @@ func TestHandleErrors(t *testing.T) {
 	}
 }
 
+// A Classify without advice leaves no gap in the error.
+func TestHandleWithoutAdvice(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	h := backends.NewHandle("", func(error) (string, error) { return "", backends.ErrUnavailable })
+	err := h.Explain(ctx, "reading", errDriver)
+	if want := "reading: the store is not available: no answer in time: context deadline exceeded: from the driver"; err.Error() != want {
+		t.Errorf("the error is\n%v, want\n%s", err, want)
+	}
+}
+
 // Close ends the call under way, later ones make no request, and it releases
 // once.
 func TestHandleClosed(t *testing.T) {
@@ -126,8 +137,9 @@ func TestAwait(t *testing.T) {
 		cancel()
 		synctest.Wait()
 		call := func() (int, error) { calls++; return 7, errDriver }
-		if _, err := backends.Await(t.Context(), h, call); !errors.Is(err, backends.ErrUnavailable) || calls != 0 {
-			t.Errorf("with 256 calls that hang, another one returned %v", err)
+		_, err := backends.Await(t.Context(), h, call)
+		if want := "the store is not available: do this: 256 earlier requests hang"; !errors.Is(err, backends.ErrUnavailable) || err.Error() != want || calls != 0 {
+			t.Errorf("with 256 calls that hang, another one returned %v, want %s", err, want)
 		}
 		close(hang)
 		synctest.Wait()
@@ -138,4 +150,28 @@ func TestAwait(t *testing.T) {
 			t.Errorf("with a context that has ended: %v, %d calls", err, calls)
 		}
 	})
+}
+
+// A call that has not begun when its context ends is not made.
+func TestAwaitBeginsInTime(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := endsWhenAsked{ctx, cancel}
+	if _, err := backends.Await(ended, handle(backends.ErrUnavailable), func() (int, error) {
+		t.Error("a call was made after it was given up")
+		return 0, nil
+	}); err != context.Canceled {
+		t.Errorf("got %v", err)
+	}
+}
+
+// An endsWhenAsked context has not ended yet when it is asked for the first
+// time, and ends right then.
+type endsWhenAsked struct {
+	context.Context
+	end context.CancelFunc
+}
+
+func (e endsWhenAsked) Err() error {
+	defer e.end()
+	return e.Context.Err()
 }

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// An Opener connects to the store that u names and makes sure that it can
-// serve: it answers, lets us in and is set up as the backend needs it. It
-// returns ErrUnavailable, ErrDenied, ErrMisconfigured, ErrReadOnly or ErrURL
-// otherwise, with what to do. It returns when ctx ends.
+// An Opener connects to the store that u names and makes sure that the store can
+// serve: that it answers, grants access and is set up as the backend needs it.
+// Otherwise it returns ErrUnavailable, ErrDenied, ErrMisconfigured, ErrReadOnly
+// or ErrURL, with what to do. It returns when ctx ends.
 type Opener func(ctx context.Context, u *url.URL) (Backend, error)
 
 var (
@@ -24,8 +24,8 @@ var (
 	openers      = map[string]Opener{}
 )
 
-// bundled names the package that serves each scheme this module knows, for
-// the error that says which import is missing.
+// bundled names the package of this module that serves each scheme, for the error
+// that names a missing import.
 var bundled = map[string]string{
 	"memory":     "memory",
 	"file":       "file",
@@ -92,8 +92,8 @@ func Open(ctx context.Context, rawURL string) (Backend, error) {
 	return open(ctx, u)
 }
 
-// nearest returns the known scheme that differs from this one by two typing
-// errors at most, "" if there is none.
+// nearest returns the known scheme that differs from this one by at most two
+// typing errors, or "".
 func nearest(scheme string, registered []string) string {
 	best, errors := "", 3
 	for _, s := range append(registered, slices.Sorted(maps.Keys(bundled))...) {
@@ -141,9 +141,9 @@ func parse(rawURL string) (*url.URL, error) {
 	return u, nil
 }
 
-// Redact returns the URL without its password, query and fragment. Of a URL in
-// which a password with special characters that nobody encoded was read as
-// something else, a part of the path say, it returns no more than the scheme.
+// Redact returns the URL without its password, query and fragment. If a password
+// with unencoded special characters was parsed as something else, such as a part
+// of the path, it returns no more than the scheme.
 func Redact(u *url.URL) string {
 	if u.Opaque != "" || strings.Contains(u.Path+u.RawQuery+u.Fragment, "@") {
 		return u.Scheme + "://(not shown, it may hold a password)"
@@ -153,8 +153,8 @@ func Redact(u *url.URL) string {
 	return v.Redacted()
 }
 
-// Parameters reads a URL's query. Each method takes one parameter; Done
-// refuses what nobody took, so that a misspelt option is not ignored.
+// Parameters reads a URL's query. Each method takes one parameter; Done refuses
+// those that were not taken, so that a misspelt one is not ignored.
 type Parameters struct {
 	values url.Values
 	taken  []string
@@ -165,7 +165,7 @@ type Parameters struct {
 func NewParameters(u *url.URL) *Parameters {
 	values, err := url.ParseQuery(u.RawQuery)
 	switch {
-	case strings.Contains(u.RawQuery+u.Fragment, "@"): // a password with a '?' that nobody encoded looks like this
+	case strings.Contains(u.RawQuery+u.Fragment, "@"): // a password with an unencoded '?' looks like this
 		err = fmt.Errorf("%w: there is an '@' after its '?' or '#' (not shown, it may be a part of a password); percent-encode special characters in user, password and parameters", ErrURL)
 	case err != nil:
 		err = fmt.Errorf("%w: its query cannot be parsed; percent-encode special characters", ErrURL)
@@ -173,7 +173,7 @@ func NewParameters(u *url.URL) *Parameters {
 	return &Parameters{values: values, err: err}
 }
 
-// String returns the parameter's value, or otherwise if it is not there.
+// String returns the parameter's value, or otherwise if it is missing.
 func (p *Parameters) String(key, otherwise string) string {
 	p.taken = append(p.taken, key)
 	values, ok := p.values[key]
@@ -181,7 +181,7 @@ func (p *Parameters) String(key, otherwise string) string {
 		return otherwise
 	}
 	if len(values) > 1 {
-		p.fail("parameter %q is there %d times", key, len(values))
+		p.fail("parameter %q is given %d times", key, len(values))
 	}
 	return values[0]
 }
@@ -206,7 +206,7 @@ func (p *Parameters) Duration(key string, otherwise time.Duration) time.Duration
 	return v
 }
 
-// Done returns ErrURL if a parameter was malformed or nobody took it.
+// Done returns ErrURL if a parameter was malformed or not taken.
 func (p *Parameters) Done() error {
 	if p.err != nil {
 		return p.err

@@ -24,7 +24,7 @@ func TestParameters(t *testing.T) {
 	}
 	for query, says := range map[string]string{
 		"tabel=x":           `unknown parameter "tabel"; it takes create, patience, table`,
-		"table=a&table=b":   `"table" is there 2 times`,
+		"table=a&table=b":   `"table" is given 2 times`,
 		"create=yes":        `"create" is neither true nor false`,
 		"patience=5":        `"patience" is not a time like 1.5s`,
 		"patience=-5s":      `"patience" is not a time like 1.5s`,

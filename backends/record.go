@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of a record. What lies outside makes a record foreign: a TTL of
-// nonsense must neither depose a leader at once nor keep a dead one for years.
+// Bounds of a record. A record outside of them is foreign: a nonsensical TTL must
+// neither depose a leader at once nor keep a dead one for years.
 const (
 	MaxTTL   = 24 * time.Hour
 	MaxToken = 1<<53 - 1 // the largest integer that JSON readers keep exact
@@ -16,9 +16,9 @@ const (
 	MaxNonce = 64        // bytes
 )
 
-// Validate returns ErrForeignRecord with the reason if r cannot be a record
-// that the elector wrote. Every backend calls it on what it read; the elector
-// calls it too.
+// Validate returns ErrForeignRecord with the reason if the elector cannot have
+// written r. Every backend calls Validate on what it has read (Decode does); the
+// elector calls it too.
 func (r Record) Validate() error {
 	switch {
 	case r.TTL <= 0 || r.TTL > MaxTTL:
@@ -37,18 +37,17 @@ func (r Record) Validate() error {
 	return r.Extensions.validate()
 }
 
-// ValidText reports whether s is text that every store keeps as it is: UTF-8
-// without NUL, which PostgreSQL refuses in text. As for names, the same rule
-// holds everywhere.
+// ValidText reports whether every store keeps s as it is: UTF-8 without NUL, which
+// PostgreSQL does not allow in text. The same rule holds for all stores.
 func ValidText(s string) bool {
 	return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0
 }
 
 // CheckName returns ErrName with the reason unless name can name an election
 // in every store: 1 to 128 bytes of ASCII letters, digits, '.', '_' and '-',
-// the first not a '.'. The same rule holds everywhere, so that a service can
-// move from one store to another, and no name is a path, a pattern or a quote
-// to any of them.
+// the first not a '.'. The same rule holds for all stores, so that a service can
+// move from one to another, and no name is a path, a pattern or a quote in any
+// of them.
 func CheckName(name string) error {
 	if name == "" {
 		return nameError("it is empty")

@@ -1,17 +1,27 @@
 package conformance
 
-// backendCases run against the backend alone (B in the list of cases), through
-// several handles on one store.
-var backendCases = []testCase{
-	{name: "raw/harness", raw: true, run: rawHarness},
+// The cases with the backend alone use several handles on one store.
 
-	{name: "mx/same-id", run: sameID},
+// basicCases are the rules that all others rest on. The cheapest and most
+// telling come first.
+var basicCases = []testCase{
+	{name: "store/describe", run: describes},
+	{name: "part/read-after-write", run: readAfterWrite},
+	{name: "tok/strict", run: exactRecords},
+	{name: "mx/attempt", run: attemptAlone},
 	{name: "mx/race", run: race},
+	{name: "ctx/cancel", run: endedContext},
+	{name: "raw/harness", raw: true, run: rawHarness},
 	{name: "mx/aba", raw: true, run: recreated},
+	{name: "bad/name", run: badNames},
+}
+
+// backendCases are the other rules.
+var backendCases = []testCase{
+	{name: "mx/same-id", run: sameID},
 	{name: "res/foreign", run: lateRelease},
 	{name: "part/stale-read", run: staleRead},
 
-	{name: "tok/strict", run: exactRecords},
 	{name: "bad/garbage", raw: true, run: garbage},
 	{name: "bad/ttl", raw: true, run: badTTL},
 	{name: "bad/newer", raw: true, run: newerSchema},
@@ -20,7 +30,6 @@ var backendCases = []testCase{
 	{name: "rec/critical", run: extensionsCritical},
 	{name: "rec/bounds", raw: true, run: extensionBounds},
 	{name: "bad/schema", run: wrongSetup},
-	{name: "bad/name", run: badNames},
 
 	{name: "watch/subscribe", run: watchSubscribe},
 	{name: "watch/many", run: watchMany},
@@ -34,7 +43,5 @@ var backendCases = []testCase{
 	{name: "batch/presence", raw: true, run: batchPresence},
 	{name: "batch/cancel", run: batchCancel},
 
-	{name: "ctx/cancel", run: endedContext},
 	{name: "close/idempotent", run: closeTwice},
-	{name: "store/describe", run: describes},
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-// bad/garbage: what is not a record is ErrForeignRecord. Nobody overwrites it,
-// and reading it takes bounded memory.
+// bad/garbage: content that is not a record is ErrForeignRecord. It is never
+// overwritten, and reading it takes bounded memory.
 func garbage(s *suite) {
 	const mega = 1 << 20
 	s.foreign("bad/garbage", func(good []byte) map[string][]byte {
@@ -68,8 +68,8 @@ func garbage(s *suite) {
 	})
 }
 
-// bad/ttl: a TTL of nonsense must neither depose a leader at once nor keep a
-// dead one for years. Such a record is foreign. The same holds for the renewal
+// bad/ttl: a senseless TTL must neither depose a leader immediately nor keep a
+// dead one for years. Such a record is foreign. The same is true of the renewal
 // interval.
 func badTTL(s *suite) {
 	s.foreign("bad/ttl", func(good []byte) map[string][]byte {
@@ -85,8 +85,8 @@ func badTTL(s *suite) {
 	})
 }
 
-// bad/newer: a record of a later schema is for a newer version of the library.
-// This one refuses it and leaves it as it is.
+// bad/newer: a newer version of the library wrote a record of a later schema.
+// This version refuses it and does not change it.
 func newerSchema(s *suite) {
 	s.foreign("bad/newer", func(good []byte) map[string][]byte {
 		later := edit(good, "schema", "2")
@@ -110,7 +110,8 @@ func newerSchema(s *suite) {
 	})
 }
 
-// edit sets one field of an encoded record, to a text of JSON, or removes it.
+// edit sets one field of an encoded record to a JSON text, or removes it if the
+// text is empty.
 func edit(good []byte, field, text string) []byte {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(good, &fields); err != nil {
@@ -134,14 +135,14 @@ func again(good []byte, field string) []byte {
 	return append(slices.Clone(good[:len(good)-1]), ","+field+"}"...)
 }
 
-// placeholder stands for the election's name in a bad record, and
-// noncePlaceholder for the nonce of what it replaces: somebody who changes a
-// record by hand leaves its attempt as it is.
+// In a bad record placeholder stands for the election's name, and
+// noncePlaceholder for the nonce of the record that it replaces: a person who
+// edits a record does not change its attempt.
 const placeholder, noncePlaceholder = "name-of-the-election", "nonce-of-the-attempt"
 
-// foreign spoils a record in many ways, one election for each, and checks that
-// nobody takes it for a record or touches it. The harness's own ways, if it has
-// any, stand in for these.
+// foreign damages a record in many ways, one election for each, and checks that
+// the backend neither returns it nor changes it. If the harness has Raw.Spoiled,
+// these replace the suite's own ways.
 func (s *suite) foreign(of string, ways func(good []byte) map[string][]byte) {
 	all := s.handles(2)
 	own := s.h.Raw.Spoiled
@@ -153,7 +154,7 @@ func (s *suite) foreign(of string, ways func(good []byte) map[string][]byte) {
 			own[of][label] = func(t testing.TB, name string) {
 				old, err := backends.Decode(name, s.h.Raw.Get(t, name))
 				if err != nil {
-					t.Fatalf("a store that does not keep the JSON of backends.Encode needs Raw.Spoiled: %v", err)
+					t.Fatalf("Raw.Get must return the JSON of backends.Encode, or the harness needs Raw.Spoiled: %v", err)
 				}
 				fill := strings.NewReplacer(placeholder, name, noncePlaceholder, old.Attempt.Nonce)
 				s.h.Raw.Put(t, name, []byte(fill.Replace(string(bad))))
@@ -161,56 +162,55 @@ func (s *suite) foreign(of string, ways func(good []byte) map[string][]byte) {
 		}
 	}
 	if len(own[of]) == 0 {
-		s.Errorf("the harness has no spoiled records for %s", of)
+		s.Errorf("Raw.Spoiled has no records for case %s", of)
 	}
 	for _, label := range slices.Sorted(maps.Keys(own[of])) {
 		s.Run(label, func(t *testing.T) {
-			(&suite{T: t, h: s.h, name: uniqueName(of)}).untouched(all, own[of][label])
+			s.part(t, uniqueName(of)).untouched(all, own[of][label])
 		})
 	}
 }
 
-// untouched puts something bad in the place of a record.
+// untouched puts bad content in the place of a record.
 func (s *suite) untouched(all []backends.Backend, spoil func(t testing.TB, name string)) {
 	old := s.swap(all[0], s.name, backends.Record{}, acquisition("holder", 4))
 	spoil(s, s.name)
 	before := s.h.Raw.Get(s, s.name)
 	if before == nil {
-		s.Fatal("the harness's raw access has removed the record instead of spoiling it")
+		s.Fatal("the harness must damage the record: it has removed it")
 	}
 	next := acquisition("challenger", 6)
 	for _, b := range all {
 		r, took, err := s.measuredLoad(b)
 		if !errors.Is(err, backends.ErrForeignRecord) {
-			s.Fatalf("what is not a valid record must be ErrForeignRecord, never a vacancy or a leader: Load returns %+v and error %v", r, err)
+			s.Fatalf("content that is not a valid record must be ErrForeignRecord, never a vacancy or a leader (Decode and Record.Validate check it): Load returned %v and error %v", r, err)
 		}
 		if most := uint64(8*len(before) + 4<<20); took > most {
-			s.Errorf("a foreign record must be read in bounded memory: Load of %d bytes took %d, more than %d", len(before), took, most)
+			s.Errorf("a foreign record must be read in bounded memory: Load of %d bytes allocated %d, more than %d", len(before), took, most)
 		}
 		for _, prev := range []backends.Record{{}, old} {
-			r, err := b.Swap(s.patient(), s.name, prev, next)
+			r, err := s.trySwap(b, s.name, prev, next)
 			if !errors.Is(err, backends.ErrConflict) && !errors.Is(err, backends.ErrForeignRecord) {
-				s.Errorf("a foreign record must never be overwritten: Swap from version %q must be ErrConflict or ErrForeignRecord, got %+v and error %v", prev.Version, r, err)
+				s.Errorf("a foreign record must never be overwritten: Swap from version %q must be ErrConflict or ErrForeignRecord, and it returned %v and error %v", prev.Version, r, err)
 			}
 		}
-		if w, ok := b.(backends.Watcher); ok {
+		if w, ok := backends.AsWatcher(b); ok {
 			s.watchRefuses(w, s.name, backends.ErrForeignRecord)
 		}
 	}
 	if after := s.h.Raw.Get(s, s.name); !bytes.Equal(before, after) {
-		s.Errorf("a foreign record must be preserved to the byte: %.200q became %.200q", before, after)
+		s.Errorf("a foreign record must keep every byte: %v became %v", before, after)
 	}
 }
 
-// measuredLoad also returns how many bytes a Load allocates: the least of
-// three, for everybody's are counted.
+// measuredLoad also returns how many bytes a Load allocates: the least of three,
+// because the runtime counts those of all goroutines.
 func (s *suite) measuredLoad(b backends.Backend) (r backends.Record, took uint64, err error) {
 	took = 1<<64 - 1
-	ctx := s.patient()
 	for range 3 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		r, err = b.Load(ctx, s.name)
+		r, err = s.tryLoad(b, s.name)
 		runtime.ReadMemStats(&after)
 		took = min(took, after.TotalAlloc-before.TotalAlloc)
 	}

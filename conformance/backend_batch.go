@@ -11,11 +11,10 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-// noBatch is why cases of batches do not apply.
-const noBatch = "the backend renews one record at a time: it is no Batcher"
+// noBatch is why the cases of batches do not apply.
+const noBatch = "the backend is not a Batcher: it renews one record at a time"
 
-// batching returns a handle that renews many at once; nil if the backend does
-// not.
+// batching returns a handle that is a Batcher, or nil if the backend is not one.
 func (s *suite) batching() backends.Batcher {
 	s.Helper()
 	b, _ := s.open().(backends.Batcher)
@@ -24,22 +23,22 @@ func (s *suite) batching() backends.Batcher {
 		return nil
 	}
 	if most := b.Describe().MaxBatch; most < 2 {
-		s.Fatalf("a Batcher says how many renewals it takes at once, in MaxBatch: it says %d", most)
+		s.Fatalf("a Batcher sets Description.MaxBatch, the most renewals that it takes at once, to 2 or more: it is %d", most)
 	}
 	return b
 }
 
-// A fleet is elections held through one handle.
+// A fleet is a number of elections held through one handle.
 type fleet struct {
 	s     *suite
 	b     backends.Batcher
-	all   []backends.Backend // that one and another, which read
+	all   []backends.Backend // b and another handle, to read
 	names []string
 	held  []backends.Record // the present states
 }
 
-// fleet acquires elections, at most MaxBatch of them, whose names begin with
-// the case's and a suffix; nil if the backend is no Batcher.
+// fleet acquires n elections, at most MaxBatch. Their names begin with the
+// case's name and a suffix. It returns nil if the backend is not a Batcher.
 func (s *suite) fleet(suffix string, n int) *fleet {
 	s.Helper()
 	b := s.batching()
@@ -50,7 +49,7 @@ func (s *suite) fleet(suffix string, n int) *fleet {
 	f.names = make([]string, min(n, b.Describe().MaxBatch))
 	f.held = make([]backends.Record, len(f.names))
 	ctx := s.patient()
-	const rule = "elections are acquired side by side"
+	const rule = "many elections are acquired at the same time"
 	errs := s.together(len(f.names), rule, func(i int) (err error) {
 		f.names[i] = fmt.Sprintf("%s%s-%d", s.name, suffix, i)
 		f.held[i], err = b.Swap(ctx, f.names[i], backends.Record{}, acquisition("holder", uint64(i+1)))
@@ -60,8 +59,8 @@ func (s *suite) fleet(suffix string, n int) *fleet {
 	return f
 }
 
-// renewals are the next ones of some of the elections, each with a value of its
-// own.
+// renewals returns the next renewals of some of the elections, each with a
+// different value.
 func (f *fleet) renewals(of ...int) []backends.Renewal {
 	renewals := make([]backends.Renewal, len(of))
 	for i, k := range of {
@@ -72,7 +71,7 @@ func (f *fleet) renewals(of ...int) []backends.Renewal {
 	return renewals
 }
 
-// first are the numbers of the first n elections.
+// first returns the numbers of the first n elections.
 func first(n int) []int {
 	numbers := make([]int, n)
 	for i := range numbers {
@@ -81,11 +80,11 @@ func first(n int) []int {
 	return numbers
 }
 
-// send makes a batch and returns what became of each renewal.
+// send makes a batch and returns the outcomes.
 func (f *fleet) send(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
 	f.s.Helper()
 	var outcomes []backends.Outcome
-	err := f.s.together(1, "RenewMany returns", func(int) error {
+	err := f.s.together(1, "RenewMany returns when its context ends, or before", func(int) error {
 		outcomes = f.b.RenewMany(ctx, slices.Clone(renewals))
 		return nil
 	})[0]
@@ -98,36 +97,36 @@ func (f *fleet) send(ctx context.Context, renewals []backends.Renewal) []backend
 func (f *fleet) each(renewals []backends.Renewal, outcomes []backends.Outcome) {
 	f.s.Helper()
 	if len(outcomes) != len(renewals) {
-		f.s.Fatalf("RenewMany tells what became of each renewal: it tells of %d, and got %d", len(outcomes), len(renewals))
+		f.s.Fatalf("RenewMany returns an Outcome for each renewal: it returned %d for %d renewals", len(outcomes), len(renewals))
 	}
 }
 
-// judge compares what a batch tells of a renewal with what the store holds,
-// which was before, and returns whether it was applied. Errors that leave that
+// judge compares the outcome of a renewal with the store, which held before
+// until then, and reports whether the renewal was applied. Errors that leave that
 // open are not expected here.
 func (f *fleet) judge(r backends.Renewal, o backends.Outcome, before backends.Record) bool {
 	s := f.s
 	s.Helper()
 	switch {
 	case o.Err == nil && content(o.Record) != content(r.Next):
-		s.Fatalf("outcomes are in the order of the renewals, and each is what Swap would have returned: %s was renewed to %+v, and what is told is %+v", r.Name, r.Next, o.Record)
+		s.Fatalf("outcomes are in the order of the renewals, and each is what Swap would have returned: %s was renewed to %v, and its outcome is %v", r.Name, r.Next, o.Record)
 	case o.Err == nil && (!o.Record.Exists() || o.Record.Version == r.Prev.Version):
-		s.Fatalf("a renewal in a batch returns the new record with a version of its own: %s was renewed over version %q, and what is told is %+v", r.Name, r.Prev.Version, o.Record)
+		s.Fatalf("a renewal in a batch returns the new record with a new version: %s was renewed from version %q, and its outcome is %v", r.Name, r.Prev.Version, o.Record)
 	case o.Err == nil:
-		s.shows(f.all, r.Name, o.Record, "a renewal that is said to be applied is there for every handle")
+		s.shows(f.all, r.Name, o.Record, "a renewal whose outcome has no error was applied, and every handle reads it")
 		return true
 	case errors.Is(o.Err, backends.ErrConflict), errors.Is(o.Err, backends.ErrNotTried), errors.Is(o.Err, backends.ErrDeposed):
-		s.shows(f.all, r.Name, before, fmt.Sprintf("a renewal that is said not to be applied is not (%v)", o.Err))
+		s.shows(f.all, r.Name, before, fmt.Sprintf("a renewal that was refused is not applied (%v)", o.Err))
 	default:
-		s.Fatalf("a store that answers tells of each renewal whether it was applied: of %s it says %v", r.Name, o.Err)
+		s.Fatalf("the outcome of a renewal is no error, ErrConflict, ErrNotTried or ErrDeposed while the store works: that of %s is %v", r.Name, o.Err)
 	}
 	return false
 }
 
-// number returns which election has the name.
+// number returns the number of the election with this name.
 func (f *fleet) number(name string) int { return slices.Index(f.names, name) }
 
-// renewed makes a batch that nothing stands in the way of.
+// renewed makes a batch that has no conflict.
 func (f *fleet) renewed(of ...int) {
 	s := f.s
 	s.Helper()
@@ -135,14 +134,14 @@ func (f *fleet) renewed(of ...int) {
 	outcomes := f.send(s.patient(), renewals)
 	for i, r := range renewals {
 		if !f.judge(r, outcomes[i], r.Prev) {
-			s.Fatalf("renewals that nothing stands in the way of are applied together: of %d that of %s is %v", len(of), r.Name, outcomes[i].Err)
+			s.Fatalf("renewals without a conflict are applied together: of %d renewals the outcome of %s is %v", len(of), r.Name, outcomes[i].Err)
 		}
 		f.held[of[i]] = outcomes[i].Record
 	}
 }
 
-// largest makes a batch which the store may find too large: each is then not
-// tried, and made by a Swap. It returns how many were not tried.
+// largest makes a batch that may be too large for the store. Renewals that were
+// not tried are then made by a Swap; largest returns how many.
 func (f *fleet) largest(renewals []backends.Renewal) (alone int) {
 	s := f.s
 	s.Helper()
@@ -153,7 +152,7 @@ func (f *fleet) largest(renewals []backends.Renewal) (alone int) {
 			continue
 		}
 		if !errors.Is(o.Err, backends.ErrNotTried) {
-			s.Fatalf("a batch that is too large is ErrNotTried: that of %s is %v", r.Name, o.Err)
+			s.Fatalf("a batch that is too large is ErrNotTried: the outcome of %s is %v", r.Name, o.Err)
 		}
 		alone++
 		f.held[f.number(r.Name)] = s.swap(f.b, r.Name, r.Prev, r.Next)
@@ -161,9 +160,9 @@ func (f *fleet) largest(renewals []backends.Renewal) (alone int) {
 	return alone
 }
 
-// batchEach: renewals in a batch are each what Swap would have made; one that
-// conflicts is not applied, and each of the others is either applied and said
-// so, or not applied and said so, and then made by a Swap.
+// batch/each: each renewal in a batch does what Swap would have done. One that
+// conflicts is not applied. Each of the others is applied, or is ErrNotTried and
+// not applied, and is then made by a Swap.
 func batchEach(s *suite) {
 	f := s.fleet("", s.rounds(100, 20))
 	if f == nil {
@@ -195,7 +194,7 @@ func batchEach(s *suite) {
 	f.renewed(first(n)...)
 
 	// As large as the elector makes them: 128 KiB of values before and after,
-	// which take much room in a store that escapes them.
+	// which take much more space in a store that escapes them.
 	large := s.fleet("-large", f.b.Describe().MaxBatch)
 	alone := 0
 	for _, step := range []struct {
@@ -211,11 +210,11 @@ func batchEach(s *suite) {
 		}
 		alone += large.largest(renewals)
 	}
-	s.Logf("%d renewals in a batch; in five of the largest %d were not tried", len(large.names), alone)
+	s.Logf("%d renewals in a batch; in the five largest batches %d were not tried", len(large.names), alone)
 }
 
-// spoilt makes a batch in which the renewal of one election is of a state that
-// the store holds no more.
+// spoilt makes a batch in which one renewal replaces a state that the store no
+// longer holds.
 func (f *fleet) spoilt(k int, what string, spoil func(r backends.Record)) {
 	s := f.s
 	s.Helper()
@@ -231,24 +230,24 @@ func (f *fleet) spoilt(k int, what string, spoil func(r backends.Record)) {
 		applied := f.judge(r, o, before)
 		switch {
 		case i == k && applied:
-			s.Fatalf("a renewal is applied only to the version that it replaces: %s, and %+v became %+v", what, now, o.Record)
+			s.Fatalf("a renewal is applied only to the version that it replaces: %s, and %v became %v", what, now, o.Record)
 		case i == k && !errors.Is(o.Err, backends.ErrConflict) && !errors.Is(o.Err, backends.ErrNotTried):
-			s.Fatalf("a renewal of a state that is gone is ErrConflict or ErrNotTried: %s, and its outcome is %v", what, o.Err)
+			s.Fatalf("a renewal of a state that is gone is ErrConflict or ErrNotTried: %s, and the outcome is %v", what, o.Err)
 		case i == k:
-			s.conflicts(f.b, r.Name, r.Prev, r.Next, "what a batch has not applied because of its version Swap does not apply either ("+what+")")
+			s.conflicts(f.b, r.Name, r.Prev, r.Next, "a renewal that conflicts in a batch conflicts as a Swap too ("+what+")")
 			f.held[i] = s.swap(f.b, r.Name, now, acquisition("holder", now.Token+1))
 		case applied:
 			f.held[i] = o.Record
 		case !errors.Is(o.Err, backends.ErrNotTried):
-			s.Fatalf("of a batch with a conflict each of the others is applied, or ErrNotTried: %s, and the outcome of another, %s, is %v", what, r.Name, o.Err)
+			s.Fatalf("in a batch with a conflict each of the others is applied, or ErrNotTried: %s, and the outcome of another, %s, is %v", what, r.Name, o.Err)
 		default:
 			f.held[i] = s.swap(f.b, r.Name, r.Prev, r.Next)
 		}
 	}
 }
 
-// batchRace: of renewals from one version, in batches in opposite orders and
-// in Swaps, at most one is applied, and nobody waits for ever.
+// batch/race: of several renewals from one version, in batches in opposite orders
+// and in Swaps, at most one is applied, and all calls return.
 func batchRace(s *suite) {
 	f := s.fleet("", s.rounds(20, 8))
 	if f == nil {
@@ -273,7 +272,7 @@ func batchRace(s *suite) {
 		ctx := s.patient()
 		made := [][]backends.Renewal{mine, theirs, single}
 		told := make([][]backends.Outcome, 3)
-		errs := s.together(3, "batches of the same elections in opposite orders end", func(i int) error {
+		errs := s.together(3, "batches of the same elections in opposite orders return", func(i int) error {
 			switch i {
 			case 0:
 				told[i] = f.b.RenewMany(ctx, slices.Clone(mine))
@@ -287,7 +286,7 @@ func batchRace(s *suite) {
 			}
 			return nil
 		})
-		s.must(errors.Join(errs...), "renewing at once")
+		s.must(errors.Join(errs...), "renewing at the same time")
 		f.each(mine, told[0])
 		f.each(theirs, told[1])
 		winners := map[string]backends.Record{}
@@ -299,16 +298,16 @@ func batchRace(s *suite) {
 				}
 				switch won, taken := winners[r.Name]; {
 				case o.Err == nil && taken:
-					s.Fatalf("of many renewals from one version at most one is applied: over version %q of %s both %+v and %+v are said to be", r.Prev.Version, r.Name, won, o.Record)
+					s.Fatalf("of many renewals from one version at most one is applied: from version %q of %s both %v and %v were", r.Prev.Version, r.Name, won, o.Record)
 				case o.Err == nil && content(o.Record) != content(r.Next):
-					s.Fatalf("outcomes are in the order of the renewals: %s was renewed to %+v, and what is told is %+v", r.Name, r.Next, o.Record)
+					s.Fatalf("outcomes are in the order of the renewals: %s was renewed to %v, and its outcome is %v", r.Name, r.Next, o.Record)
 				case o.Err == nil:
 					winners[r.Name] = o.Record
 					if who < 2 {
 						shared++
 					}
 				case !errors.Is(o.Err, backends.ErrConflict) && (who == 2 || !errors.Is(o.Err, backends.ErrNotTried)):
-					s.Fatalf("a renewal that comes too late is ErrConflict, or in a batch ErrNotTried: got %v", o.Err)
+					s.Fatalf("a renewal that comes too late is ErrConflict, or ErrNotTried in a batch: its error is: %v", o.Err)
 				}
 			}
 		}
@@ -316,16 +315,15 @@ func batchRace(s *suite) {
 			if won, ok := winners[name]; ok {
 				f.held[i] = won
 			}
-			s.shows(f.all, name, f.held[i], "after a race of batches the record is the winner's, or what it was if nobody won")
+			s.shows(f.all, name, f.held[i], "after a race of batches the record is the winner's, or unchanged if none won")
 		}
 	}
 	if shared == 0 {
-		s.Errorf("of two batches at once something is applied: in all rounds nothing was")
+		s.Errorf("when two batches meet, some renewals are applied: in all rounds none was")
 	}
 }
 
-// batchPresence: who was deposed is not renewed in a batch either, and the
-// others are.
+// batch/presence: a deposed holder is not renewed in a batch, and the others are.
 func batchPresence(s *suite) {
 	if s.present() == nil {
 		return
@@ -344,15 +342,15 @@ func batchPresence(s *suite) {
 			applied := f.judge(r, o, r.Prev)
 			switch {
 			case i == k && (applied || errors.Is(o.Err, backends.ErrConflict)):
-				s.Fatalf("who was deposed is not renewed in a batch either: its outcome must be ErrDeposed or ErrNotTried, and is %+v", o)
+				s.Fatalf("a deposed holder is not renewed in a batch: the outcome must be ErrDeposed or ErrNotTried, and it is %v", o)
 			case i == k:
-				if _, err := f.b.Swap(s.patient(), r.Name, r.Prev, r.Next); !errors.Is(err, backends.ErrDeposed) {
-					s.Fatalf("who was deposed cannot renew: Swap must be ErrDeposed, got %v", err)
+				if _, err := s.trySwap(f.b, r.Name, r.Prev, r.Next); !errors.Is(err, backends.ErrDeposed) {
+					s.Fatalf("a deposed holder cannot renew: Swap must be ErrDeposed, and its error is: %v", err)
 				}
 			case applied:
 				f.held[i] = o.Record
 			case !errors.Is(o.Err, backends.ErrNotTried):
-				s.Fatalf("who was not deposed is renewed, or ErrNotTried: the outcome of another, %s, is %v", r.Name, o.Err)
+				s.Fatalf("a holder that was not deposed is renewed, or ErrNotTried: the outcome of %s is %v", r.Name, o.Err)
 			default:
 				f.held[i] = s.swap(f.b, r.Name, r.Prev, r.Next)
 			}
@@ -365,8 +363,8 @@ func batchPresence(s *suite) {
 	}
 }
 
-// batchCancel: a batch whose context ends returns, does not guess, and spoils
-// nothing for later calls on the same handle.
+// batch/cancel: a batch whose context ends returns, does not guess its outcome,
+// and leaves the handle usable.
 func batchCancel(s *suite) {
 	f := s.fleet("", s.rounds(20, 5))
 	if f == nil {
@@ -375,7 +373,7 @@ func batchCancel(s *suite) {
 	n := len(f.names)
 	start := time.Now()
 	f.renewed(first(n)...)
-	whole := time.Since(start) // and the reads after it: no measure, only a scale
+	whole := time.Since(start) // with the reads after it: only a scale
 	rounds := s.rounds(20, 4)
 	for round := range rounds {
 		cancelled, cancel := context.WithCancel(s.Context())
@@ -397,7 +395,7 @@ func batchCancel(s *suite) {
 	f.renewed(first(n)...)
 }
 
-// ending makes a batch while end is called.
+// ending makes a batch and calls end at the same time.
 func (f *fleet) ending(ctx context.Context, end func()) {
 	s := f.s
 	s.Helper()
@@ -419,17 +417,17 @@ func (f *fleet) ending(ctx context.Context, end func()) {
 		refused := errors.Is(err, backends.ErrConflict) || errors.Is(err, backends.ErrNotTried)
 		switch applied := content(was) == content(r.Next); {
 		case backends.Permanent(err) || errors.Is(err, backends.ErrDeposed):
-			s.Fatalf("an ended context must not look like an error that stays: %v", err)
+			s.Fatalf("an ended context must not be reported as a permanent error: %v", err)
 		case err == nil && !applied:
-			s.Fatalf("a renewal that is said to be applied was, whatever became of the context: wrote %+v, found %+v", r.Next, was)
+			s.Fatalf("a renewal whose outcome has no error was applied, even if the context has ended: it wrote %v, and the store holds %v", r.Next, was)
 		case refused && applied:
-			s.Fatalf("a renewal that is said not to be applied is not, and will not be, whatever became of the context: it was %v, and %+v was found", err, was)
+			s.Fatalf("a renewal that was refused is not applied, then or later, even if the context has ended: it was %v, and the store holds %v", err, was)
 		case errors.Is(err, backends.ErrConflict) && was == r.Prev:
-			s.Fatalf("ErrConflict says that the store holds another version: it held version %q, as expected, and the outcome was %v", r.Prev.Version, err)
+			s.Fatalf("ErrConflict means that the store holds another version, and no other error may be reported as one: it held version %q, as expected, and the outcome was %v", r.Prev.Version, err)
 		case !applied && was != r.Prev:
-			s.Fatalf("a renewal whose context ends is applied whole or not at all: found %+v over %+v", was, r.Prev)
+			s.Fatalf("a renewal whose context ends is applied completely or not at all: the store holds %v after %v", was, r.Prev)
 		}
 		f.held[i] = now
-		s.shows(f.all, r.Name, now, "a batch whose context ended leaves the handle usable")
+		s.shows(f.all, r.Name, now, "after a batch whose context ended the handle works")
 	}
 }

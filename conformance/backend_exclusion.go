@@ -9,8 +9,34 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-// mx/same-id: a candidate is known by its attempt. Two with one ID, and even
-// with one token, are never both leader.
+// mx/attempt: a Swap that changes the attempt alone makes a new version. A
+// renewal changes nothing else, and a new acquisition by the same holder changes
+// only the nonce.
+func attemptAlone(s *suite) {
+	const rule = "a Swap that changes the attempt alone makes a new version, and a Swap from the version before conflicts"
+	all := s.handles(2)
+	first := acquisition("holder", 1)
+	states := []backends.Record{s.swap(all[0], s.name, backends.Record{}, first)}
+	for _, attempt := range []backends.Attempt{renewal(first).Attempt, acquisition("", 1).Attempt, acquisition("", 1).Attempt} {
+		last := states[len(states)-1]
+		next := content(last)
+		next.Attempt = attempt
+		made, err := s.trySwap(all[0], s.name, last, next)
+		s.must(err, "a Swap from the version that the store holds is applied")
+		for _, old := range states {
+			if made.Version == old.Version {
+				s.Fatalf("%s: %v and %v have one version", rule, old, made)
+			}
+			s.conflicts(all[1], s.name, old, renewal(next), rule)
+		}
+		s.returned(last, next, made)
+		s.shows(all, s.name, made, rule)
+		states = append(states, made)
+	}
+}
+
+// mx/same-id: a candidate is known by its attempt. Two candidates with one ID,
+// and even with one token, never both lead.
 func sameID(s *suite) {
 	all := s.handles(2)
 	var prev backends.Record
@@ -20,7 +46,7 @@ func sameID(s *suite) {
 		won := s.contest(all, prev, rivals, "of two candidates with one ID exactly one becomes leader")
 		renewed := s.swap(all[0], s.name, won, renewal(won))
 		for _, rival := range rivals {
-			s.conflicts(all[1], s.name, won, renewal(rival), "a renewal changes the version, whoever has the same ID and token")
+			s.conflicts(all[1], s.name, won, renewal(rival), "a renewal changes the version, and a candidate with the same ID and token must not replace it")
 			s.conflicts(all[1], s.name, backends.Record{}, renewal(rival), "a Swap that expects no record must not replace one of the same ID")
 		}
 		s.shows(all, s.name, renewed, "a candidate with the holder's ID must not change the holder's record")
@@ -28,8 +54,8 @@ func sameID(s *suite) {
 	}
 }
 
-// mx/race: of many swaps from one version exactly one is applied, and the
-// record is that one's.
+// mx/race: of many Swaps from one version exactly one is applied, and the record
+// is the winner's.
 func race(s *suite) {
 	all := s.handles(5)
 	var prev backends.Record // at first there is none, and they race to create it
@@ -42,7 +68,7 @@ func race(s *suite) {
 	}
 }
 
-// contest lets rivals swap from one version at once, through all handles, and
+// contest makes rivals swap from one version at once, through all handles, and
 // returns the winner's record.
 func (s *suite) contest(all []backends.Backend, prev backends.Record, rivals []backends.Record, rule string) backends.Record {
 	s.Helper()
@@ -56,26 +82,24 @@ func (s *suite) contest(all []backends.Backend, prev backends.Record, rivals []b
 	for i, err := range errs {
 		switch {
 		case err == nil && winner >= 0:
-			s.Fatalf("%s: from version %q both %+v and %+v were", rule, prev.Version, made[winner], made[i])
+			s.Fatalf("%s: from version %q both %v and %v were", rule, prev.Version, made[winner], made[i])
 		case err == nil:
 			winner = i
 		case !errors.Is(err, backends.ErrConflict):
-			s.Fatalf("a Swap that comes too late is ErrConflict: got %v", err)
+			s.Fatalf("a Swap that comes too late is ErrConflict: its error is: %v", err)
 		}
 	}
 	if winner < 0 {
 		s.Fatalf("%s: from version %q none of %d was", rule, prev.Version, len(rivals))
 	}
-	if content(made[winner]) != rivals[winner] {
-		s.Fatalf("Swap returns what it wrote: wrote %+v, got %+v", rivals[winner], made[winner])
-	}
+	s.returned(prev, rivals[winner], made[winner])
 	s.shows(all, s.name, made[winner], "after a race the record is the winner's")
 	return made[winner]
 }
 
-// mx/aba: a version is never used again, not even when the record was deleted
-// and made anew with the same content. Only the attempts differ: by contract
-// none is ever written twice.
+// mx/aba: a version is never used again, not even after the record was deleted
+// and created anew with the same content. Only the attempts differ: no attempt is
+// ever written twice.
 func recreated(s *suite) {
 	all := s.handles(2)
 	seen := map[backends.Version]bool{}
@@ -89,13 +113,13 @@ func recreated(s *suite) {
 			}
 			last = s.swap(all[0], s.name, last, next)
 			if seen[last.Version] {
-				s.Fatalf("a version is never used again, not even after delete and recreate: %q of %+v was there before", last.Version, last)
+				s.Fatalf("a version is never used again, not even after the record was deleted and created anew: an earlier state had the version of %v", last)
 			}
 			seen[last.Version] = true
 			for _, r := range old {
-				s.conflicts(all[1], s.name, r, renewal(r), "a Swap from a version of before a delete and recreate must conflict")
+				s.conflicts(all[1], s.name, r, renewal(r), "a Swap from a version of before a deletion must conflict with the record that was created anew")
 			}
-			s.conflicts(all[1], s.name, backends.Record{}, acquisition("other", 8), "a Swap that expects no record must conflict with one that is there")
+			s.conflicts(all[1], s.name, backends.Record{}, acquisition("other", 8), "a Swap that expects no record must conflict with an existing one")
 			s.shows(all, s.name, last, "a Swap that conflicts changes nothing")
 			old = append(old, last)
 		}
@@ -107,8 +131,8 @@ func recreated(s *suite) {
 	}
 }
 
-// res/foreign: whatever a former holder writes, however late, and from
-// whichever of its records, it never changes a successor's.
+// res/foreign: a former holder's write never changes a successor's record,
+// however late it comes and from whichever of its records.
 func lateRelease(s *suite) {
 	all := s.handles(2)
 	former := []backends.Record{s.swap(all[0], s.name, backends.Record{}, acquisition("former", 1))}
@@ -117,7 +141,7 @@ func lateRelease(s *suite) {
 	}
 	last := former[len(former)-1]
 	present := s.swap(all[1], s.name, last, acquisition("successor", last.Token+1))
-	const rule = "a late release or renewal must not touch a successor's record"
+	const rule = "a late release or renewal must not change a successor's record"
 	for _, r := range former {
 		s.conflicts(all[0], s.name, r, vacancy(last), rule)
 		s.conflicts(all[0], s.name, r, renewal(last), rule)
@@ -131,8 +155,10 @@ func lateRelease(s *suite) {
 		for k := range n {
 			if i == 0 {
 				r := former[k%len(former)]
-				if _, err := all[0].Swap(ctx, s.name, r, vacancy(last)); !errors.Is(err, backends.ErrConflict) {
-					return fmt.Errorf("the release from version %q must be ErrConflict, got error %w", r.Version, orNone(err))
+				if _, err := all[0].Swap(ctx, s.name, r, vacancy(last)); err == nil {
+					return fmt.Errorf("the release from version %q was applied; it must be ErrConflict", r.Version)
+				} else if !errors.Is(err, backends.ErrConflict) {
+					return fmt.Errorf("the release from version %q must be ErrConflict: %w", r.Version, err)
 				}
 				continue
 			}
@@ -144,25 +170,46 @@ func lateRelease(s *suite) {
 		}
 		return nil
 	})
-	if err := errors.Join(errs...); err != nil {
-		s.Fatalf("%s: %v", rule, err)
-	}
+	s.must(errors.Join(errs...), rule)
 	s.shows(all, s.name, present, rule)
 }
 
-var errNone = errors.New("no error")
-
-func orNone(err error) error {
-	if err == nil {
-		return errNone
-	}
-	return err
+// part/read-after-write: many pairs of handles at once. In each pair one handle
+// writes, and as soon as its Swap is acknowledged the other one reads.
+func readAfterWrite(s *suite) {
+	const rule = "a Load reflects every Swap that was acknowledged before it began, through any handle, and a Swap is acknowledged only when it has been applied"
+	const pairs = 8
+	all := s.handles(4)
+	ctx := s.patient()
+	rounds := s.rounds(200, 10)
+	failures := s.together(pairs, rule, func(i int) error {
+		name := fmt.Sprintf("%s-%d", s.name, i)
+		writer, reader := all[i%len(all)], all[(i+1+i/len(all))%len(all)]
+		var last backends.Record
+		for round := range rounds {
+			made, err := writer.Swap(ctx, name, last, acquisition("writer", uint64(round+1)))
+			if err != nil {
+				return fmt.Errorf("a Swap from the version that the store holds is applied: %w", err)
+			}
+			switch got, err := reader.Load(ctx, name); {
+			case err != nil:
+				return fmt.Errorf("Load of election %q: %w", name, err)
+			case content(got) == content(last):
+				return errors.New(readable("after write %d of %d another handle reads the state before, %v, and not %v", round+1, rounds, got, made))
+			case got != made:
+				return errors.New(readable("after write %d of %d another handle reads %v, and Swap returned %v; they differ in %s", round+1, rounds, got, made, differences(got, made)))
+			}
+			last = made
+		}
+		return nil
+	})
+	s.must(errors.Join(failures...), rule)
 }
 
-// part/stale-read: once a Swap is acknowledged, every Load that begins then
-// sees it, through whichever handle.
+// part/stale-read: while records are written, no Load through any handle goes
+// back to a state before one that was read or acknowledged.
 func staleRead(s *suite) {
-	const rule = "a Load reflects every Swap that was acknowledged before it began, through any handle"
+	const rule = "a Load reflects every Swap that was acknowledged before it began, and never goes back, through any handle"
 	all := s.handles(3)
 	var acknowledged atomic.Uint64
 	reading, stop := context.WithCancel(s.patient())
@@ -185,8 +232,8 @@ func staleRead(s *suite) {
 	}
 }
 
-// readForward reads until ctx ends, and returns an error if it reads less than
-// was acknowledged before, or less than it has read before.
+// readForward reads until ctx ends. It returns an error if it reads an older
+// state than was acknowledged or read before.
 func readForward(ctx context.Context, b backends.Backend, name string, acknowledged *atomic.Uint64) error {
 	var seen uint64
 	for {
@@ -199,7 +246,7 @@ func readForward(ctx context.Context, b backends.Backend, name string, acknowled
 			return err
 		}
 		if r.Token < least {
-			return fmt.Errorf("token %d was there before, and now %d is read", least, r.Token)
+			return fmt.Errorf("the record had token %d before, and now Load returns token %d", least, r.Token)
 		}
 		seen = r.Token
 	}

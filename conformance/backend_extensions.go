@@ -10,8 +10,8 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-// extended are extensions that a record may have: of each class, of all, and at
-// the bounds. The texts are written as a later version would write them.
+// extended returns extensions that a record may have: of each class, of all
+// classes, and at the bounds.
 func (s *suite) extended() map[string]backends.Extensions {
 	s.Helper()
 	all := map[string]backends.Extensions{}
@@ -41,9 +41,10 @@ func (s *suite) extended() map[string]backends.Extensions {
 	return all
 }
 
-// rec/kept: somebody who does not hold the election changes an extension and
-// nothing else, the attempt included. That is a state of its own, which
-// everybody reads exactly, and who has not read it must not overwrite it.
+// rec/kept: a process that does not hold the election changes an extension and
+// nothing else, not even the attempt. That makes a new version, which every
+// handle reads exactly, and a Swap from the version before must not overwrite
+// it.
 func extensionsKept(s *suite) {
 	all, extended := s.handles(2), s.extended()
 	held := s.swap(all[0], s.name, backends.Record{}, acquisition("holder", 1))
@@ -52,12 +53,12 @@ func extensionsKept(s *suite) {
 		next.Extensions = extended[what]
 		changed := s.swap(all[1], s.name, held, next)
 		s.shows(all, s.name, changed, "extensions are read as they were written ("+what+")")
-		const rule = "an extension alone makes another version of the record, which must conflict with a Swap from the one before"
+		const rule = "a Swap that changes an extension alone makes a new version, which must conflict with a Swap from the one before"
 		s.conflicts(all[0], s.name, held, renewal(held), rule)
 		s.conflicts(all[1], s.name, held, next, rule)
 		s.shows(all, s.name, changed, "a Swap that conflicts changes nothing ("+what+")")
 		held = s.swap(all[0], s.name, changed, renewal(changed))
-		s.shows(all, s.name, held, "a renewal passes on what it found ("+what+")")
+		s.shows(all, s.name, held, "a renewal keeps the extensions that it was given ("+what+")")
 	}
 	longest := renewal(held)
 	longest.Holder, longest.Value = strings.Repeat("\x01", backends.MaxText), strings.Repeat("\x02", backends.MaxText)
@@ -65,11 +66,10 @@ func extensionsKept(s *suite) {
 	s.shows(all, s.name, s.swap(all[0], s.name, held, longest), "the longest record is read as it was written")
 }
 
-// rec/tenure: what an acquisition or a release does not pass on is gone: a Swap
-// writes the extensions that it was given, and no other ones.
+// rec/tenure: a Swap writes the extensions that it was given, and no others.
 func extensionsDropped(s *suite) {
 	all, extended := s.handles(2), s.extended()
-	const rule = "what a Swap does not pass on is gone, and what it does is there"
+	const rule = "a Swap writes the extensions that it was given, and no others"
 	next := acquisition("holder", 1)
 	next.Extensions = extended["one of each class"]
 	held := s.swap(all[0], s.name, backends.Record{}, next)
@@ -89,10 +89,10 @@ func extensionsDropped(s *suite) {
 	s.shows(all, s.name, held, rule)
 }
 
-// rec/critical: a backend knows no extension by its name. A critical one is read
-// like the others, of a record that is held and of one that is vacant, so that
-// the elector can stand back; and renewals in a batch treat all of them as Swap
-// does.
+// rec/critical: a backend does not know any extension by name. It reads a
+// critical one like the others, in a held record and in a vacant one, so that
+// the elector can refuse to campaign. A renewal in a batch treats extensions as
+// Swap does.
 func extensionsCritical(s *suite) {
 	all, extended := s.handles(2), s.extended()
 	next := acquisition("holder", 1)
@@ -114,18 +114,18 @@ func extensionsCritical(s *suite) {
 		return renewals
 	}
 	f.largest(extend(0))
-	f.largest(f.renewals(first(len(f.names))...)) // which pass them on
+	f.largest(f.renewals(first(len(f.names))...)) // keeps them
 	f.largest(extend(1))
 	f.renewed(len(f.names) - 1)
-	f.spoilt(0, "somebody has changed an extension", func(r backends.Record) {
+	f.spoilt(0, "another process has changed an extension", func(r backends.Record) {
 		next := r
 		next.Extensions = extended["one of the tenure"]
 		s.swap(f.all[1], f.names[0], r, next)
 	})
 }
 
-// rec/bounds: extensions that are too long, of another form or in another place
-// make a record foreign.
+// rec/bounds: extensions that are too long, malformed or in a wrong place make a
+// record foreign.
 func extensionBounds(s *suite) {
 	s.foreign("rec/bounds", func(good []byte) map[string][]byte {
 		const mega = 1 << 20

@@ -13,8 +13,8 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-// acquisition makes a record as an elector would write it, with an attempt
-// that was never written before.
+// acquisition returns a record as an elector writes it when it acquires, with an
+// attempt that was never written before.
 func acquisition(holder string, token uint64) backends.Record {
 	nonce := make([]byte, 16)
 	rand.Read(nonce)
@@ -24,19 +24,19 @@ func acquisition(holder string, token uint64) backends.Record {
 	}
 }
 
-// renewal makes the next record of an acquisition.
+// renewal returns the next record of an acquisition.
 func renewal(r backends.Record) backends.Record {
 	r.Attempt.Sequence++
 	return r
 }
 
-// vacancy makes the record that releases an acquisition.
+// vacancy returns the record that releases an acquisition.
 func vacancy(r backends.Record) backends.Record {
 	r.Holder, r.Value = "", ""
 	return renewal(r)
 }
 
-// content is what a store keeps of a record.
+// content is what a store keeps of a record: all but the version.
 func content(r backends.Record) backends.Record {
 	r.Version = ""
 	return r
@@ -44,6 +44,7 @@ func content(r backends.Record) backends.Record {
 
 // handles opens n handles on the store.
 func (s *suite) handles(n int) []backends.Backend {
+	s.Helper()
 	all := make([]backends.Backend, n)
 	for i := range all {
 		all[i] = s.open()
@@ -51,54 +52,89 @@ func (s *suite) handles(n int) []backends.Backend {
 	return all
 }
 
-// patient is the context of calls that must be answered.
-func (s *suite) patient() context.Context {
-	ctx, cancel := context.WithTimeout(s.Context(), watchdog)
-	s.Cleanup(cancel)
-	return ctx
+// request makes one call on the backend. One that panics or does not return ends
+// the case.
+func (s *suite) request(what string, call func(ctx context.Context) (backends.Record, error)) (r backends.Record, err error) {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), s.answer())
+	defer cancel()
+	err = s.together(1, what+" returns when its context ends, or before", func(int) (err error) {
+		r, err = call(ctx)
+		return err
+	})[0]
+	if errors.Is(err, context.DeadlineExceeded) {
+		s.first.wait()
+	}
+	return r, err
+}
+
+// tryLoad reads a record.
+func (s *suite) tryLoad(b backends.Backend, name string) (backends.Record, error) {
+	s.Helper()
+	return s.request("Load", func(ctx context.Context) (backends.Record, error) { return b.Load(ctx, name) })
+}
+
+// trySwap replaces prev by next.
+func (s *suite) trySwap(b backends.Backend, name string, prev, next backends.Record) (backends.Record, error) {
+	s.Helper()
+	return s.request("Swap", func(ctx context.Context) (backends.Record, error) { return b.Swap(ctx, name, prev, next) })
 }
 
 // load returns the record, which must be readable.
 func (s *suite) load(b backends.Backend, name string) backends.Record {
 	s.Helper()
-	r, err := b.Load(s.patient(), name)
-	s.must(err, "a handle can be used until it is closed, and a record that nobody spoilt can be read: Load of election %q", name)
+	r, err := s.tryLoad(b, name)
+	s.must(err, "a handle works until it is closed, and Load reads every valid record; an election without a record is the zero Record and no error: Load of election %q", name)
 	return r
 }
 
 // swap replaces prev by next, which must work, and returns the new state.
 func (s *suite) swap(b backends.Backend, name string, prev, next backends.Record) backends.Record {
 	s.Helper()
-	r, err := b.Swap(s.patient(), name, prev, next)
+	r, err := s.trySwap(b, name, prev, next)
 	s.must(err, "a Swap from the version that the store holds is applied: Swap of election %q", name)
-	if content(r) != content(next) || !r.Exists() || r.Version == prev.Version {
-		s.Fatalf("Swap returns the new record with a version of its own: wrote %+v over version %q, got %+v", next, prev.Version, r)
-	}
+	s.returned(prev, next, r)
 	return r
+}
+
+// returned checks what a Swap returned that was applied.
+func (s *suite) returned(prev, next, r backends.Record) {
+	s.Helper()
+	const rule = "Swap returns the new record with a new version"
+	switch {
+	case content(r) != content(next):
+		s.Fatalf("%s: it wrote %v and returned %v, which differ in %s", rule, next, r, differences(content(next), content(r)))
+	case !r.Exists():
+		s.Fatalf("%s: the version of %v is empty", rule, r)
+	case r.Version == prev.Version:
+		s.Fatalf("%s: it replaced %v by %v", rule, prev, r)
+	}
 }
 
 // conflicts makes a Swap that must be refused as a conflict.
 func (s *suite) conflicts(b backends.Backend, name string, prev, next backends.Record, rule string) {
 	s.Helper()
-	r, err := b.Swap(s.patient(), name, prev, next)
-	if !errors.Is(err, backends.ErrConflict) {
-		s.Fatalf("%s: the Swap from version %q must be ErrConflict, got %+v and error %v", rule, prev.Version, r, err)
+	r, err := s.trySwap(b, name, prev, next)
+	switch {
+	case err == nil:
+		s.Fatalf("%s: the Swap from version %q must be ErrConflict, and it was applied: %v", rule, prev.Version, r)
+	case !errors.Is(err, backends.ErrConflict):
+		s.Fatalf("%s: the Swap from version %q must be ErrConflict, and its error is: %v", rule, prev.Version, err)
 	}
 }
 
-// shows fails the case unless the record is this one, through every handle.
+// shows fails the case unless every handle reads this record.
 func (s *suite) shows(all []backends.Backend, name string, want backends.Record, rule string) {
 	s.Helper()
 	for i, b := range all {
 		if got := s.load(b, name); got != want {
-			s.Fatalf("%s: handle %d of %d reads %+v, want %+v", rule, i+1, len(all), got, want)
+			s.Fatalf("%s: handle %d of %d reads %v instead of %v; they differ in %s", rule, i+1, len(all), got, want, differences(got, want))
 		}
 	}
 }
 
-// together runs n calls at once, waits for all of them and returns their
-// errors. A panic becomes an error, so that the case can say which rule it
-// breaks.
+// together makes n calls at once, waits for all of them and returns their
+// errors. A call that panics ends the case.
 func (s *suite) together(n int, rule string, call func(i int) error) []error {
 	s.Helper()
 	errs := make([]error, n)
@@ -113,6 +149,11 @@ func (s *suite) together(n int, rule string, call func(i int) error) []error {
 	close(start)
 	go func() { all.Wait(); close(done) }()
 	wait(s, done, rule)
+	for _, err := range errs {
+		if errors.Is(err, errPanic) {
+			s.Fatalf("%s: a call panicked, and no call may: %v", rule, err)
+		}
+	}
 	return errs
 }
 

@@ -7,22 +7,22 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-// bad/name: a name that cannot name an election everywhere is refused before
-// anything is asked of the store, and no name reaches another election's
-// record.
+// bad/name: a name that is not valid in every store is refused before any
+// request, and no name reaches another election's record.
 func badNames(s *suite) {
 	all := s.handles(2)
 	present := s.swap(all[0], s.name, backends.Record{}, acquisition("bystander", 1))
+	s.independent(all)
+	s.shows(all, s.name, present, "elections with similar names have separate records")
 	for _, name := range unusable(s.name) {
 		for _, b := range all {
 			s.refusesName(b, name)
 		}
 	}
-	s.shows(all, s.name, present, "a refused name must not reach another election's record")
-	s.independent(all)
-	s.shows(all, s.name, present, "elections with similar names have records of their own")
+	s.shows(all, s.name, present, "a call with a refused name must not change another election's record")
 }
 
+// unusable returns names that no election may have.
 func unusable(n string) []string {
 	return []string{
 		"", ".", "..", "...", "." + n, "../" + n, "./" + n, n + "/", "/" + n, n + "/.", n + "/../" + n, "a/b", `a\b`, `..\` + n,
@@ -34,22 +34,22 @@ func unusable(n string) []string {
 	}
 }
 
+// refusesName makes every call with a bad name.
 func (s *suite) refusesName(b backends.Backend, name string) {
-	const rule = "a name that cannot name an election is ErrName"
-	ctx := s.patient()
-	if r, err := b.Load(ctx, name); !errors.Is(err, backends.ErrName) {
-		s.Errorf("%s: Load of %.60q returns %+v and error %v", rule, name, r, err)
+	const rule = "a name that backends.CheckName refuses is ErrName in every call (backends.Handle checks names; a backend without it calls CheckName first)"
+	if r, err := s.tryLoad(b, name); !errors.Is(err, backends.ErrName) {
+		s.Fatalf("%s: Load of %s returned %v and error %v", rule, quote(name), r, err)
 	}
-	if r, err := b.Swap(ctx, name, backends.Record{}, acquisition("nobody", 1)); !errors.Is(err, backends.ErrName) {
-		s.Errorf("%s: Swap of %.60q returns %+v and error %v", rule, name, r, err)
+	if r, err := s.trySwap(b, name, backends.Record{}, acquisition("holder", 1)); !errors.Is(err, backends.ErrName) {
+		s.Fatalf("%s: Swap of %s returned %v and error %v", rule, quote(name), r, err)
 	}
-	if w, ok := b.(backends.Watcher); ok {
+	if w, ok := backends.AsWatcher(b); ok {
 		s.watchRefuses(w, name, backends.ErrName)
 	}
 }
 
-// independent writes elections with names that a path, a prefix, a pattern, a
-// collation or a suffix of the adapter's own could mistake for each other.
+// independent writes elections whose names a path, a prefix, a pattern, a
+// collation or a suffix of the adapter could mix up.
 func (s *suite) independent(all []backends.Backend) {
 	long := s.name + strings.Repeat("x", backends.MaxName-len(s.name)-1)
 	names := []string{long + "a", long + "b", long, s.name[:len(s.name)-1], s.name + "0", "-" + s.name, "--" + s.name, "_" + s.name,
@@ -57,21 +57,21 @@ func (s *suite) independent(all []backends.Backend) {
 	var here []string
 	records := map[string]backends.Record{}
 	for i, name := range append(names, strings.ToUpper(s.name), strings.ToUpper(s.name[:1])+s.name[1:]) {
-		r, err := all[0].Swap(s.patient(), name, backends.Record{}, acquisition(name, uint64(i+1)))
+		r, err := s.trySwap(all[0], name, backends.Record{}, acquisition(name, uint64(i+1)))
 		if err != nil && i >= len(names) {
-			// A file system may fold case. Then the second name is refused.
-			if _, err := all[1].Load(s.patient(), name); !errors.Is(err, backends.ErrForeignRecord) {
-				s.Errorf("names that differ by case alone are two elections, or the second is refused as foreign: Load of %q: %v", name, err)
+			// A file system may ignore case. Then the second name is refused.
+			if _, err := s.tryLoad(all[1], name); !errors.Is(err, backends.ErrForeignRecord) {
+				s.Errorf("names that differ in case alone are two elections, or the second is refused as foreign: Load of %q: %v", name, err)
 			}
 			continue
 		}
-		s.must(err, "elections with similar names have records of their own: Swap of %q", name)
+		s.must(err, "elections with similar names have separate records: Swap of %q", name)
 		here, records[name] = append(here, name), r
 	}
 	for _, changed := range here {
 		records[changed] = s.swap(all[1], changed, records[changed], renewal(records[changed]))
 		for _, name := range here {
-			s.shows(all[:1], name, records[name], "elections with similar names have records of their own: after a change of "+changed)
+			s.shows(all[:1], name, records[name], "elections with similar names have separate records: after a change of "+changed)
 		}
 	}
 }

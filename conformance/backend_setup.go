@@ -3,41 +3,45 @@ package conformance
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/elector-go/elector/backends"
 )
 
-// bad/schema: a store that is set up wrongly is refused when it is opened,
-// before anybody campaigns, by a typed error that says what to change.
+// bad/schema: opening a store that is set up wrongly fails, before any campaign,
+// with an error of package backends that says what to change.
 func wrongSetup(s *suite) {
 	if s.h.Setups == nil {
-		s.notApplicable("the harness knows no wrong set-up of this store")
+		s.notApplicable("the harness has no Setups")
 		return
 	}
-	for what, open := range s.h.Setups {
+	for _, what := range slices.Sorted(maps.Keys(s.h.Setups)) {
 		s.Run(what, func(t *testing.T) {
-			err := open(t)
+			s := s.part(t, s.name)
+			var err error
+			s.outside("opening a store that is set up wrongly returns", func() { err = s.h.Setups[what](t) })
 			if err == nil {
-				t.Fatal("a store that is set up wrongly must be refused when it is opened: no error")
+				s.Fatal("opening a store that is set up wrongly must fail: it returned no error")
 			}
 			for _, kind := range []error{backends.ErrMisconfigured, backends.ErrDenied, backends.ErrReadOnly, backends.ErrUnavailable, backends.ErrURL} {
 				if errors.Is(err, kind) {
 					if err.Error() == kind.Error() {
-						t.Errorf("the error must say what is wrong and what to change: %v", err)
+						s.Errorf("the error must say what is wrong and what to change: %v", err)
 					}
 					return
 				}
 			}
-			t.Errorf("the error must be ErrMisconfigured, ErrDenied, ErrReadOnly, ErrUnavailable or ErrURL: %v", err)
+			s.Errorf("the error must be ErrMisconfigured, ErrDenied, ErrReadOnly, ErrUnavailable or ErrURL: %v", err)
 		})
 	}
 }
 
-// store/describe: Describe names the store for errors and logs, always in the
-// same way and never with a password, and does not promise what is not there.
+// store/describe: Describe names the store for errors and logs, always the same
+// and never with a password, and promises only what the backend does.
 func describes(s *suite) {
 	b := s.open()
 	d := b.Describe()
@@ -45,32 +49,32 @@ func describes(s *suite) {
 		s.Error("Describe must name the store: Store is empty")
 	}
 	if err := revealed(d.Store); err != nil {
-		s.Errorf("Describe must not reveal a password: %v", err)
+		s.Errorf("Describe must not show a password: %v", err)
 	}
 	if d.MinTTL < 0 || d.MinTTL > backends.MaxTTL {
-		s.Errorf("MinTTL is a TTL that a record may have: it is %v", d.MinTTL)
+		s.Errorf("MinTTL is between 0 and 24 h: it is %v", d.MinTTL)
 	}
-	if _, watches := b.(backends.Watcher); d.PushesRenewals && !watches {
-		s.Error("PushesRenewals is about Watch, and this backend is no Watcher")
+	if _, watches := backends.AsWatcher(b); d.PushesRenewals && !watches {
+		s.Error("only a Watcher has PushesRenewals, and this backend is not a Watcher")
 	}
-	s.must(b.Close(), "Close")
+	s.must(s.together(1, "Close returns", func(int) error { return b.Close() })[0], "Close")
 	if after := b.Describe(); after != d {
-		s.Errorf("Describe says the same of a backend at any time: %+v became %+v after Close", d, after)
+		s.Errorf("Describe always returns the same: %+v became %+v after Close", d, after)
 	}
 }
 
-// revealed looks for a password without showing it.
+// revealed looks for a password, and does not show it.
 func revealed(store string) error {
 	u, err := url.Parse(store)
 	if err != nil {
-		return nil // its own way to name a store; nothing is known about it
+		return nil // not a URL, so the suite cannot tell
 	}
 	if password, ok := u.User.Password(); ok && strings.Trim(password, "x*") != "" {
-		return errors.New("there is one in Store, between ':' and '@'; use Redact")
+		return errors.New("Store has one between ':' and '@'; use backends.Redact")
 	}
 	for key := range u.Query() {
 		if k := strings.ToLower(key); strings.Contains(k, "pass") || strings.Contains(k, "secret") {
-			return fmt.Errorf("there is the parameter %q in Store; use Redact", key)
+			return fmt.Errorf("Store has the parameter %q; use backends.Redact", key)
 		}
 	}
 	return nil

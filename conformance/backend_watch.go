@@ -12,13 +12,16 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-// watch/subscribe: Watch reports the present record, and then the last state
-// after every change, by whichever handle; no change gets lost between its
-// reading and its subscribing, and none goes back.
+// noWatch is why the cases of Watch do not apply.
+const noWatch = "the backend is not a Watcher"
+
+// watch/subscribe: Watch reports the present record first, and then the last
+// state after every change by any handle. It loses no change between reading and
+// subscribing, and never reports an older state after a newer one.
 func watchSubscribe(s *suite) {
-	b, ok := s.open().(backends.Watcher)
+	b, ok := backends.AsWatcher(s.open())
 	if !ok {
-		s.notApplicable("the store cannot tell of changes")
+		s.notApplicable(noWatch)
 		return
 	}
 	writer := s.open()
@@ -26,7 +29,7 @@ func watchSubscribe(s *suite) {
 		name := fmt.Sprintf("%s-%d", s.name, i)
 		w := s.watch(b, name)
 		made := s.swap(writer, name, backends.Record{}, acquisition("first", 1)) // while it subscribes
-		const rule = "no change gets lost between Watch's reading and its subscribing"
+		const rule = "Watch loses no change between reading and subscribing: subscribe first, then read"
 		w.until(rule, is(made))
 		made = s.swap(writer, name, made, acquisition("second", 2)) // as soon as it has reported
 		w.until(rule, is(made))
@@ -35,12 +38,12 @@ func watchSubscribe(s *suite) {
 	}
 
 	w := s.watch(b, s.name)
-	w.until("Watch reports at first what is there, also if nothing is", isZero)
+	w.until("Watch reports the present record first, even if there is none", isZero)
 
 	first := acquisition("first", 1)
 	valued := renewal(first)
 	valued.Value = "a new value"
-	extended := valued // by another process, which leaves the attempt as it is
+	extended := valued // by another process, which does not change the attempt
 	extended.Extensions = `{"t_request":"1"}`
 	second := acquisition("second", 2)
 	states := []backends.Record{first, valued, extended, second, vacancy(second), acquisition("third", 3)}
@@ -52,10 +55,10 @@ func watchSubscribe(s *suite) {
 	var last backends.Record
 	for _, next := range states {
 		last = s.swap(writer, s.name, last, next)
-		w.until("Watch reports the last state after every change, by another handle too", is(last))
+		w.until("Watch reports the last state after every change, also by another handle", is(last))
 	}
 	late := s.watch(b, s.name)
-	late.until("Watch reports at first what is there", is(last))
+	late.until("Watch reports the present record first", is(last))
 	late.stop()
 	for i := range s.rounds(100, 10) { // faster than they are reported
 		last = s.swap(writer, s.name, last, acquisition("next", uint64(i+4)))
@@ -68,33 +71,33 @@ func watchSubscribe(s *suite) {
 	}
 }
 
-// watchOthers deletes and spoils a record behind the backend's back.
+// watchOthers deletes and damages a record without the backend.
 func (s *suite) watchOthers(b backends.Watcher, last backends.Record) {
 	w := s.watch(b, s.name)
-	w.until("Watch reports at first what is there", is(last))
+	w.until("Watch reports the present record first", is(last))
 	s.h.Raw.Delete(s, s.name)
 	w.until("a Watch that pushes every change reports a deletion", isZero)
 	last = s.swap(b, s.name, backends.Record{}, acquisition("again", last.Token+1))
-	w.until("a Watch that pushes every change reports a record made anew", is(last))
+	w.until("a Watch that pushes every change reports a record that was created anew", is(last))
 	w.stop()
 	if s.h.Raw.Spoiled != nil {
 		return
 	}
 	w = s.watch(b, s.name)
-	w.until("Watch reports at first what is there", is(last))
+	w.until("Watch reports the present record first", is(last))
 	s.h.Raw.Put(s, s.name, []byte("not a record"))
-	const rule = "Watch ends with ErrForeignRecord when the record is spoiled"
+	const rule = "Watch ends with ErrForeignRecord when the content is no longer a record"
 	if err := wait(s, w.result, rule); !errors.Is(err, backends.ErrForeignRecord) {
-		s.Errorf("%s: it ends with %v", rule, err)
+		s.Errorf("%s: it ended with %v", rule, err)
 	}
 }
 
-// watch/many: many Watches on one handle, several of one election among them,
-// each report their own election, and go on when others end.
+// watch/many: many Watches on one handle, several on the same election, each
+// report their own election, and continue when others end.
 func watchMany(s *suite) {
-	b, ok := s.open().(backends.Watcher)
+	b, ok := backends.AsWatcher(s.open())
 	if !ok {
-		s.notApplicable("the store cannot tell of changes")
+		s.notApplicable(noWatch)
 		return
 	}
 	writer := s.open()
@@ -118,51 +121,51 @@ func watchMany(s *suite) {
 	for _, w := range ended {
 		w.stop()
 	}
-	write(2, running, "a Watch goes on when others on the same handle, of the same election too, have ended")
+	write(2, running, "a Watch continues when others on the same handle, also on the same election, have ended")
 	for _, w := range running {
 		w.stop()
 	}
 	for i, w := range all {
 		for _, r := range w.states {
 			if r.Exists() && r.Holder != name(i%elections) {
-				s.Errorf("a Watch reports no other election's record: that of %q reports %+v", name(i%elections), r)
+				s.Errorf("a Watch reports no other election's record: that of %q reported %v", name(i%elections), r)
 			}
 		}
 	}
 }
 
-// watch/end: Watch returns when its context or its handle ends and leaves
-// nothing behind, and the handle works on after the former.
+// watch/end: Watch returns when its context ends or its handle is closed, and
+// leaves nothing behind. After the former the handle still works.
 func watchEnd(s *suite) {
-	b, ok := s.open().(backends.Watcher)
+	b, ok := backends.AsWatcher(s.open())
 	if !ok {
-		s.notApplicable("the store cannot tell of changes")
+		s.notApplicable(noWatch)
 		return
 	}
 	once := func() {
 		w := s.watch(b, s.name)
-		w.until("Watch reports at first what is there", isZero)
+		w.until("Watch reports the present record first", isZero)
 		w.stop()
 	}
-	once() // what is opened only once is open now
-	s.settles(s.rounds(200, 50), "nothing of a Watch is left when it has returned", once)
-	s.shows([]backends.Backend{b}, s.name, backends.Record{}, "a handle works on after its Watches have ended")
+	once() // opens what is opened only once
+	s.settles(s.rounds(200, 50), "a Watch that has returned leaves nothing behind", once)
+	s.shows([]backends.Backend{b}, s.name, backends.Record{}, "a handle works after its Watches have ended")
 
-	closing, ok := s.open().(backends.Watcher)
+	closing, ok := backends.AsWatcher(s.open())
 	if !ok {
-		s.Fatal("every handle on a store is a Watcher, or none is")
+		s.Fatal("either every handle on a store is a Watcher or none is")
 	}
 	w := s.watch(closing, s.name)
-	w.until("Watch reports at first what is there", isZero)
-	s.must(closing.Close(), "Close while a Watch runs")
-	const rule = "Watch returns the reason when its handle is closed"
+	w.until("Watch reports the present record first", isZero)
+	s.must(s.together(1, "Close returns while a Watch runs", func(int) error { return closing.Close() })[0], "Close while a Watch runs")
+	const rule = "Watch returns an error when its handle is closed"
 	if err := wait(s, w.result, rule); err == nil {
-		s.Errorf("%s: it returns no error", rule)
+		s.Errorf("%s: it returned none", rule)
 	}
 }
 
-// settles calls something n times and fails the case if it leaves goroutines
-// behind each time. Others may come and go meanwhile.
+// settles makes a call n times and fails the case if each leaves a goroutine
+// behind. Other goroutines may start and end meanwhile.
 func (s *suite) settles(n int, rule string, call func()) {
 	s.Helper()
 	before := runtime.NumGoroutine()
@@ -171,47 +174,47 @@ func (s *suite) settles(n int, rule string, call func()) {
 	}
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for overdue := time.After(watchdog); runtime.NumGoroutine() >= before+n/2; {
+	for overdue := time.After(s.limit()); runtime.NumGoroutine() >= before+n/2; {
 		select {
 		case <-tick.C:
 		case <-overdue:
-			s.Fatalf("%s: after %d times there are %d goroutines, before there were %d", rule, n, runtime.NumGoroutine(), before)
+			s.Fatalf("%s: after %d calls there are %d goroutines, and before them there were %d", rule, n, runtime.NumGoroutine(), before)
 		}
 	}
 }
 
-// watchRefuses makes a Watch that must end with an error, and report nothing.
+// watchRefuses starts a Watch that must end with an error and report nothing.
 func (s *suite) watchRefuses(b backends.Watcher, name string, want error) {
 	s.Helper()
 	ctx, cancel := context.WithCancel(s.Context())
 	defer cancel()
 	var reports atomic.Int32
-	rule := fmt.Sprintf("Watch of %.60q ends at once with: %v", name, want)
+	rule := fmt.Sprintf("Watch of %s ends immediately with: %v", quote(name), want)
 	err := s.together(1, rule, func(int) error {
 		return b.Watch(ctx, name, func(backends.Record) { reports.Add(1); cancel() })
 	})[0]
 	if !errors.Is(err, want) || reports.Load() > 0 {
-		s.Errorf("%s: it reports %d records and ends with %v", rule, reports.Load(), err)
+		s.Errorf("%s: it reported %d records and ended with %v", rule, reports.Load(), err)
 	}
 }
 
-// A watched is a Watch that runs, with what it has reported.
+// A watched is a Watch that runs, and what it has reported.
 type watched struct {
 	s      *suite
 	end    context.CancelFunc
 	result chan error
-	news   chan struct{} // holds one value when something was reported
+	news   chan struct{} // has a value after a report
 
-	calls atomic.Int32 // of changed, at this moment
+	calls atomic.Int32 // of changed, now
 	over  atomic.Bool  // Watch has returned
 
 	mutex  sync.Mutex
 	states []backends.Record
-	looked int // how many of them until has looked at
+	looked int // how many of them until has seen
 	broken error
 }
 
-// watch starts a Watch, ended with the case at the latest.
+// watch starts a Watch. It ends with the case, or before.
 func (s *suite) watch(b backends.Watcher, name string) *watched {
 	w := &watched{s: s, result: make(chan error, 1), news: make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancel(s.Context())
@@ -234,13 +237,13 @@ func (s *suite) watch(b backends.Watcher, name string) *watched {
 
 func (w *watched) changed(r backends.Record) {
 	if w.calls.Add(1) > 1 {
-		w.fail(errors.New("changed is called by one goroutine at a time: it was called while it ran"))
+		w.fail(errors.New("Watch calls changed from one goroutine at a time: it was called while it ran"))
 	}
 	defer w.calls.Add(-1)
 	if w.over.Load() {
-		w.fail(fmt.Errorf("nothing of a Watch is left when it has returned: it reports %+v afterwards", r))
+		w.fail(errors.New(readable("a Watch that has returned leaves nothing behind: it reported %v afterwards", r)))
 	}
-	runtime.Gosched() // let another one come in, if there is one
+	runtime.Gosched() // for a concurrent call, if there is one
 	w.mutex.Lock()
 	w.states = append(w.states, r)
 	w.mutex.Unlock()
@@ -264,10 +267,11 @@ func is(want backends.Record) func(backends.Record) bool {
 
 func isZero(r backends.Record) bool { return r == backends.Record{} }
 
-// until waits for a report that was not looked at.
+// until waits for a report that it has not seen.
 func (w *watched) until(rule string, wanted func(backends.Record) bool) {
 	w.s.Helper()
-	overdue := time.After(watchdog)
+	limit := w.s.limit()
+	overdue := time.After(limit)
 	for !w.has(wanted) {
 		select {
 		case <-w.news:
@@ -276,7 +280,8 @@ func (w *watched) until(rule string, wanted func(backends.Record) bool) {
 		case <-overdue:
 			w.mutex.Lock()
 			defer w.mutex.Unlock()
-			w.s.Fatalf("nothing within %v: %s; it has reported %+v", watchdog, rule, w.states)
+			w.s.first.wait()
+			w.s.Fatalf("%s: this did not happen within %v; it has reported %v", rule, limit.Round(time.Second), w.states)
 		}
 	}
 }
@@ -302,14 +307,14 @@ func (w *watched) stop() {
 	}
 }
 
-// goesForward fails the case if an older state was reported after a newer one,
-// of a record that was not deleted. The Watch must have ended.
+// goesForward fails the case if an older state of a record that was not deleted
+// was reported after a newer one. The Watch must have ended.
 func (w *watched) goesForward() {
 	w.s.Helper()
 	var before backends.Record
 	for _, r := range w.states {
 		if r.Token < before.Token || r.Token == before.Token && r.Attempt.Sequence < before.Attempt.Sequence {
-			w.s.Fatalf("Watch reports newer states, never an older one again: %+v after %+v", r, before)
+			w.s.Fatalf("Watch never reports an older state after a newer one: it reported %v after %v", r, before)
 		}
 		before = r
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,14 +12,16 @@ import (
 	"github.com/elector-go/elector/backends/memory"
 )
 
-// state is what all the handles of a broken store share.
+// state is what all handles on a broken store share.
 type state struct {
 	mutex  sync.Mutex
 	record backends.Record
 	locks  sync.Map // mutexes by the name of the election
+	past   sync.Map // something about the states before, by the name of the election
+	loads  atomic.Int32
 }
 
-// exchange keeps a record, if there is one, and returns what was kept before.
+// exchange keeps a record, if it exists, and returns the one that was kept before.
 func (s *state) exchange(r backends.Record) backends.Record {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -29,8 +32,8 @@ func (s *state) exchange(r backends.Record) backends.Record {
 	return before
 }
 
-// broken is a handle whose methods can be replaced. Left out, they are the
-// memory backend's.
+// broken is a handle whose methods can be replaced. By default they are those of
+// the memory backend.
 type broken struct {
 	*memory.Backend
 	store    *memory.Store
@@ -89,7 +92,7 @@ func (m mutant) harness() Harness {
 	}}
 }
 
-// oneByOne makes a batch of Swaps, which may be broken.
+// oneByOne makes a batch out of Swaps, which may be broken.
 func (b *broken) oneByOne(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
 	outcomes := make([]backends.Outcome, len(renewals))
 	for i, r := range renewals {
@@ -98,7 +101,7 @@ func (b *broken) oneByOne(ctx context.Context, renewals []backends.Renewal) []ba
 	return outcomes
 }
 
-// current swaps from whatever is there.
+// current swaps from whatever the store holds.
 func (b *broken) current(ctx context.Context, name string, next backends.Record) (backends.Record, error) {
 	for {
 		prev, err := b.Backend.Load(ctx, name)
@@ -111,7 +114,7 @@ func (b *broken) current(ctx context.Context, name string, next backends.Record)
 	}
 }
 
-// compares makes a store that compares something else than the version.
+// compares makes a store that has other versions.
 func compares(version func(backends.Record) string) func(*broken, *state) {
 	versioned := func(r backends.Record, err error) (backends.Record, error) {
 		if r.Exists() {
@@ -141,7 +144,7 @@ func compares(version func(backends.Record) string) func(*broken, *state) {
 	}
 }
 
-// keeps makes a store that does not keep a record as it is.
+// keeps makes a store that changes what it keeps.
 func keeps(change func(r *backends.Record)) func(*broken, *state) {
 	return func(b *broken, _ *state) {
 		b.load = func(ctx context.Context, name string) (backends.Record, error) {
@@ -152,7 +155,7 @@ func keeps(change func(r *backends.Record)) func(*broken, *state) {
 	}
 }
 
-// reads makes a store that reads foreign content in some way.
+// reads makes a store that decodes foreign content differently.
 func reads(decode func(content []byte) (backends.Record, error)) func(*broken, *state) {
 	return func(b *broken, _ *state) {
 		b.load = func(ctx context.Context, name string) (backends.Record, error) {
@@ -190,7 +193,7 @@ func watches(filter func(report func(backends.Record)) func(backends.Record)) fu
 	}
 }
 
-// unchecked decodes without looking at what it decodes.
+// unchecked decodes and checks nothing.
 func unchecked(content []byte) (backends.Record, error) {
 	var fields struct {
 		Holder, TTL string
@@ -203,7 +206,7 @@ func unchecked(content []byte) (backends.Record, error) {
 	return backends.Record{Holder: fields.Holder, Token: fields.Token, TTL: ttl}, nil
 }
 
-// overwrites makes a store that puts a record over whatever is none.
+// overwrites makes a store that writes over foreign content.
 func overwrites(b *broken, _ *state) {
 	b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
 		if _, err := b.Backend.Load(ctx, name); err != nil {
@@ -214,7 +217,7 @@ func overwrites(b *broken, _ *state) {
 	}
 }
 
-// ended makes a store that answers a Swap whose context has ended in some way.
+// ended makes a store with another answer to a Swap whose context has ended.
 func ended(answer func(b *broken, name string, next backends.Record) (backends.Record, error)) func(*broken, *state) {
 	return func(b *broken, _ *state) {
 		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {

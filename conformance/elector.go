@@ -1,7 +1,7 @@
 package conformance
 
-// electorCases run against the elector over the backend (E in the list of
-// cases). In all of them the referee of the election watches too: see election.
+// electorCases run the elector over the backend. In all of them the referee of the
+// election checks guarantees 1 and 5: see election.
 var electorCases = []testCase{
 	{name: "mx/two-valid", run: twoValid},
 	{name: "mx/takeover-bound", run: takeoverBound},

@@ -11,18 +11,18 @@ import (
 	"github.com/elector-go/elector/internal/fault"
 )
 
-// counted fails the case if the lease is valid for longer than H from when a
-// write was sent.
+// counted fails the case if the lease is valid for longer than H after a write was
+// sent.
 func (c *candidate) counted(l *elector.Lease, from time.Time, rule string) {
 	s := c.el.s
 	s.Helper()
 	since := time.Since(from)
 	if left := l.Remaining(); left > c.hold-since {
-		s.Errorf("the lease has %v left, %v after the write that counts was sent, and H is %v: %s (guarantee 2)", left, since, c.hold, rule)
+		s.Errorf("the lease has %v left %v after the write that it counts from was sent, and H is %v: %s (guarantee 2)", left, since, c.hold, rule)
 	}
 }
 
-// then runs a check before it passes a request on to a fault.
+// then runs a check and then the fault.
 func then(check func(fault.Call), f fault.Fault) fault.Fault {
 	return func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
 		check(c)
@@ -30,15 +30,16 @@ func then(check func(fault.Call), f fault.Fault) fault.Fault {
 	}
 }
 
+// pass is a fault that does nothing.
 func pass(ctx context.Context, _ fault.Call, send fault.Send) (backends.Record, error) {
 	return send(ctx)
 }
 
-// ambiguousAcquire: the answer to the acquiring write is lost. Nobody leads
-// before a read shows the write, and the lease counts from when it was sent.
+// amb/acquire: the answer to the acquiring write is lost. The candidate leads only
+// after a read has shown the write, and the lease counts from when it was sent.
 func ambiguousAcquire(s *suite) {
 	el := s.election("")
-	a := el.join(s.observable())
+	a := el.join(s.unhurried())
 	a.faults.Next("swap", fault.ReplyLost)
 	a.faults.Next("load", nil, fault.Hang, then(func(fault.Call) {
 		if _, err := a.Token(); err == nil {
@@ -48,12 +49,12 @@ func ambiguousAcquire(s *suite) {
 	a.acquires("after the answer to its write was lost")
 }
 
-// acquires campaigns through the faults that were set, and checks that the
+// acquires campaigns while the faults that were set happen, and checks that the
 // lease counts from the acquisition's first write.
 func (c *candidate) acquires(rule string) *elector.Lease {
 	s := c.el.s
 	s.Helper()
-	// No renewal may hide what the acquisition counted from.
+	// A renewal would hide what the acquisition counted from.
 	held := make(chan struct{})
 	var won atomic.Bool
 	c.faults.Always(func(ctx context.Context, call fault.Call, send fault.Send) (backends.Record, error) {
@@ -66,7 +67,7 @@ func (c *candidate) acquires(rule string) *elector.Lease {
 	won.Store(true)
 	r := c.el.record(s.open())
 	if r.Holder != c.ID() || elector.Token(r.Token) != l.Token() {
-		s.Errorf("%s leads with token %d %s, and the record is %+v", c.ID(), l.Token(), rule, r)
+		s.Errorf("%s leads with token %d %s, and the record is %v", c.ID(), l.Token(), rule, r)
 	}
 	if c.events.count("renewed") == 0 {
 		c.counted(l, c.line.sentAt(backends.Attempt{Nonce: r.Attempt.Nonce, Sequence: 1}), rule)
@@ -75,40 +76,54 @@ func (c *candidate) acquires(rule string) *elector.Lease {
 	c.faults.Always(nil)
 	c.hit()
 	c.renewals(1)
-	s.must(l.Check(), "the lease of one who leads %s", rule)
+	s.must(l.Check(), "the lease of a leader %s", rule)
 	return l
 }
 
-// ambiguousRenew: the answer to a renewal is lost, and so is the first attempt
-// to read it back. The expiry stays where it is until a read shows the renewal,
-// and then counts from when that was sent.
+// amb/renew: the answer to a renewal is lost, and so is the first read-back. The
+// expiry does not change until a read shows the renewal, and then counts from when
+// that was sent.
 func ambiguousRenew(s *suite) {
 	el := s.election("")
-	a := el.join(s.observable())
+	a := el.join(s.unhurried())
 	l := a.lead()
 	a.renewals(1)
 	a.losesAnswer(l, nil)
 }
 
-// twoUnresolved: two writes without an answer, the earlier one applied: for an
-// acquisition, and for a renewal.
+// unhurried are options for leases that are renewed eight times in their TTL,
+// with as much time for each request: a disk that takes long to sync must not
+// lose answers besides those that the case loses.
+func (s *suite) unhurried() elector.Options {
+	o := s.expiring(10)
+	o.RenewEvery = o.TTL / 8
+	o.RequestTimeout = o.RenewEvery
+	return o
+}
+
+// amb/two-unresolved: two writes have no answer, and the earlier one was applied:
+// first of an acquisition, then of a renewal.
 func twoUnresolved(s *suite) {
 	el := s.election("")
-	a := el.join(s.observable())
+	a := el.join(s.unhurried())
 	a.faults.Next("swap", fault.ReplyLost, fault.RequestLost)
 	a.faults.Next("load", nil, fault.RequestLost)
 	l := a.acquires("after two writes without an answer")
 	a.losesAnswer(l, fault.RequestLost)
 }
 
-// losesAnswer lets the answer to the next renewal be lost, and then the first
-// read-back, and lets the renewal that follows meet another fault.
+// losesAnswer loses the answer to the next renewal and the first read-back. The
+// renewal that follows meets the second fault. The case goes on when the one
+// after that has been sent and answered.
 func (c *candidate) losesAnswer(l *elector.Lease, second fault.Fault) {
 	s := c.el.s
 	s.Helper()
 	var before atomic.Pointer[time.Time]
+	proven := c.line.latest()
+	before.Store(&proven)
+	third := make(chan struct{})
 	if second == nil {
-		second = pass // a conflict: the first was applied
+		second = pass // a conflict, because the first was applied
 	}
 	c.faults.Next("load", fault.RequestLost, then(func(fault.Call) {
 		c.counted(l, *before.Load(), "a renewal without an answer extends nothing")
@@ -118,18 +133,29 @@ func (c *candidate) losesAnswer(l *elector.Lease, second fault.Fault) {
 		before.Store(&at)
 	}, fault.ReplyLost), second, then(func(call fault.Call) {
 		c.counted(l, c.line.sentAt(call.Prev.Attempt), "it counts from the renewal that was applied")
+		close(third)
 	}, pass))
-	c.renewals(2)
+	goesOn := make(chan struct{})
+	go func() {
+		defer close(goesOn)
+		select {
+		case <-third:
+		case <-l.Context().Done():
+		}
+	}()
+	wait(s, goesOn, "after a renewal without an answer the lease is renewed again")
+	s.must(l.Check(), "a renewal without an answer does not lose the lease")
+	c.renewals(1)
 	s.must(l.Check(), "the lease after a renewal without an answer")
 	c.hit()
 }
 
-// conflictIsMine: a library or a proxy repeats a write, and answers that the
-// second one found a conflict: the first. It is no loss, neither for an
-// acquisition, nor for a renewal, nor for a release.
+// amb/conflict-is-mine: a library or a proxy sends a write twice, and the second
+// one conflicts with the first. An acquisition, a renewal and a release succeed
+// all the same.
 func conflictIsMine(s *suite) {
 	el := s.election("")
-	a := el.join(s.observable())
+	a := el.join(s.unhurried())
 	a.faults.Next("swap", fault.Twice)
 	l := a.acquires("after a conflict with itself")
 	at := a.events.length()
@@ -145,13 +171,13 @@ func conflictIsMine(s *suite) {
 	})
 	s.must(l.Resign(s.context()), "a release in conflict with itself")
 	if r := el.record(s.open()); !r.Vacant() || r.Token != uint64(l.Token()) {
-		s.Errorf("after a release in conflict with itself the record is %+v", r)
+		s.Errorf("after a release in conflict with itself the record is %v", r)
 	}
 	a.hit()
 }
 
-// ambiguousRelease: the answer to a release is lost and a successor wins before
-// it is tried again: that leaves the successor alone.
+// amb/release: the answer to a release is lost, and a successor acquires before it
+// is tried again. The second try does not change the successor's record.
 func ambiguousRelease(s *suite) {
 	el := s.election("")
 	o := s.brisk()
@@ -183,20 +209,20 @@ func ambiguousRelease(s *suite) {
 	resigned := make(chan error, 1)
 	go func() { resigned <- l.Resign(s.context()) }()
 	wait(s, l.Context().Done(), "Resign ends the context")
-	s.is(l.Check(), elector.ErrResigned, "Check while the store is being told")
-	second := next.won("a release whose answer was lost hands over")
+	s.is(l.Check(), elector.ErrResigned, "Check during the release")
+	second := next.won("a successor leads after a release whose answer was lost")
 	close(won)
 	wait(s, retried, "a release whose answer was lost is tried again")
 	s.must(wait(s, resigned, "Resign returns"), "a release whose answer was lost")
 	b.renewals(2)
 	s.must(second.Check(), "the successor's lease after the release was tried again")
 	if r := el.record(s.open()); r.Holder != b.ID() || elector.Token(r.Token) != second.Token() {
-		s.Errorf("after the release was tried again the record is %+v", r)
+		s.Errorf("after the release was tried again the record is %v", r)
 	}
 }
 
-// delayedWrite: an acquisition applied after its candidate gave up makes it no
-// leader, and its token is not used again.
+// amb/delayed-write: an acquisition that is applied after its candidate gave up
+// does not make it leader, and its token is not used again.
 func delayedWrite(s *suite) {
 	el := s.election("")
 	o := s.short()
@@ -211,19 +237,19 @@ func delayedWrite(s *suite) {
 	wait(s, applied, "the late write is applied")
 	ghost := el.record(s.open())
 	if ghost.Holder != a.ID() {
-		s.Errorf("the late write was not applied: the record is %+v", ghost)
+		s.Errorf("the late write was not applied: the record is %v", ghost)
 	}
 	_, err = a.Token()
 	s.is(err, elector.ErrNotLeader, "Token after a late write")
 	next := b.campaign(s.context())
-	l := next.won("a record that nobody uses expires")
+	l := next.won("a record that is not renewed expires")
 	s.waited(next, sent, o.TTL)
 	if uint64(l.Token()) <= ghost.Token {
 		s.Errorf("token %d after a late write with token %d", l.Token(), ghost.Token)
 	}
 	s.must(b.Resign(s.context()), "resigning")
 
-	// Its own candidate may retake it at once, with a new token.
+	// Its own candidate may retake it immediately, with a new token.
 	release, applied = make(chan struct{}), make(chan struct{})
 	c := el.join(s.long())
 	c.faults.Next("swap", fault.Late(release, applied))
@@ -235,19 +261,19 @@ func delayedWrite(s *suite) {
 	l, err = c.TryCampaign(s.context())
 	s.must(err, "TryCampaign on the candidate's own late write")
 	if ghost.Holder != c.ID() || uint64(l.Token()) <= ghost.Token {
-		s.Errorf("token %d after the late write %+v", l.Token(), ghost)
+		s.Errorf("token %d after the late write %v", l.Token(), ghost)
 	}
 	c.hit()
 }
 
-// partHolder: a holder that is cut off.
+// part/holder: a holder is cut off.
 func partHolder(s *suite) { s.partition(fault.Hang) }
 
-// partOneWay: a holder whose requests arrive and whose answers do not.
+// part/one-way: a holder's requests arrive, and the answers do not.
 func partOneWay(s *suite) { s.partition(fault.HangApplied) }
 
-// partition cuts a holder off: its lease is over by H and its successor waits;
-// when the line works again the old lease stays over.
+// partition cuts a holder off. Its lease ends by H and its successor waits. When
+// the network works again, the old lease stays over.
 func (s *suite) partition(f fault.Fault) {
 	s.Helper()
 	el := s.election("")
@@ -263,9 +289,9 @@ func (s *suite) partition(f fault.Fault) {
 	a.cutOff()
 	a.faults.Always(nil)
 	third := a.campaign(s.context())
-	s.is(l.Check(), elector.ErrLost, "Check of the old lease after the line works again")
+	s.is(l.Check(), elector.ErrLost, "Check of the old lease after the network works again")
 	b.Resign(s.context())
-	if t := third.won("one who was cut off leads again").Token(); t <= second.Token() {
+	if t := third.won("a candidate that was cut off leads again").Token(); t <= second.Token() {
 		s.Errorf("token %d after %d", t, second.Token())
 	}
 }

@@ -9,23 +9,22 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-// electorBadTTL: a record with a TTL of nonsense is nobody's to take over, and
-// stays as it is.
+// bad/ttl: no candidate takes over a record with a senseless TTL or changes it.
 func electorBadTTL(s *suite) {
 	spoilers := s.h.Raw.Spoiled["bad/ttl"]
 	if s.h.Raw.Spoiled == nil {
 		spoilers = map[string]func(testing.TB, string){}
 		for what, ttl := range map[string]time.Duration{"zero": 0, "negative": -time.Second, "above 24 h": 25 * time.Hour} {
 			spoilers[what] = func(t testing.TB, name string) {
-				s.h.Raw.Put(t, name, backends.Encode(name, backends.Record{Holder: "somebody", Token: 1, TTL: ttl, RenewEvery: time.Second, Attempt: backends.Attempt{Nonce: "spoilt", Sequence: 1}}))
+				s.h.Raw.Put(t, name, backends.Encode(name, backends.Record{Holder: "holder", Token: 1, TTL: ttl, RenewEvery: time.Second, Attempt: backends.Attempt{Nonce: "spoilt", Sequence: 1}}))
 			}
 		}
 	}
 	if len(spoilers) == 0 {
-		s.Errorf("the harness has no record with a bad TTL")
+		s.Errorf("Raw.Spoiled has no records for case bad/ttl")
 	}
 	for what, spoil := range spoilers {
-		// Met by one who has seen nothing yet, and by one who leads.
+		// First a new candidate meets it, then a leader.
 		el := s.election("-" + uniqueName("ttl"))
 		spoil(s, el.name)
 		before := s.h.Raw.Get(s, el.name)
@@ -35,7 +34,7 @@ func electorBadTTL(s *suite) {
 		_, err = a.TryCampaign(s.context())
 		s.is(err, elector.ErrForeignRecord, "TryCampaign at a record with TTL "+what)
 		if after := s.h.Raw.Get(s, el.name); !bytes.Equal(before, after) || a.faults.Count("swap") != 0 {
-			s.Errorf("the record with TTL %s was changed from %q to %q", what, before, after)
+			s.Errorf("the record with TTL %s was changed from %v to %v", what, before, after)
 		}
 
 		el = s.election("-" + uniqueName("ttl"))
@@ -48,7 +47,7 @@ func electorBadTTL(s *suite) {
 		_, err = a.Campaign(s.context())
 		s.is(err, elector.ErrForeignRecord, "Campaign at what was its own record")
 		if after := s.h.Raw.Get(s, el.name); !bytes.Equal(before, after) {
-			s.Errorf("the record with TTL %s was changed from %q to %q", what, before, after)
+			s.Errorf("the record with TTL %s was changed from %v to %v", what, before, after)
 		}
 	}
 }

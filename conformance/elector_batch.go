@@ -11,8 +11,8 @@ import (
 	"github.com/elector-go/elector/internal/fault"
 )
 
-// sharedRenewals: leases held through one backend renew together, each gets the
-// outcome of its own renewal, and counts from before the batch was sent.
+// batch/shared: leases held through one backend are renewed together. Each gets
+// the outcome of its own renewal, and counts from before the batch was sent.
 func sharedRenewals(s *suite) {
 	v := s.convoy()
 	if v == nil {
@@ -25,19 +25,19 @@ func sharedRenewals(s *suite) {
 	v.renewed(4, riders...)
 	v.unharmed("after several renewals", riders...)
 
-	// What was acknowledged is told, maybe a moment later.
+	// Trace reports what was acknowledged, perhaps a moment later.
 	for _, r := range riders {
-		told, acknowledged := 0, v.answered(r.el.name)
-		r.events.await(s, 0, fmt.Sprintf("each of the %d renewals that were acknowledged is told to its own elector", acknowledged), func(e event) bool {
+		reported, acknowledged := 0, v.answered(r.el.name)
+		r.events.await(s, 0, fmt.Sprintf("the elector learns of each of its %d acknowledged renewals", acknowledged), func(e event) bool {
 			if e.what == "renewed" {
-				told++
+				reported++
 			}
-			return told >= acknowledged || s.Failed()
+			return reported >= acknowledged || s.Failed()
 		})
 	}
 
-	// A batch whose answer takes a while, but not longer than its members wait:
-	// see join, which looks at what they then have left.
+	// A batch is answered late, but before its members give up: see join, which
+	// looks at what is then left of their leases.
 	for slow := 0; slow < 3; {
 		answers := make(chan bool, 1)
 		hit := v.next(func(ctx context.Context, _ []backends.Renewal, send sendBatch) []backends.Outcome {
@@ -64,21 +64,20 @@ func sharedRenewals(s *suite) {
 	late, from := patient[3], patient[3].events.length()
 	proclaimed := make(chan error, 1)
 	go func() { proclaimed <- late.lease.Load().Proclaim(s.Context(), "late") }()
-	const alone = "a renewal does not join a batch that has left"
+	const alone = "a renewal does not join a batch that was sent"
 	if e := late.events.await(s, from, alone, func(e event) bool { return e.what == "failed" || e.what == "renewed" }); e.err != nil {
 		s.Fatalf("%s: it failed with %v", alone, e.err)
 	}
 	s.must(wait(s, proclaimed, alone), "Proclaim while a batch is under way")
 	if r := late.el.record(v.Batcher); r.Value != "late" {
-		s.Errorf("what was proclaimed while a batch was under way is not there: %+v", r)
+		s.Errorf("the value that was proclaimed while a batch was under way is missing: %v", r)
 	}
 	release()
-	s.must(wait(s, done, "those in the batch go on"), "Proclaim in a batch that was held back")
+	s.must(wait(s, done, "the renewals in the batch return"), "Proclaim in a batch that was held back")
 	v.unharmed("after a batch was held back", patient...)
 }
 
-// holdBatch passes a batch on when released, and its callers may give it up
-// before.
+// holdBatch passes a batch on when released. Its callers may give it up before.
 func holdBatch(released <-chan struct{}) batchAnswer {
 	return func(ctx context.Context, renewals []backends.Renewal, send sendBatch) []backends.Outcome {
 		select {
@@ -90,7 +89,7 @@ func holdBatch(released <-chan struct{}) batchAnswer {
 	}
 }
 
-// sameOutcome is an error for each.
+// sameOutcome returns the same error for each.
 func sameOutcome(renewals []backends.Renewal, err error) []backends.Outcome {
 	outcomes := make([]backends.Outcome, len(renewals))
 	for i := range outcomes {
@@ -99,8 +98,8 @@ func sameOutcome(renewals []backends.Renewal, err error) []backends.Outcome {
 	return outcomes
 }
 
-// ambiguousBatch: whatever becomes of a whole batch, none of its leases is lost,
-// and a refusal of the whole is nobody's own.
+// batch/ambiguous: a batch as a whole fails in many ways. No lease is lost, and no
+// elector takes a refusal of the whole for one of its own renewal.
 func ambiguousBatch(s *suite) {
 	v := s.convoy()
 	if v == nil {
@@ -111,7 +110,7 @@ func ambiguousBatch(s *suite) {
 	released, release := v.gate()
 	faults := []struct {
 		what string
-		err  error // what the batch is answered with, if that matters
+		err  error // the answer to the batch, if that matters
 		f    batchAnswer
 	}{
 		{"the answer is lost", fault.ErrInjected, func(ctx context.Context, renewals []backends.Renewal, send sendBatch) []backends.Outcome {
@@ -130,21 +129,21 @@ func ambiguousBatch(s *suite) {
 			<-ctx.Done()
 			return sameOutcome(renewals, ctx.Err())
 		}},
-		{"it hangs and does not notice that all give up", nil, func(_ context.Context, renewals []backends.Renewal, _ sendBatch) []backends.Outcome {
+		{"it hangs and ignores that all give up", nil, func(_ context.Context, renewals []backends.Renewal, _ sendBatch) []backends.Outcome {
 			<-released
 			return sameOutcome(renewals, fault.ErrInjected)
 		}},
-		{"it is refused for another's sake", backends.ErrNotTried, func(_ context.Context, renewals []backends.Renewal, _ sendBatch) []backends.Outcome {
+		{"it is refused because of another renewal", backends.ErrNotTried, func(_ context.Context, renewals []backends.Renewal, _ sendBatch) []backends.Outcome {
 			return sameOutcome(renewals, fmt.Errorf("%w: another conflicts", backends.ErrNotTried))
 		}},
-		{"it is refused for good", backends.ErrDenied, func(_ context.Context, renewals []backends.Renewal, _ sendBatch) []backends.Outcome {
+		{"it is refused permanently", backends.ErrDenied, func(_ context.Context, renewals []backends.Renewal, _ sendBatch) []backends.Outcome {
 			return sameOutcome(renewals, fmt.Errorf("%w: no batches here", backends.ErrDenied))
 		}},
-		{"it is applied and said to be refused for good", backends.ErrDenied, func(ctx context.Context, renewals []backends.Renewal, send sendBatch) []backends.Outcome {
+		{"it is applied and reported as refused permanently", backends.ErrDenied, func(ctx context.Context, renewals []backends.Renewal, send sendBatch) []backends.Outcome {
 			send(ctx)
 			return sameOutcome(renewals, backends.ErrDenied)
 		}},
-		{"a half of it is not tried", backends.ErrNotTried, func(ctx context.Context, renewals []backends.Renewal, send sendBatch) []backends.Outcome {
+		{"half of it is not tried", backends.ErrNotTried, func(ctx context.Context, renewals []backends.Renewal, send sendBatch) []backends.Outcome {
 			half := len(renewals) / 2
 			outcomes := sameOutcome(renewals, backends.ErrNotTried)
 			copy(outcomes, v.Batcher.RenewMany(ctx, renewals[:half]))
@@ -154,7 +153,7 @@ func ambiguousBatch(s *suite) {
 			outcomes := send(ctx)
 			return append(outcomes[1:], outcomes[0])
 		}},
-		{"the answer tells of fewer", nil, func(ctx context.Context, _ []backends.Renewal, send sendBatch) []backends.Outcome {
+		{"the answer has fewer outcomes", nil, func(ctx context.Context, _ []backends.Renewal, send sendBatch) []backends.Outcome {
 			return send(ctx)[:1]
 		}},
 	}
@@ -174,7 +173,7 @@ func ambiguousBatch(s *suite) {
 	}
 	release()
 
-	// One who has no more patience does not give the batch up for the others.
+	// One that gives a batch up does not give it up for the others.
 	o := s.patientLease()
 	o.RequestTimeout = s.brisk().RequestTimeout
 	o.RenewEvery = 8 * o.RequestTimeout
@@ -187,8 +186,8 @@ func ambiguousBatch(s *suite) {
 		from[i] = r.events.length()
 	}
 	names, done := v.meet(hit, all...)
-	hasty.events.await(s, from[0], "a renewal is given up by one whose patience is over", func(e event) bool { return e.what == "failed" })
-	hasty.events.await(s, from[0], "who has given up a batch is renewed by another", func() func(event) bool {
+	hasty.events.await(s, from[0], "an elector gives up a renewal after RequestTimeout", func(e event) bool { return e.what == "failed" })
+	hasty.events.await(s, from[0], "a lease whose batch was given up is renewed by another request", func() func(event) bool {
 		gaveUp := false
 		return func(e event) bool {
 			gaveUp = gaveUp || e.what == "failed"
@@ -196,44 +195,44 @@ func ambiguousBatch(s *suite) {
 		}
 	}())
 	release()
-	s.must(wait(s, done, "a batch that is answered ends"), "Proclaim in a batch that one has given up")
+	s.must(wait(s, done, "a batch that is answered returns"), "Proclaim in a batch that another elector has given up")
 	for i, r := range all[1:] {
 		if len(of([]*rider{r}, names)) > 0 && len(r.failures(from[i+1])) > 0 {
-			s.Errorf("a batch is not given up while one waits for it: %s was told %v", r.ID(), r.failures(from[i+1]))
+			s.Errorf("a batch is not given up while an elector waits for it: the renewal of %s failed with %v", r.ID(), r.failures(from[i+1]))
 		}
 	}
-	v.unharmed("after one has given up their batch", all...)
+	v.unharmed("after one elector has given up the batch", all...)
 	v.unharmed("after all", riders...)
 }
 
-// alone looks at what its members do after a batch was answered with an error as
-// a whole: they go by themselves, with the same renewal at once if it is known
-// not to be applied, or refused, and with the next one if they know nothing. One
-// whose patience was over before did not see the error.
+// alone checks what electors do after a batch failed as a whole: they renew one by
+// one, with the same renewal if it is known not to be applied, or refused, and
+// with the next one if the outcome is unknown. An elector that gave up before did
+// not see the error.
 func (v *convoy) alone(what string, answer error, batch []backends.Renewal, riders []*rider, before []int) {
 	s := v.s
 	s.Helper()
 	for i, r := range riders {
-		told := false
+		saw := false
 		for _, err := range r.failures(before[i]) {
-			told = told || answer != nil && errors.Is(err, answer)
+			saw = saw || answer != nil && errors.Is(err, answer)
 		}
-		if told && !errors.Is(answer, fault.ErrInjected) {
-			s.Errorf("what a batch as a whole was refused for is nobody's own: %s is told that %v", r.ID(), answer)
+		if saw && !errors.Is(answer, fault.ErrInjected) {
+			s.Errorf("a refusal of a whole batch is not one of a renewal in it: %s sees %v", r.ID(), answer)
 		}
-		if !told {
+		if !saw {
 			continue
 		}
 		for _, renewal := range batch {
 			if next, ok := v.after(renewal); renewal.Name == r.el.name && ok && !next.alone {
-				s.Errorf("after an error of a whole batch its members are renewed one by one, as one of them may be the reason: %s went with others after %s", r.ID(), what)
+				s.Errorf("after an error of a whole batch its leases are renewed one by one, because one of them may be the reason: %s was renewed with others after a batch of which %s", r.ID(), what)
 			}
 		}
 	}
 }
 
-// oneLost: of many leases that renew together, one whose record is another's is
-// lost, and no other.
+// batch/one-lost: of many leases that are renewed together, one whose record was
+// replaced is lost, and no other.
 func oneLost(s *suite) {
 	v := s.convoy()
 	if v == nil {
@@ -260,7 +259,7 @@ func oneLost(s *suite) {
 		var lost *rider
 		lose(elector.ErrLost, "a takeover", func(r *rider) { lost, usurped = r, r.el.overwrite(other, usurper) })
 		if r := lost.el.record(other); r != usurped {
-			s.Errorf("who was replaced in the midst of a batch has changed the successor's record to %+v", r)
+			s.Errorf("a holder that was replaced during a batch has changed the successor's record to %v", r)
 		}
 	}
 	if _, shown := v.Batcher.(backends.PresenceWatcher); shown && s.h.Raw != nil {
@@ -268,8 +267,8 @@ func oneLost(s *suite) {
 	}
 }
 
-// closedBatch: electors that are closed while their renewals are under way wait
-// for these, and the others go on.
+// batch/closed: electors that are closed while their renewals are under way wait
+// for these, and the others continue.
 func closedBatch(s *suite) {
 	v := s.convoy()
 	if v == nil {
@@ -292,21 +291,21 @@ func closedBatch(s *suite) {
 		go func() { closed <- r.Close() }()
 	}
 	for _, r := range leaving {
-		r.await(0, "released", "Close tells the store, whatever hangs")
+		r.await(0, "released", "Close releases the record, whatever hangs")
 	}
 	v.renewed(2, staying...)
-	v.unharmed("after others were closed in the midst of a batch", staying...)
+	v.unharmed("after others were closed during a batch", staying...)
 	if len(closed) == len(leaving) {
-		s.Errorf("nothing is left behind by Close: all %d whose renewals are in a batch have returned while that is under way", len(leaving))
+		s.Errorf("Close leaves nothing behind: of all %d electors whose renewals are in a batch it has returned while that is under way", len(leaving))
 	}
 	release()
 	for range leaving {
-		s.must(wait(s, closed, "Close returns when the batch has"), "Close in the midst of a batch")
+		s.must(wait(s, closed, "Close returns after the batch"), "Close during a batch")
 	}
 	wait(s, proclaimed, "Proclaim ends with the lease")
 
 	round := 0
-	s.settles(s.rounds(20, 10), "nothing is left of an elector that was closed in the midst of a batch", func() {
+	s.settles(s.rounds(20, 10), "an elector that was closed during a batch leaves nothing behind", func() {
 		round++
 		some := v.ride(3, fmt.Sprintf("-%d", round), s.patientLease())
 		ending := make(chan error, len(some))
@@ -315,9 +314,9 @@ func closedBatch(s *suite) {
 			go func() { ending <- r.Close() }()
 		}
 		for range some {
-			s.must(wait(s, ending, "Close returns"), "Close in the midst of a batch")
+			s.must(wait(s, ending, "Close returns"), "Close during a batch")
 		}
 	})
 	v.renewed(1, staying...)
-	v.unharmed("after many others came and went", staying...)
+	v.unharmed("after many others were opened and closed", staying...)
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/elector-go/elector/internal/fault"
 )
 
-// cancelled: a campaign whose context ends returns its cause, wherever it is,
-// and holds nothing that does not expire.
+// ctx/cancel: a campaign whose context ends returns its cause, whatever it is
+// doing, and holds nothing that does not expire.
 func cancelled(s *suite) {
-	cause := errors.New("not needed any more")
+	cause := errors.New("no longer needed")
 	start := func(c *candidate) (*campaign, context.CancelCauseFunc) {
 		ctx, cancel := context.WithCancelCause(s.context())
 		return c.campaign(ctx), cancel
@@ -31,7 +31,7 @@ func cancelled(s *suite) {
 	}
 	free := func(el *election, where string) {
 		s.Helper()
-		// C is longer than the watchdog's time for what this case leaves.
+		// For what this case leaves C is longer than the watchdog.
 		if _, err := el.join(s.long()).TryCampaign(s.context()); err != nil {
 			s.Errorf("after a campaign was cancelled %s: %v", where, err)
 		}
@@ -54,7 +54,7 @@ func cancelled(s *suite) {
 	p, cancel = start(a)
 	wait(s, sent, "a campaign reads")
 	cancel(cause)
-	ends(p, "while it reads from a store that ignores that")
+	ends(p, "while it reads from a store that ignores contexts")
 	close(deaf)
 
 	el = s.election("-swap")
@@ -74,16 +74,16 @@ func cancelled(s *suite) {
 	a = el.join(s.long())
 	p, cancel = start(a)
 	a.await(0, "observed", "a campaign sees who leads")
-	p.waits("somebody leads")
+	p.waits("another candidate leads")
 	cancel(cause)
 	ends(p, "while it waits")
 	if n := a.faults.Count("swap"); n != 0 {
 		s.Errorf("a campaign that was cancelled while it waited wrote %d times", n)
 	}
 
-	// While it waits for the others after a release. It may win that race.
+	// During the random pause after a release. It may win that race.
 	el = s.election("-jitter")
-	holder := el.join(s.observable()) // a waiter that polls reads as often as it renews
+	holder := el.join(s.observable()) // a waiter that polls reads as often as the holder renews
 	l := holder.lead()
 	a = el.join(s.long())
 	p, cancel = start(a)
@@ -109,7 +109,7 @@ func cancelled(s *suite) {
 	cancel(cause)
 	ends(p, "while it pauses")
 	if n := a.faults.Count("load"); n != 1 {
-		s.Errorf("a campaign that was cancelled in its pause read %d times more", n-1)
+		s.Errorf("a campaign that was cancelled during its pause read %d more times", n-1)
 	}
 	a.faults.Always(nil)
 	free(el, "while it pauses")
@@ -125,8 +125,8 @@ func cancelled(s *suite) {
 	}
 }
 
-// closeIdempotent: many Closes at the same time, with a lease, a waiting
-// campaign, an observer and a worker.
+// close/idempotent: concurrent Closes of electors with a lease, a waiting campaign,
+// an observer and a worker.
 func closeIdempotent(s *suite) {
 	el := s.election("")
 	a, b, c := el.join(s.brisk()), el.join(s.brisk()), el.join(s.brisk())
@@ -149,7 +149,7 @@ func closeIdempotent(s *suite) {
 	}
 	closeAll(b)
 	wait(s, next.done, "Close ends a campaign")
-	s.is(next.err, elector.ErrClosed, "a campaign that Close ends")
+	s.is(next.err, elector.ErrClosed, "a campaign whose Elector was closed")
 	closeAll(c)
 	seen.ends(elector.ErrClosed, "an Elector that is closed")
 	s.must(l.Check(), "the lease after others were closed")
@@ -158,7 +158,7 @@ func closeIdempotent(s *suite) {
 	wait(s, l.Context().Done(), "Close ends the lease's context")
 	s.is(l.Check(), elector.ErrResigned, "Check after Close")
 	if r := el.record(s.open()); !r.Vacant() {
-		s.Errorf("after Close the record is %+v", r)
+		s.Errorf("after Close the record is %v", r)
 	}
 	ctx := s.context()
 	_, err := a.Campaign(ctx)
@@ -171,7 +171,7 @@ func closeIdempotent(s *suite) {
 	s.is(a.Run(ctx, func(context.Context, *elector.Lease) error { return nil }), elector.ErrClosed, "Run after Close")
 	a.observe(ctx).ends(elector.ErrClosed, "an Elector that was closed")
 
-	// A worker is told to stop, and waited for.
+	// Close stops a worker and waits for it.
 	d := el.join(s.brisk())
 	leases, done := make(chan *elector.Lease, 1), make(chan error, 1)
 	var returned atomic.Bool
@@ -184,39 +184,39 @@ func closeIdempotent(s *suite) {
 		})
 	}()
 	wait(s, leases, "Run calls the worker")
-	s.must(d.Close(), "Close of one whose worker runs")
+	s.must(d.Close(), "Close while the worker runs")
 	if !returned.Load() {
-		s.Errorf("Close returned before the worker")
+		s.Errorf("Close returned before the worker did")
 	}
 	s.is(wait(s, done, "Close ends Run"), elector.ErrClosed, "Run's result is its worker's")
 	s.closesWinners()
 }
 
-// closesWinners closes candidates at the moment that they win: whether Close or
-// Campaign gives the lease up, one of them does.
+// closesWinners closes candidates when they win: either Close or Campaign must give
+// the lease up.
 func (s *suite) closesWinners() {
 	b := s.open()
 	o := s.brisk()
-	o.ReleaseTimeout = watchdog / 8 // bounds how long Close waits, should nobody
+	o.ReleaseTimeout = watchdog / 8 // how long Close waits if neither does
 	o.Logger = slog.New(slog.DiscardHandler)
 	for i := range s.rounds(200, 20) {
 		c := s.election(fmt.Sprintf("-%d", i)).joinOn(b, o)
 		p := c.campaign(s.context())
 		p.at()
-		s.must(c.Close(), "Close at the moment of winning")
-		wait(s, p.done, "Campaign returns although its Elector was closed at that moment")
+		s.must(c.Close(), "Close when a campaign wins")
+		wait(s, p.done, "Campaign returns although its Elector was closed when it won")
 		if p.err != nil {
-			s.is(p.err, elector.ErrClosed, "Campaign whose Elector was closed as it won")
+			s.is(p.err, elector.ErrClosed, "Campaign whose Elector was closed when it won")
 		} else if p.lease.Check() == nil {
 			s.Fatalf("round %d: a lease is valid after Close", i)
 		}
 		if r := c.el.record(b); !r.Vacant() {
-			s.Fatalf("round %d: after Close the record is %+v", i, r)
+			s.Fatalf("round %d: after Close the record is %v", i, r)
 		}
 	}
 }
 
-// concurrent: everything at the same time, for the race detector. All calls
+// misuse/concurrent: every call at the same time, for the race detector. All
 // return, and none with an unexpected error.
 func concurrent(s *suite) {
 	el := s.election("")
@@ -274,7 +274,7 @@ func concurrent(s *suite) {
 				})
 			}
 		}
-		all.Go(func() { // in the midst of it
+		all.Go(func() { // meanwhile
 			if _, err := a.Leader(ctx); err != nil && !errors.Is(err, elector.ErrClosed) && !errors.Is(err, backends.ErrUnavailable) {
 				s.Errorf("Leader: %v", err)
 			}
@@ -286,8 +286,8 @@ func concurrent(s *suite) {
 	}
 }
 
-// blockingCallbacks: callbacks that never return, or panic, do not keep a lease
-// alive, nor Check waiting.
+// cb/block: callbacks that never return or that panic neither keep a lease alive
+// nor delay Check.
 func blockingCallbacks(s *suite) {
 	var ends []func()
 	for _, which := range []string{"request", "observed", "renewed", "released", "healthy", "log", "ended"} {
@@ -300,8 +300,8 @@ func blockingCallbacks(s *suite) {
 	s.panics()
 }
 
-// blocksAcquired lets the callback that tells of an acquisition never return:
-// nobody works, so nothing may renew the lease.
+// blocksAcquired blocks the callback Acquired. No worker runs then, so nothing may
+// renew the lease.
 func (s *suite) blocksAcquired() {
 	el := s.election("-acquired")
 	o := s.short()
@@ -317,7 +317,7 @@ func (s *suite) blocksAcquired() {
 	wait(s, entered, "the callback acquired is called")
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(watchdog); err == nil; <-tick.C {
+	for end := time.Now().Add(s.limit()); err == nil; <-tick.C {
 		if _, err = e.Token(); err == nil && time.Now().After(end) {
 			s.Errorf("the lease is renewed while the callback acquired does not return")
 			break
@@ -328,8 +328,8 @@ func (s *suite) blocksAcquired() {
 	s.must(e.Close(), "Close after the callback returned")
 }
 
-// blocks lets one callback never return, from when the candidate leads. What it
-// returns waits for the consequences.
+// blocks blocks one callback after the candidate has won. It returns a function
+// that waits for the consequences.
 func (s *suite) blocks(which string) (end func()) {
 	s.Helper()
 	el := s.election("-" + which)
@@ -344,7 +344,7 @@ func (s *suite) blocks(which string) (end func()) {
 		}
 	}
 	o := s.expiring(4)
-	o.RenewEvery = o.TTL / 24 // so that it is called long before a slow machine loses the lease
+	o.RenewEvery = o.TTL / 24 // it is called long before a slow machine loses the lease
 	o.RequestTimeout = o.RenewEvery
 	o.Trace = callbacks(block)
 	o.Healthy = func(context.Context) error { block("healthy"); return nil }
@@ -362,14 +362,14 @@ func (s *suite) blocks(which string) (end func()) {
 	armed.Store(true)
 	switch which {
 	case "log", "ended":
-		faults.Always(fault.RequestLost) // so that there is something to tell
+		faults.Always(fault.RequestLost) // so that the callback is called
 	case "released":
 		go l.Resign(s.context())
 	}
 	wait(s, entered, "the callback "+which+" is called")
 	return func() {
 		s.Helper()
-		// The store works: one that blocks stops the renewals.
+		// The store works: a callback that blocks stops the renewals.
 		wait(s, l.Context().Done(), "the lease ends although the callback "+which+" does not return")
 		checked := make(chan error, 1)
 		go func() { checked <- l.Check() }()
@@ -377,7 +377,7 @@ func (s *suite) blocks(which string) (end func()) {
 	}
 }
 
-// panics lets every callback panic every time: the candidate leads, renews and
+// panics makes every callback panic every time: the candidate leads, renews and
 // resigns.
 func (s *suite) panics() {
 	s.Helper()
@@ -413,6 +413,7 @@ func (s *suite) panics() {
 	s.must(e.Close(), "Close although Healthy panics")
 }
 
+// callbacks returns a Trace that calls f in each callback.
 func callbacks(f func(what string)) *elector.Trace {
 	return &elector.Trace{
 		Request:  func(context.Context, elector.RequestInfo) { f("request") },

@@ -15,9 +15,9 @@ import (
 	"github.com/elector-go/elector/internal/fault"
 )
 
-// An election is one election of a case, and the referee of it: at each
-// acquisition, in every case, it checks guarantees 1 and 5, that no other
-// candidate has a valid lease and that the token is greater than all before.
+// An election is one election of a case, and its referee: at each acquisition, in
+// every case, it checks guarantees 1 and 5, that no other candidate has a valid
+// lease and that the token is greater than all before.
 type election struct {
 	s    *suite
 	name string
@@ -30,19 +30,19 @@ type election struct {
 	highest    elector.Token
 }
 
-// election returns the case's election; a second one if that is needed has the
-// suffix that tells them apart.
+// election returns an election of the case. Further ones need a suffix.
 func (s *suite) election(suffix string) *election {
 	el := &election{s: s, name: s.name + suffix, used: map[elector.Token]bool{}}
 	s.Cleanup(func() {
-		if s.Failed() {
-			s.Logf("election %s\nhistory, its end: %v\nlog, its end:\n%s", el.name, el.history[max(0, len(el.history)-30):], el.log.String())
+		const most = 5 // of a case with many elections; the latest come first
+		if s.shown++; s.Failed() && s.shown <= most {
+			s.Logf("election %s\nthe end of its history: %v\nthe end of its log:\n%s", el.name, el.history[max(0, len(el.history)-30):], el.log.String())
 		}
 	})
 	return el
 }
 
-// A candidate is an Elector with faults on its way to the store.
+// A candidate is an Elector with faults between it and the store.
 type candidate struct {
 	*elector.Elector
 	el     *election
@@ -52,11 +52,11 @@ type candidate struct {
 	events *journal
 }
 
-// join makes a candidate with a handle of its own.
+// join makes a candidate on a new handle.
 func (el *election) join(o elector.Options) *candidate { return el.joinOn(el.s.open(), o) }
 
-// joinOn makes a candidate on a handle. It is closed, its faults removed, at
-// the end of the case.
+// joinOn makes a candidate on a handle. At the end of the case its faults are
+// removed and it is closed.
 func (el *election) joinOn(b backends.Backend, o elector.Options) *candidate {
 	s := el.s
 	s.Helper()
@@ -79,7 +79,7 @@ func (el *election) joinOn(b backends.Backend, o elector.Options) *candidate {
 	s.Cleanup(func() {
 		faults.Always(nil)
 		// A slow machine may take longer than a short lease's ReleaseTimeout.
-		if err := e.Close(); err != nil && !errors.Is(err, elector.ErrUnavailable) {
+		if err := s.close(e); err != nil && !errors.Is(err, elector.ErrUnavailable) {
 			s.Errorf("closing %s: %v", o.ID, err)
 		}
 	})
@@ -89,6 +89,7 @@ func (el *election) joinOn(b backends.Backend, o elector.Options) *candidate {
 	return c
 }
 
+// trace records what the Trace of the candidate reports.
 func (c *candidate) trace() *elector.Trace {
 	return &elector.Trace{
 		Observed: func(_ context.Context, i elector.LeaderInfo) {
@@ -111,14 +112,14 @@ func (c *candidate) lease(what string) func(context.Context, elector.LeaseInfo) 
 	}
 }
 
-// won takes note of an acquisition. A callback may be late, so a token is too
-// low only if its lease is still valid.
+// won records an acquisition. A callback may be late, so a token is too low only if
+// its lease is still valid.
 func (el *election) won(c *candidate, token elector.Token) {
 	el.mutex.Lock()
 	defer el.mutex.Unlock()
 	valid, err := c.Token()
 	if el.used[token] || token < el.highest && err == nil && valid == token {
-		el.s.Errorf("%s leads with token %d after somebody had token %d: each acquisition's token is strictly greater than any before (guarantee 5)", c.ID(), token, el.highest)
+		el.s.Errorf("%s leads with token %d after another acquisition had token %d: each acquisition's token is strictly greater than any before (guarantee 5)", c.ID(), token, el.highest)
 	}
 	el.used[token], el.highest = true, max(el.highest, token)
 	el.history = append(el.history, event{what: "acquired", token: token, leader: elector.Leader{ID: c.ID()}, at: time.Now()})
@@ -132,9 +133,9 @@ func (el *election) check() {
 	el.oneValid()
 }
 
-// oneValid is check; the caller holds the mutex. A lease that is over never
-// comes back, so one that is valid both before and after another was found
-// valid was valid at that instant.
+// oneValid is check; the caller holds the mutex. A lease that has ended is never
+// valid again, so one that is valid before and after another was found valid was
+// valid at that instant.
 func (el *election) oneValid() {
 	for i, a := range el.candidates {
 		before, err := a.Token()
@@ -150,13 +151,13 @@ func (el *election) oneValid() {
 				continue
 			}
 			if after, err := a.Token(); err == nil && after == before {
-				el.s.Errorf("%s with token %d and %s with token %d lead at one instant (guarantee 1)", a.ID(), before, b.ID(), other)
+				el.s.Errorf("%s with token %d and %s with token %d lead at the same instant (guarantee 1)", a.ID(), before, b.ID(), other)
 			}
 		}
 	}
 }
 
-// acquisitions returns how often somebody won.
+// acquisitions returns the number of acquisitions.
 func (el *election) acquisitions() int {
 	el.mutex.Lock()
 	defer el.mutex.Unlock()
@@ -171,9 +172,9 @@ func (el *election) record(b backends.Backend) backends.Record {
 	return r
 }
 
-// context ends when the case's patience does.
+// context returns a context that ends when the case gives up.
 func (s *suite) context() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), watchdog)
+	ctx, cancel := context.WithTimeout(context.Background(), s.limit())
 	s.Cleanup(cancel)
 	return ctx
 }
@@ -182,28 +183,28 @@ func (s *suite) context() context.Context {
 func hold(ttl time.Duration) time.Duration      { return ttl - ttl/10 }
 func challenge(ttl time.Duration) time.Duration { return ttl + ttl/10 }
 
-// short are options for leases that shall expire: a case must stand that they
-// do so too early on a slow machine.
+// short returns options for leases that shall expire. A case must accept that they
+// expire too early on a slow machine.
 func (s *suite) short() elector.Options { return s.expiring(1) }
 
-// expiring are short leases of so many TTLs.
+// expiring is short with a TTL that is so many times as long.
 func (s *suite) expiring(times int) elector.Options {
-	b := s.h.Open(s)
+	b := s.unclosed()
 	ttl := time.Duration(times) * s.ttl(b)
 	s.must(b.Close(), "closing a handle")
 	return elector.Options{TTL: ttl, RenewEvery: ttl / 6, RequestTimeout: ttl / 6}
 }
 
-// brisk are options for leases that are renewed often and cannot expire within
-// the watchdog's time, so that no slow machine ends them, and nobody takes over
-// from a crashed leader in a case that does not mean it.
+// brisk returns options for leases that are renewed often and outlive the
+// watchdog: a slow machine does not end them, and no candidate takes over from a
+// crashed leader unless the case means it.
 func (s *suite) brisk() elector.Options {
 	every := s.short().TTL / 4
 	return elector.Options{TTL: 3 * watchdog / 2, RenewEvery: every, RequestTimeout: every}
 }
 
-// long are options for leases that neither expire nor are renewed within the
-// watchdog's time, with as much time for each request.
+// long returns options for leases that neither expire nor are renewed before the
+// watchdog ends the case, with as much time for each request.
 func (s *suite) long() elector.Options {
 	return elector.Options{TTL: 6 * watchdog, RenewEvery: 2 * watchdog, RequestTimeout: 2 * watchdog}
 }
@@ -216,13 +217,13 @@ func (c *candidate) lead() *elector.Lease {
 	return l
 }
 
-// A campaign is one that goes on in the background.
+// A campaign is a Campaign in the background.
 type campaign struct {
 	c       *candidate
-	done    chan struct{} // closed when it has an outcome
+	done    chan struct{} // closed when it returns
 	lease   *elector.Lease
 	err     error
-	started int // of the journal
+	started int // length of the journal then
 }
 
 // campaign starts to campaign.
@@ -244,20 +245,22 @@ func (p *campaign) won(rule string) *elector.Lease {
 	return p.lease
 }
 
-// at is when the campaign won, or a little later.
-func (p *campaign) at() time.Time { return p.c.await(p.started, "acquired", "who leads says so").at }
+// at returns when the campaign won, or a little later.
+func (p *campaign) at() time.Time {
+	return p.c.await(p.started, "acquired", "a campaign that wins calls Acquired").at
+}
 
-// waits fails the case if the campaign is over.
+// waits fails the case if the campaign has returned.
 func (p *campaign) waits(rule string) {
 	p.c.el.s.Helper()
 	select {
 	case <-p.done:
-		p.c.el.s.Errorf("%s does not wait (%v, %v): %s", p.c.ID(), p.lease, p.err, rule)
+		p.c.el.s.Errorf("%s must wait, because %s: Campaign returned %v, %v", p.c.ID(), rule, p.lease, p.err)
 	default:
 	}
 }
 
-// sees blocks until c has seen that the other one holds the record.
+// sees blocks until c has seen that the other candidate holds the record.
 func (c *candidate) sees(other *candidate) {
 	c.el.s.Helper()
 	c.events.await(c.el.s, 0, "a waiter sees who leads", func(e event) bool {
@@ -265,7 +268,7 @@ func (c *candidate) sees(other *candidate) {
 	})
 }
 
-// crash makes all further requests hang, until the caller gives up.
+// crash makes all further requests hang until the caller gives up.
 func (c *candidate) crash() { c.faults.Always(fault.Hang) }
 
 // cutOff fails the case if a request gets through to the store. A slow machine
@@ -286,7 +289,7 @@ func (c *candidate) hit() {
 	}
 }
 
-// await blocks until the next event of a kind after the first so many.
+// await blocks until an event of a kind after the first so many events.
 func (c *candidate) await(from int, what, rule string) event {
 	c.el.s.Helper()
 	return c.events.await(c.el.s, from, rule, func(e event) bool { return e.what == what })
@@ -303,31 +306,32 @@ func (c *candidate) renewals(n int) {
 	})
 }
 
-// lapses blocks until the lease and its context are over, and returns the
-// cause. It fails the case if the lease is valid H or longer after the last
-// write was sent of which the candidate has an answer (guarantee 2).
+// lapses blocks until the lease and its context have ended, and returns the error
+// of Check. It fails the case if the lease is valid H or longer after the last
+// write was sent that the candidate knows to be applied (guarantee 2).
 func (c *candidate) lapses(l *elector.Lease, rule string) error {
 	s := c.el.s
 	s.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	end := time.Now().Add(watchdog)
+	limit := s.limit()
+	end := time.Now().Add(limit)
 	for {
 		now := time.Now()
 		if l.Check() != nil {
 			break
 		}
 		if proven := c.line.latest(); now.Sub(proven) >= c.hold {
-			s.Fatalf("the lease is valid %v after its last proven write was sent, and H is %v: %s", now.Sub(proven), c.hold, rule)
+			s.Fatalf("the lease is valid %v after its last write that was applied for certain was sent, and H is %v: %s", now.Sub(proven), c.hold, rule)
 		}
 		if now.After(end) {
-			s.Fatalf("the lease is valid after %v: %s", watchdog, rule)
+			s.Fatalf("the lease is still valid after %v: %s", limit, rule)
 		}
 		<-tick.C
 	}
 	wait(s, l.Context().Done(), "the context ends with the lease")
 	if l.Remaining() != 0 {
-		s.Errorf("a lease that is over has %v remaining", l.Remaining())
+		s.Errorf("a lease that has ended has %v remaining", l.Remaining())
 	}
 	return l.Check()
 }
@@ -336,7 +340,7 @@ func (c *candidate) lapses(l *elector.Lease, rule string) error {
 func (s *suite) is(err, want error, doing string) {
 	s.Helper()
 	if !errors.Is(err, want) {
-		s.Errorf("%s: got error %v, want %q", doing, err, want)
+		s.Errorf("%s: the error is %v, and must be %q", doing, err, want)
 	}
 }
 
@@ -344,13 +348,13 @@ func (s *suite) is(err, want error, doing string) {
 func (s *suite) fails(err error, doing string) {
 	s.Helper()
 	if err == nil {
-		s.Errorf("%s: got no error", doing)
+		s.Errorf("%s: there must be an error", doing)
 	}
 }
 
-// An event is what a candidate's Trace has told.
+// An event is a report of a candidate's Trace.
 type event struct {
-	what   string // "observed", "acquired", "renewed", "ended" or "released"
+	what   string // "observed", "acquired", "renewed", "ended", "released" or "failed"
 	token  elector.Token
 	leader elector.Leader
 	err    error
@@ -361,7 +365,7 @@ func (e event) String() string {
 	return fmt.Sprintf("%s %s %d %s", e.at.Format("05.000"), e.what, e.token, e.leader.ID)
 }
 
-// A journal keeps events, and lets the case wait for them.
+// A journal keeps events, so that a case can wait for them.
 type journal struct {
 	mutex  sync.Mutex
 	events []event
@@ -416,7 +420,7 @@ func (j *journal) await(s *suite, from int, rule string, match func(event) bool)
 	}
 }
 
-// lines keeps the last lines of a log.
+// lines keeps the end of a log.
 type lines struct {
 	mutex sync.Mutex
 	last  [][]byte

@@ -13,8 +13,8 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-// A convoy is one backend that many electors share. It remembers when each
-// renewal was sent and which were acknowledged, and can put faults on batches.
+// A convoy is one backend that many electors share. It records when each renewal
+// was sent and which were acknowledged, and can put faults on batches.
 type convoy struct {
 	backends.Batcher
 	s *suite
@@ -22,31 +22,31 @@ type convoy struct {
 	mutex        sync.Mutex
 	faults       []*batchFault
 	sent         map[backends.Attempt]time.Time // when each write was sent first
-	proven       map[string]time.Time           // by election: when the latest proven write was sent
+	proven       map[string]time.Time           // by election: when the latest write was sent that is known to be applied
 	acknowledged map[string]int                 // by election: renewals
 	renewals     map[string][]sentRenewal       // by election
 }
 
-// A sentRenewal is one that was sent by itself, or in a batch.
+// A sentRenewal is a renewal that was sent alone or in a batch.
 type sentRenewal struct {
 	attempt backends.Attempt
 	alone   bool
 }
 
-// A batchFault stands in for the next batch of several that it is for.
+// A batchFault replaces the next batch that it is for.
 type batchFault struct {
 	isFor  func(names []string) bool
 	answer batchAnswer
 	hit    chan []string // gets the elections of the batch
 }
 
-// A batchAnswer may pass a batch on, and answers what it likes.
+// A batchAnswer may pass a batch on, and returns any answer.
 type batchAnswer func(ctx context.Context, renewals []backends.Renewal, send sendBatch) []backends.Outcome
 
 // A sendBatch passes a batch on.
 type sendBatch func(context.Context) []backends.Outcome
 
-// convoy returns one on a new handle; nil if the backend is no Batcher.
+// convoy returns a convoy on a new handle, or nil if the backend is not a Batcher.
 func (s *suite) convoy() *convoy {
 	b := s.batching()
 	if b == nil {
@@ -84,7 +84,7 @@ func (v *convoy) RenewMany(ctx context.Context, renewals []backends.Renewal) []b
 	names := make([]string, len(renewals))
 	for i, r := range renewals {
 		if slices.Contains(names, r.Name) || i == v.Describe().MaxBatch {
-			v.s.Errorf("a batch has at most MaxBatch renewals, each of another election: there is one of %d with %s again, or as the %d.", len(renewals), r.Name, i+1)
+			v.s.Errorf("a batch has at most MaxBatch renewals, each of another election: one of %d renewals has %s twice, or as number %d", len(renewals), r.Name, i+1)
 		}
 		names[i] = r.Name
 		v.leaves(r.Next.Attempt)
@@ -137,7 +137,7 @@ func (v *convoy) acknowledge(name string, renewal bool) {
 	}
 }
 
-// fault takes the first one that is for a batch of these elections.
+// fault takes the first fault that is for a batch of these elections.
 func (v *convoy) fault(names []string) *batchFault {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
@@ -150,8 +150,7 @@ func (v *convoy) fault(names []string) *batchFault {
 	return nil
 }
 
-// after returns the renewal of an election that was sent next after one in a
-// batch.
+// after returns the renewal of an election that followed one in a batch.
 func (v *convoy) after(r backends.Renewal) (next sentRenewal, ok bool) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
@@ -164,8 +163,8 @@ func (v *convoy) after(r backends.Renewal) (next sentRenewal, ok bool) {
 	return sentRenewal{}, false
 }
 
-// latest is when the latest proven write of an election was sent; its t0 is
-// before it.
+// latest returns when the latest write of an election was sent that is known to be
+// applied. Its t0 is earlier.
 func (v *convoy) latest(name string) time.Time {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
@@ -179,13 +178,13 @@ func (v *convoy) answered(name string) int {
 	return v.acknowledged[name]
 }
 
-// next puts a fault on the next batch of several in which all these riders are.
-// The channel gets the elections of that batch.
+// next puts a fault on the next batch with all these riders. The channel gets the
+// elections of that batch.
 func (v *convoy) next(f batchAnswer, riders ...*rider) <-chan []string {
 	return v.nextFor(f, func(names []string) bool { return len(of(riders, names)) == len(riders) })
 }
 
-// nextOf is next for a batch of several in which no others are.
+// nextOf is next for a batch with no other riders.
 func (v *convoy) nextOf(f batchAnswer, riders ...*rider) <-chan []string {
 	return v.nextFor(f, func(names []string) bool { return len(of(riders, names)) == len(names) })
 }
@@ -198,8 +197,8 @@ func (v *convoy) nextFor(f batchAnswer, isFor func([]string) bool) <-chan []stri
 	return fault.hit
 }
 
-// gate returns a channel, and what closes it: at the end of the case at the
-// latest, before electors are closed that exist by now.
+// gate returns a channel and a function that closes it. The end of the case closes
+// it too, before it closes the electors that exist now.
 func (v *convoy) gate() (<-chan struct{}, func()) {
 	c := make(chan struct{})
 	open := sync.OnceFunc(func() { close(c) })
@@ -214,8 +213,8 @@ type rider struct {
 	lease atomic.Pointer[elector.Lease]
 }
 
-// join makes a rider that leads. Whenever it tells of a renewal, its lease must
-// count from before that was sent; and what it sees must be of its election.
+// join makes a rider that leads. When it reports a renewal, its lease must count
+// from before that was sent, and it must see no other election.
 func (v *convoy) join(suffix string, o elector.Options) *rider {
 	s := v.s
 	s.Helper()
@@ -234,7 +233,7 @@ func (v *convoy) join(suffix string, o elector.Options) *rider {
 	observed := o.Trace.Observed
 	o.Trace.Observed = func(ctx context.Context, i elector.LeaderInfo) {
 		if l := i.Leader; l.ID != "" && l.ID != o.ID && l.ID != usurper {
-			s.Errorf("%s sees that %s leads its election: a renewal takes the outcome of its own and no other's", o.ID, l.ID)
+			s.Errorf("%s sees that %s leads its election: a renewal takes its own outcome and no other", o.ID, l.ID)
 		}
 		observed(ctx, i)
 	}
@@ -247,7 +246,7 @@ func (v *convoy) join(suffix string, o elector.Options) *rider {
 	s.must(err, "elector.New")
 	c.Elector = e
 	s.Cleanup(func() {
-		if err := e.Close(); err != nil {
+		if err := s.close(e); err != nil {
 			s.Errorf("closing %s: %v", o.ID, err)
 		}
 	})
@@ -258,7 +257,7 @@ func (v *convoy) join(suffix string, o elector.Options) *rider {
 	return r
 }
 
-// usurper is who overwrites records.
+// usurper is the holder that overwrites records.
 const usurper = "usurper"
 
 // ride makes several riders that lead.
@@ -271,23 +270,23 @@ func (v *convoy) ride(n int, suffix string, o elector.Options) []*rider {
 	return riders
 }
 
-// patientLease are options for leases that are renewed only when something is
-// proclaimed, and whose requests may take long.
+// patientLease returns options for leases that are renewed only by Proclaim, and
+// whose requests may take long.
 func (s *suite) patientLease() elector.Options {
 	o := s.long()
 	o.RequestTimeout = watchdog / 6
 	return o
 }
 
-// renewed blocks until each of the leases has been renewed n more times. It
-// fails the case if one ends.
+// renewed blocks until each of the leases was renewed n more times. It fails the
+// case if one ends.
 func (v *convoy) renewed(n int, riders ...*rider) {
 	v.s.Helper()
 	from := make([]int, len(riders))
 	for i, r := range riders {
 		from[i] = r.events.length()
 	}
-	const alone = "leases that share requests are lost one by one, and this one was not to be: "
+	const alone = "leases that share requests are lost one by one, and this one must not be lost: "
 	for i, r := range riders {
 		v.s.must(r.lease.Load().Check(), "%s%s", alone, r.ID())
 		left := n
@@ -298,7 +297,7 @@ func (v *convoy) renewed(n int, riders ...*rider) {
 			return left <= 0 || e.what == "ended" || v.s.Failed()
 		})
 		if v.s.Failed() {
-			v.s.FailNow() // what else is wrong may keep a renewal from ever being told
+			v.s.FailNow() // another failure may be why a renewal is never reported
 		}
 		if last.what == "ended" {
 			v.s.Fatalf("%s%s: %v", alone, r.ID(), last.err)
@@ -306,7 +305,7 @@ func (v *convoy) renewed(n int, riders ...*rider) {
 	}
 }
 
-// of are the riders with these elections.
+// of returns the riders with these elections.
 func of(riders []*rider, names []string) (some []*rider) {
 	for _, r := range riders {
 		if slices.Contains(names, r.el.name) {
@@ -316,9 +315,9 @@ func of(riders []*rider, names []string) (some []*rider) {
 	return some
 }
 
-// meet lets leases be renewed at once until several of them meet in the batch
-// of a fault that was set with next. It returns the elections of that batch, and
-// a channel that gets the errors, joined, when all Proclaims have returned.
+// meet renews leases at the same time until several are in the batch of a fault
+// that was set with next. It returns the elections of that batch, and a channel
+// that gets the joined errors when all Proclaims have returned.
 func (v *convoy) meet(hit <-chan []string, riders ...*rider) ([]string, <-chan error) {
 	s := v.s
 	s.Helper()
@@ -335,8 +334,8 @@ func (v *convoy) meet(hit <-chan []string, riders ...*rider) ([]string, <-chan e
 			return names, done
 		case err := <-done:
 			s.must(err, "Proclaim")
-		case <-time.After(watchdog):
-			s.Fatalf("nothing within %v: leases held through one backend are renewed together", watchdog)
+		case <-ctx.Done():
+			s.Fatalf("leases held through one backend are renewed together: this did not happen in time")
 		}
 		select {
 		case names := <-hit:
@@ -347,7 +346,7 @@ func (v *convoy) meet(hit <-chan []string, riders ...*rider) ([]string, <-chan e
 	}
 }
 
-// unharmed fails the case unless all still have the lease that they had first.
+// unharmed fails the case unless all still have their first lease.
 func (v *convoy) unharmed(what string, riders ...*rider) {
 	s := v.s
 	s.Helper()
@@ -356,12 +355,12 @@ func (v *convoy) unharmed(what string, riders ...*rider) {
 		s.must(l.Check(), "the lease of %s %s", r.ID(), what)
 		record := r.el.record(v.Batcher)
 		if record.Holder != r.ID() || elector.Token(record.Token) != l.Token() || r.el.acquisitions() != 1 {
-			s.Errorf("%s has token %d %s, after %d acquisitions, and the record is %+v", r.ID(), l.Token(), what, r.el.acquisitions(), record)
+			s.Errorf("%s has token %d %s, after %d acquisitions, and the record is %v", r.ID(), l.Token(), what, r.el.acquisitions(), record)
 		}
 	}
 }
 
-// failures returns the errors that an elector got for its writes.
+// failures returns the errors of an elector's writes.
 func (r *rider) failures(from int) (errs []error) {
 	r.events.mutex.Lock()
 	defer r.events.mutex.Unlock()

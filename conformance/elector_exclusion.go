@@ -11,8 +11,8 @@ import (
 	"github.com/elector-go/elector/internal/fault"
 )
 
-// twoValid lets candidates compete while requests and answers are lost, late
-// and repeated, and while leaders crash and resign. The referee does the rest.
+// mx/two-valid: candidates compete while requests and answers are lost, late and
+// repeated, and while leaders crash and resign. The referee checks them.
 func twoValid(s *suite) {
 	el := s.election("")
 	wanted := s.rounds(12, 8)
@@ -34,7 +34,7 @@ func twoValid(s *suite) {
 				l, err := c.Campaign(ctx)
 				if err != nil {
 					if ctx.Err() == nil {
-						s.Errorf("%s stops to campaign over what may pass: %v", c.ID(), err)
+						s.Errorf("a campaign does not end for a fault that may pass: that of %s ended with %v", c.ID(), err)
 					}
 					return
 				}
@@ -55,10 +55,11 @@ func twoValid(s *suite) {
 	}
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(watchdog); el.acquisitions() < wanted && !s.Failed(); <-tick.C {
+	limit := s.limit()
+	for end := time.Now().Add(limit); el.acquisitions() < wanted && !s.Failed(); <-tick.C {
 		el.check()
 		if time.Now().After(end) {
-			s.Errorf("%d acquisitions in %v, not %d: leaders are not replaced", el.acquisitions(), watchdog, wanted)
+			s.Errorf("leaders that crash or resign are replaced: there were %d acquisitions in %v, not %d", el.acquisitions(), limit, wanted)
 			break
 		}
 	}
@@ -73,7 +74,7 @@ func twoValid(s *suite) {
 	}
 }
 
-// A disorder disturbs some of the requests at random.
+// A disorder disturbs some requests at random.
 type disorder struct {
 	longest time.Duration // of a delay
 	late    sync.WaitGroup
@@ -118,7 +119,7 @@ func (d *disorder) fault(ctx context.Context, c fault.Call, send fault.Send) (ba
 	return fault.Late(release, applied)(ctx, c, send)
 }
 
-// takeoverBound: a crashed holder is replaced, not before C and not before its
+// mx/takeover-bound: a crashed holder is replaced, not before C and not before its
 // own H.
 func takeoverBound(s *suite) {
 	el := s.election("")
@@ -138,9 +139,8 @@ func takeoverBound(s *suite) {
 	a.cutOff()
 }
 
-// waited fails the case if a campaign was won before C of a TTL had passed
-// since a moment after which the challenger saw what it had to wait for
-// (guarantee 3).
+// waited fails the case if a campaign won within C of a TTL after since
+// (guarantee 3). The challenger saw only later what it had to wait for.
 func (s *suite) waited(p *campaign, since time.Time, ttl time.Duration) {
 	s.Helper()
 	if d := p.at().Sub(since); d < challenge(ttl) {
@@ -148,7 +148,7 @@ func (s *suite) waited(p *campaign, since time.Time, ttl time.Duration) {
 	}
 }
 
-// twins: an ID does not make two processes one candidate.
+// mx/same-id: two processes with one ID are two candidates.
 func twins(s *suite) {
 	el := s.election("")
 	o := s.brisk()
@@ -158,7 +158,7 @@ func twins(s *suite) {
 	next := b.campaign(s.context())
 	b.sees(a)
 	a.renewals(3)
-	next.waits("somebody with the same ID leads")
+	next.waits("a candidate with the same ID leads")
 	s.must(first.Check(), "the lease is valid while a twin campaigns")
 	s.must(a.Resign(s.context()), "resigning")
 	second := next.won("the twin leads after a resignation")
@@ -167,11 +167,11 @@ func twins(s *suite) {
 	b.renewals(1)
 	s.must(second.Check(), "the twin's lease is valid after the other twin resigned again")
 	el.overwrite(s.open(), o.ID) // a third one
-	wait(s, second.Context().Done(), "a record of somebody with the same ID is another's")
-	s.is(second.Check(), elector.ErrLost, "Check of one whose record is a twin's")
+	wait(s, second.Context().Done(), "a candidate whose record was overwritten by another with the same ID loses its lease")
+	s.is(second.Check(), elector.ErrLost, "Check of a candidate whose record was overwritten by a twin")
 }
 
-// vanished: the record of a leader that cannot know is deleted.
+// mx/vanished: the record of a leader is deleted while the leader is cut off.
 func vanished(s *suite) {
 	el := s.election("")
 	o := s.expiring(2)
@@ -188,8 +188,8 @@ func vanished(s *suite) {
 	a.cutOff()
 }
 
-// rollback: the record of a leader that cannot know goes back to a state
-// without a leader, as a restored backup does.
+// mx/rollback: the record of a leader goes back to a state without a leader, as
+// after a restored backup, while the leader is cut off.
 func rollback(s *suite) {
 	el := s.election("")
 	o := s.expiring(2)
@@ -210,7 +210,7 @@ func rollback(s *suite) {
 	b.cutOff()
 }
 
-// recordTTL: it is the TTL in the record that counts, not the challenger's own.
+// exp/record-ttl: challengers use the TTL in the record, not their own.
 func recordTTL(s *suite) {
 	el := s.election("")
 	long, short := s.expiring(3), s.short()
@@ -223,7 +223,7 @@ func recordTTL(s *suite) {
 	s.waited(next, a.line.latest(), long.TTL)
 	a.cutOff()
 
-	// Were it its own TTL, this one would wait for days.
+	// With its own TTL this one would wait for a day.
 	patient := s.long()
 	patient.TTL = 24 * time.Hour
 	c := el.join(patient)

@@ -9,16 +9,16 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-// A line is the way from a candidate to its store. It remembers when each write
-// was sent and which were proven to be applied, by an answer or by reading, and
-// it can break watches.
+// A line is the way from a candidate to its store. It records when each write was
+// sent and which are known to be applied, by an answer or by reading. It can break
+// watches.
 type line struct {
 	backends.Backend
 
 	mutex   sync.Mutex
 	sent    map[backends.Attempt]time.Time
-	proven  time.Time     // when the latest proven write was sent
-	wins    int           // writes that would have made somebody leader
+	proven  time.Time     // when the latest write was sent that is known to be applied
+	wins    int           // writes that would have acquired
 	watches int           // calls of Watch
 	cut     bool          // Watch fails
 	broken  chan struct{} // closed by cutWatches, and replaced
@@ -26,8 +26,8 @@ type line struct {
 
 var errCut = errors.New("the watch was cut")
 
-// newLine returns the line, and a backend that is a Watcher, and a
-// PresenceWatcher, if and only if b is.
+// newLine returns the line, and a backend that is a Watcher and a PresenceWatcher
+// if b is.
 func newLine(b backends.Backend) (*line, backends.Backend) {
 	l := &line{Backend: b, sent: map[backends.Attempt]time.Time{}, broken: make(chan struct{})}
 	switch w := b.(type) {
@@ -69,13 +69,14 @@ func (l *line) prove(a backends.Attempt) {
 	}
 }
 
-// latest is when the latest proven write was sent. The lease's t0 is before it.
+// latest returns when the latest write was sent that is known to be applied. The
+// lease's t0 is earlier.
 func (l *line) latest() time.Time { l.mutex.Lock(); defer l.mutex.Unlock(); return l.proven }
 
-// acquiring returns how many writes would have made the candidate leader.
+// acquiring returns how many writes would have acquired.
 func (l *line) acquiring() int { l.mutex.Lock(); defer l.mutex.Unlock(); return l.wins }
 
-// sentAt is when a write was sent; its t0 is before it.
+// sentAt returns when a write was sent. Its t0 is earlier.
 func (l *line) sentAt(a backends.Attempt) time.Time {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -118,8 +119,8 @@ func (p presentLine) WatchPresence(ctx context.Context, name string, held backen
 	return p.presence.WatchPresence(ctx, name, held)
 }
 
-// cutWatches ends the Watch that runs, and makes further ones fail until they
-// are mended.
+// cutWatches ends the Watch that runs and makes further ones fail until
+// mendWatches.
 func (l *line) cutWatches() {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/elector-go/elector/internal/fault"
 )
 
-// observable are options for leases that are renewed often and do not lapse on
+// observable returns options for leases that are renewed often and do not expire on
 // a slow machine. A waiter that polls reads at least 20 times in their TTL.
 func (s *suite) observable() elector.Options {
 	o := s.expiring(10)
@@ -21,8 +21,8 @@ func (s *suite) observable() elector.Options {
 	return o
 }
 
-// monotonic: an observer never sees a token go down, and ends with the last
-// leader.
+// obs/monotonic: an observer never sees a lower token after a higher one, and sees
+// the last leader.
 func monotonic(s *suite) {
 	el := s.election("")
 	candidates := []*candidate{el.join(s.observable()), el.join(s.observable())}
@@ -54,17 +54,17 @@ func monotonic(s *suite) {
 		case p := <-seen.pairs:
 			s.must(p.err, "observing")
 			if p.leader.Token < token {
-				s.Fatalf("an observer sees token %d after %d", p.leader.Token, token)
+				s.Fatalf("an observer never sees a lower token: it saw %d after %d", p.leader.Token, token)
 			}
 			token = p.leader.Token
-		case <-time.After(watchdog):
-			s.Fatalf("an observer saw token %d and not the last leader's %d", token, end)
+		case <-time.After(s.limit()):
+			s.Fatalf("an observer sees the last leader: it saw token %d, and that of the last leader is %d", token, end)
 		}
 	}
 }
 
-// latest: every change of leader or value is an event, vacancies too, and a
-// renewal is none.
+// obs/latest: every change of leader or value is an event, vacancies too. A renewal
+// is not.
 func latest(s *suite) {
 	el := s.election("")
 	o := s.observable()
@@ -74,10 +74,10 @@ func latest(s *suite) {
 	expect := func(what string, want elector.Leader) {
 		s.Helper()
 		if got := who(seen.next(what)); got != want {
-			s.Errorf("%s: the observer sees %+v, not %+v", what, got, want)
+			s.Errorf("an observer sees %s: it saw %+v, not %+v", what, got, want)
 		}
 	}
-	expect("an election that nobody ever held", elector.Leader{})
+	expect("that an election was never held", elector.Leader{})
 	l := a.lead()
 	expect("a new leader", elector.Leader{ID: a.ID(), Token: l.Token(), Value: "one"})
 	renewals := 0
@@ -96,27 +96,27 @@ func latest(s *suite) {
 	l = b.lead()
 	expect("the next leader", elector.Leader{ID: b.ID(), Token: l.Token()})
 	b.crash()
-	expect("a leader whose lease lapsed", elector.Leader{ID: b.ID(), Token: l.Token(), Lapsed: true})
+	expect("that a leader's lease has lapsed", elector.Leader{ID: b.ID(), Token: l.Token(), Lapsed: true})
 	if l.Check() == nil {
-		s.Errorf("the observer sees that a valid lease lapsed")
+		s.Errorf("an observer sees a lease as lapsed that is valid")
 	}
 	b.cutOff()
 	now, err := watching.Leader(s.context())
 	s.must(err, "Leader")
 	if !now.Vacant() || now.ID != b.ID() {
-		s.Errorf("Leader says %+v of a lease that lapsed", now)
+		s.Errorf("Leader of an election whose lease has lapsed is vacant and has the last ID: it returned %+v", now)
 	}
 }
 
-// slowObserver: an observer that does not read delays nobody, and then gets the
-// latest state and not the history.
+// obs/slow: an observer that does not read does not delay the leader, and then gets
+// the latest state and not the history.
 func slowObserver(s *suite) {
 	el := s.election("")
 	a, watching := el.join(s.observable()), el.join(s.observable())
 	l := a.lead()
 	seen := watching.observe(s.context())
 	seen.next("the leader")
-	// The observer may hold one more pair that nobody has taken.
+	// The observer may hold one more pair that was not taken.
 	s.must(l.Proclaim(s.context(), "held"), "proclaiming")
 	changes := s.rounds(40, 6)
 	for i := range changes {
@@ -133,8 +133,8 @@ func slowObserver(s *suite) {
 	}
 }
 
-// resume: an observer whose watch and reads fail goes on in the end, and does
-// not hammer the store meanwhile.
+// obs/resume: an observer whose watch and reads fail continues when they work
+// again, and does not flood the store meanwhile.
 func resume(s *suite) {
 	el := s.election("")
 	o := s.observable()
@@ -178,7 +178,7 @@ func resume(s *suite) {
 		watching.line.cutWatches()
 	}
 
-	// What cannot pass ends it with an error.
+	// A permanent error ends it.
 	watching.faults.Always(fault.Fails(elector.ErrDenied))
 	s.must(l.Proclaim(s.context(), "last"), "proclaiming")
 	seen.ends(elector.ErrDenied, "a store that denies access")
@@ -197,7 +197,7 @@ func resume(s *suite) {
 	last.ends(cause, "after its context ended")
 }
 
-// counting is a fault that closes a channel when it is hit for the nth time.
+// counting is a fault that closes a channel when it happens for the nth time.
 func counting(n int64, reached chan<- struct{}, f fault.Fault) fault.Fault {
 	var hits atomic.Int64
 	return func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
@@ -208,8 +208,8 @@ func counting(n int64, reached chan<- struct{}, f fault.Fault) fault.Fault {
 	}
 }
 
-// notHot fails the case if there were more calls than pauses that grow to half
-// of RenewEvery leave time for.
+// notHot fails the case if there were more calls than pauses that grow to half of
+// RenewEvery allow.
 func (s *suite) notHot(what string, calls int, d, every time.Duration) {
 	s.Helper()
 	if most := 10 + int(2*d/every); calls > most {

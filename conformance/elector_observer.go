@@ -7,13 +7,14 @@ import (
 	"github.com/elector-go/elector"
 )
 
-// An observation is one pair of an Observe that runs in the background. The
-// loop body waits until the case takes it.
+// An observation is one pair of an Observe. The loop body waits until the case
+// takes it.
 type observation struct {
 	leader elector.Leader
 	err    error
 }
 
+// An observer is an Observe that runs in the background.
 type observer struct {
 	s     *suite
 	pairs chan observation
@@ -57,8 +58,8 @@ func (o *observer) until(rule string, match func(elector.Leader) bool) elector.L
 	}
 }
 
-// ends fails the case unless the error wanted is the last pair. Changes seen
-// before it do not matter.
+// ends fails the case unless the last pair has the error. Pairs before it do not
+// matter.
 func (o *observer) ends(want error, doing string) {
 	o.s.Helper()
 	var last observation
@@ -70,16 +71,16 @@ func (o *observer) ends(want error, doing string) {
 				return
 			}
 			if last.err != nil {
-				o.s.Errorf("after the error of Observe comes another pair: %v", p)
+				o.s.Errorf("the error of Observe is its last pair: after it came %v", p)
 			}
 			last = p
-		case <-time.After(watchdog):
-			o.s.Fatalf("Observe does not end, the last pair was %v: %s", last, doing)
+		case <-time.After(o.s.limit()):
+			o.s.Fatalf("Observe ends with %q: its last pair was %v (%s)", want, last, doing)
 		}
 	}
 }
 
-// who is a Leader without what depends on times.
+// who returns a Leader without the fields that depend on time.
 func who(l elector.Leader) elector.Leader {
 	l.TTL, l.Unchanged = 0, 0
 	return l

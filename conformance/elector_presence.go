@@ -9,14 +9,13 @@ import (
 	"github.com/elector-go/elector/internal/fault"
 )
 
-// shownPresence reports whether the store shows a holder's presence.
+// shownPresence reports whether the backend is a PresenceWatcher.
 func (s *suite) shownPresence() bool { return s.present() != nil }
 
-// deposed: a leader whose mark of presence is removed loses its lease at once.
-// When it campaigns again, and so says that its work has stopped, it tells the
-// store, so that a successor need not wait for C, and stands back itself. Nobody
-// renews and nobody's time is over within the case, and C is
-// longer than the watchdog's time.
+// res/deposed: a leader whose mark of presence is removed loses its lease
+// immediately. When it campaigns again, its work has stopped: it releases the
+// record, so that a successor need not wait for C, and does not acquire it itself.
+// In this case no lease is renewed or expires, and C is longer than the watchdog.
 func deposed(s *suite) {
 	if !s.shownPresence() {
 		return
@@ -28,33 +27,33 @@ func deposed(s *suite) {
 	next := b.campaign(s.context())
 	b.sees(a)
 	s.depose(el.name)
-	wait(s, l.Context().Done(), "a leader whose mark is removed loses its lease at once")
+	wait(s, l.Context().Done(), "a leader whose mark is removed loses its lease immediately")
 	s.is(l.Check(), elector.ErrLost, "Check of a deposed leader")
 	s.is(l.Check(), elector.ErrDeposed, "Check of a deposed leader")
 	s.is(context.Cause(l.Context()), elector.ErrDeposed, "the cause of a deposed leader's context")
-	next.waits("the deposed leader has not said that its work has stopped")
-	s.is(a.enter(), elector.ErrHeld, "TryCampaign of one that was deposed")
+	next.waits("the deposed leader may still work")
+	s.is(a.enter(), elector.ErrHeld, "TryCampaign of a deposed candidate")
 	next.won("a deposed leader is replaced without waiting for C")
 	order.happened()
 	s.must(b.Resign(s.context()), "resigning")
-	s.is(a.enter(), elector.ErrHeld, "TryCampaign of one that was deposed, within C")
+	s.is(a.enter(), elector.ErrHeld, "TryCampaign of a deposed candidate, within C")
 
-	// The next renewal finds it out too, if no watch did.
+	// Without WatchPresence the next renewal notices it.
 	el = s.election("-renewal")
 	blind := &blindBackend{Backend: s.open()}
 	c := el.joinOn(blind, s.brisk())
 	l = c.lead()
 	c.renewals(1)
 	s.depose(el.name)
-	wait(s, l.Context().Done(), "a renewal finds that the mark was removed")
+	wait(s, l.Context().Done(), "a renewal notices that the mark was removed")
 	s.is(l.Check(), elector.ErrDeposed, "Check of a deposed leader")
 }
 
-// A blindBackend cannot watch anything.
+// A blindBackend is not a Watcher.
 type blindBackend struct{ backends.Backend }
 
-// runDeposed: a deposed leader's worker is told to stop at once; the store is
-// told when it has returned, and Run campaigns again.
+// run/deposed: a deposed leader's worker is stopped immediately. When it has
+// returned, Run releases the record and campaigns again.
 func runDeposed(s *suite) {
 	if !s.shownPresence() {
 		return
@@ -64,7 +63,7 @@ func runDeposed(s *suite) {
 	var returned atomic.Bool
 	a.faults.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
 		if isRelease(c) && !returned.Load() {
-			s.Errorf("the store is told before the worker returned")
+			s.Errorf("Run releases the record only after the worker has returned: it did before")
 		}
 		return send(ctx)
 	})
@@ -83,14 +82,14 @@ func runDeposed(s *suite) {
 	next := b.campaign(s.context())
 	b.sees(a)
 	s.depose(el.name)
-	wait(s, l.Context().Done(), "a deposed leader's worker is told to stop")
+	wait(s, l.Context().Done(), "a deposed leader's worker is stopped")
 	s.is(l.Check(), elector.ErrDeposed, "Check of a deposed leader")
 	next.waits("the deposed leader's worker has not returned")
 	close(finish)
 	next.won("a deposed leader is replaced once its worker has returned")
 	stop()
-	s.must(wait(s, done, "Run returns"), "Run that is told to stop while it waits")
+	s.must(wait(s, done, "Run returns"), "Run that is stopped while it waits")
 	if n := a.events.count("acquired"); n != 1 {
-		s.Errorf("a deposed leader led %d times; it stands back", n)
+		s.Errorf("a deposed leader does not acquire again within C: it led %d times", n)
 	}
 }

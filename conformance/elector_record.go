@@ -11,8 +11,8 @@ import (
 	"github.com/elector-go/elector/internal/fault"
 )
 
-// edit changes the record through another handle, as an operator does by hand, or
-// a process that does not lead.
+// edit changes the record through another handle, as an operator does, or a
+// process that does not lead.
 func (el *election) edit(b backends.Backend, change func(r *backends.Record)) backends.Record {
 	s := el.s
 	s.Helper()
@@ -31,7 +31,7 @@ func (el *election) edit(b backends.Backend, change func(r *backends.Record)) ba
 	}
 }
 
-// with sets an extension.
+// with returns a change that sets an extension.
 func (s *suite) with(name, value string) func(r *backends.Record) {
 	return func(r *backends.Record) {
 		x, err := r.Extensions.With(name, value)
@@ -40,8 +40,8 @@ func (s *suite) with(name, value string) func(r *backends.Record) {
 	}
 }
 
-// edited: a record that its holder finds otherwise than it wrote it is a loss at
-// the next renewal, and never adopted. No lease expires within the case.
+// rec/edited: a holder whose record was edited loses its lease at the next renewal,
+// and never adopts the change. No lease expires in this case.
 func edited(s *suite) {
 	for what, change := range map[string]func(r *backends.Record){
 		"holder":   func(r *backends.Record) { r.Holder = "" },
@@ -55,10 +55,10 @@ func edited(s *suite) {
 		l := a.lead()
 		a.renewals(1)
 		before := el.edit(b, change)
-		wait(s, l.Context().Done(), "a holder whose record was edited has lost: "+what)
+		wait(s, l.Context().Done(), "a holder whose record was edited loses its lease: "+what)
 		s.is(l.Check(), elector.ErrLost, "Check after the record was edited: "+what)
 		if r := el.record(b); r != before {
-			s.Errorf("a record that was edited (%s) was written once more: %+v became %+v", what, before, r)
+			s.Errorf("a holder never overwrites a record that was edited (%s): %v became %v", what, before, r)
 		}
 		if what == "holder" {
 			el.join(s.brisk()).lead()
@@ -66,8 +66,8 @@ func edited(s *suite) {
 	}
 }
 
-// request: another process that changes an extension costs no lease. Renewals
-// pass extensions on; releases and acquisitions pass on those that are kept.
+// rec/request: another process changes an extension, and the lease is not lost.
+// Renewals pass all extensions on, releases and acquisitions those of class k.
 func request(s *suite) {
 	el := s.election("")
 	a, b := el.join(s.brisk()), s.open()
@@ -77,25 +77,25 @@ func request(s *suite) {
 	for _, value := range []string{"one", "two", "three"} {
 		el.edit(b, s.with("t_request", value))
 		a.renewals(2)
-		s.must(l.Check(), "Check of a leader of whom something is requested")
+		s.must(l.Check(), "Check of a leader after another process changed an extension")
 		r := el.record(b)
 		if got, _ := r.Extensions.Get("t_request"); got != value {
-			s.Errorf("a renewal passes extensions on: %q", r.Extensions)
+			s.Errorf("a renewal passes extensions on: the record has %v", r.Extensions)
 		}
 	}
 	s.must(l.Resign(s.context()), "resigning")
 	if r := el.record(b); r.Extensions != kept {
-		s.Errorf("a release passes on what is kept, and no more: %q", r.Extensions)
+		s.Errorf("a release passes on extensions of class k and no others: the record has %v", r.Extensions)
 	}
 	el.edit(b, s.with("t_request", "four"))
 	a.lead()
 	if r := el.record(b); r.Extensions != kept {
-		s.Errorf("an acquisition passes on what is kept, and no more: %q", r.Extensions)
+		s.Errorf("an acquisition passes on extensions of class k and no others: the record has %v", r.Extensions)
 	}
 }
 
-// critical: a record with a critical extension that is not known is held, with or
-// without a holder, and is left as it is.
+// rec/critical: a record with an unknown critical extension counts as held, with or
+// without a holder, and is not changed.
 func critical(s *suite) {
 	for _, vacant := range []bool{false, true} {
 		el := s.election(map[bool]string{false: "-held", true: "-vacant"}[vacant])
@@ -115,23 +115,23 @@ func critical(s *suite) {
 		stop()
 		var held *elector.HeldError
 		if !errors.As(err, &held) || held.Reason == "" {
-			s.Errorf("Campaign for a record with an unknown critical extension: %v", err)
+			s.Errorf("Campaign for a record with an unknown critical extension ends with ErrHeld and a reason: it ended with %v", err)
 		}
 		leader, err := waiter.Leader(s.context())
 		s.must(err, "reading who leads")
 		if leader.Lapsed {
-			s.Errorf("a record with an unknown critical extension is called lapsed: %+v", leader)
+			s.Errorf("a record with an unknown critical extension never lapses: Leader returned %+v", leader)
 		}
 		if r := el.record(b); r != before {
-			s.Errorf("a record with an unknown critical extension was changed: %+v became %+v", before, r)
+			s.Errorf("a record with an unknown critical extension is not changed: %v became %v", before, r)
 		}
 		el.edit(b, func(r *backends.Record) { r.Extensions = "" })
 		waiter.lead()
 	}
 }
 
-// toldAfterLoss: a worker that is too slow to stop has lost its lease, and the
-// store is told when it has returned. C is longer than the watchdog's time, and
+// res/told-after-loss: a worker that is too slow to stop loses its lease, and Run
+// releases the record after it has returned. C is longer than the watchdog, and
 // waiters that poll read often.
 func toldAfterLoss(s *suite) {
 	el := s.election("")
@@ -141,7 +141,7 @@ func toldAfterLoss(s *suite) {
 	var returned atomic.Bool
 	a.faults.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
 		if isRelease(c) && !returned.Load() {
-			s.Errorf("the store is told before the worker returned")
+			s.Errorf("Run releases the record only after the worker has returned: it did before")
 		}
 		return send(ctx)
 	})

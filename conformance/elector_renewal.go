@@ -11,8 +11,8 @@ import (
 	"github.com/elector-go/elector/internal/fault"
 )
 
-// overwrite makes the record another's, as a successor would that this process
-// does not know.
+// overwrite replaces the record by that of a successor that this process does not
+// know.
 func (el *election) overwrite(b backends.Backend, holder string) backends.Record {
 	el.s.Helper()
 	ctx := el.s.context()
@@ -22,15 +22,15 @@ func (el *election) overwrite(b backends.Backend, holder string) backends.Record
 		next.Holder, next.Value, next.Token, next.Attempt = holder, "", r.Token+1, backends.Attempt{Nonce: "usurper", Sequence: 1}
 		written, err := b.Swap(ctx, el.name, r, next)
 		if errors.Is(err, backends.ErrConflict) {
-			continue // it was renewed in between
+			continue // it was renewed meanwhile
 		}
 		el.s.must(err, "overwriting the record")
 		return written
 	}
 }
 
-// renewConflict: a leader whose record is another's is told so by its next
-// renewal, long before H, and writes nothing.
+// ren/conflict: a leader whose record was replaced learns it from its next renewal,
+// long before H, and writes nothing.
 func renewConflict(s *suite) {
 	el := s.election("")
 	a, b := el.join(s.brisk()), s.open()
@@ -39,7 +39,7 @@ func renewConflict(s *suite) {
 	before := a.events.length() // the lease may have ended when overwrite returns
 	usurped := el.overwrite(b, "usurper")
 	at := a.events.length()
-	// Whatever waits for the renewal must find Check failing already.
+	// When Proclaim returns, Check must fail already.
 	proclaimed := make(chan error, 1)
 	var valid atomic.Bool
 	go func() {
@@ -54,21 +54,21 @@ func renewConflict(s *suite) {
 	wait(s, l.Context().Done(), "a conflict ends the lease's context")
 	a.await(before, "ended", "a conflict ends the lease")
 	if a.events.countFrom(at, "renewed") != 0 {
-		s.Errorf("the lease was renewed after its record had become another's")
+		s.Errorf("the lease was renewed after its record had been replaced")
 	}
 	s.is(a.Resign(s.context()), elector.ErrNotLeader, "resigning a lost lease")
 	if r := el.record(b); r.Version != usurped.Version {
-		s.Errorf("the successor's record was changed to %+v", r)
+		s.Errorf("the successor's record was changed to %v", r)
 	}
 }
 
-// renewTransient: errors for a good part of H lose nothing.
+// ren/transient: errors for half of H do not lose the lease.
 func renewTransient(s *suite) {
 	el := s.election("")
 	o := s.expiring(6)
 	a := el.join(o)
 	l := a.lead()
-	// Until less than a half is left, a bound by events and not by time.
+	// Until less than half of H is left.
 	a.faults.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
 		if l.Remaining() > a.hold/2 {
 			return fault.RequestLost(ctx, c, send)
@@ -77,7 +77,7 @@ func renewTransient(s *suite) {
 	})
 	a.renewals(1)
 	a.faults.Always(nil)
-	s.must(l.Check(), "the lease after errors for a half of H")
+	s.must(l.Check(), "the lease after errors for half of H")
 	if a.faults.Hits() < 3 {
 		s.Errorf("%d requests failed, not several", a.faults.Hits())
 	}
@@ -85,8 +85,8 @@ func renewTransient(s *suite) {
 	s.must(l.Check(), "the lease after the errors ended")
 }
 
-// renewOneHang: a renewal that hangs, even one that ignores that its caller
-// gives up, is given up in time for another.
+// ren/one-hang: a renewal that hangs, even one that ignores its context, is given
+// up in time for another.
 func renewOneHang(s *suite) {
 	el := s.election("")
 	a := el.join(s.observable())
@@ -102,8 +102,8 @@ func renewOneHang(s *suite) {
 	close(release)
 }
 
-// renewHung: no call ever returns; the lease ends by H all the same, and Check
-// never waits.
+// ren/hung: no call returns. The lease ends by H all the same, and Check never
+// waits.
 func renewHung(s *suite) {
 	el := s.election("")
 	a := el.join(s.short())
@@ -127,12 +127,12 @@ func renewHung(s *suite) {
 	a.hit()
 }
 
-// resurrect: a renewal applied and answered after H does not bring the lease
-// back.
+// ren/resurrect: a renewal that is applied and answered after H does not bring the
+// lease back.
 func resurrect(s *suite) {
 	el := s.election("")
 	o := s.short()
-	o.RenewEvery = o.TTL / 24 // so that a renewal is under way before a slow machine loses the lease
+	o.RenewEvery = o.TTL / 24 // a renewal is under way before a slow machine loses the lease
 	o.RequestTimeout = o.RenewEvery
 	a, b := el.join(o), s.open()
 	release := make(chan struct{})
@@ -149,18 +149,18 @@ func resurrect(s *suite) {
 	a.lapses(l, "all answers are late")
 	before := el.record(b)
 	close(release)
-	// There are several, which compare with the same state: one is applied.
+	// Several renewals replace the same state, and one is applied.
 	err := wait(s, applied, "the late renewal is applied")
 	for errors.Is(err, backends.ErrConflict) {
 		err = wait(s, applied, "the late renewal is applied")
 	}
 	s.must(err, "the late renewal")
 	if r := el.record(b); r.Attempt == before.Attempt || r.Attempt.Nonce != before.Attempt.Nonce {
-		s.Errorf("the late renewal did not change the record from %+v to %+v", before, r)
+		s.Errorf("a late renewal is applied: the record was %v and is %v", before, r)
 	}
 	s.is(l.Check(), elector.ErrLost, "Check after a late renewal")
 	a.faults.Always(nil)
-	again := a.lead() // at once: its own acquisition, and its worker has stopped
+	again := a.lead() // immediately, because the record is its own
 	if again.Token() <= l.Token() {
 		s.Errorf("token %d after a late renewal under token %d", again.Token(), l.Token())
 	}
@@ -168,15 +168,15 @@ func resurrect(s *suite) {
 	a.hit()
 }
 
-// stall: a worker that hangs loses the lease, one that keeps calling Check
-// does not.
+// ren/stall: a worker that no longer calls Check loses the lease, and one that
+// calls it does not.
 func stall(s *suite) {
 	el := s.election("")
 	o := s.short()
 	o.StallTimeout = 2 * o.TTL
 	o.RenewEvery = o.TTL / 4
 	o.RequestTimeout = o.RenewEvery
-	o.TTL *= 4 // so that a slow machine does not end it while the worker works
+	o.TTL *= 4 // a slow machine does not end it while the worker works
 	a := el.join(o)
 	l := a.lead()
 	lively := time.Now().Add(3 * o.StallTimeout / 2)
@@ -190,16 +190,16 @@ func stall(s *suite) {
 	a.renewals(1)
 	at := a.events.length()
 	wait(s, l.Context().Done(), "a worker that stops calling Check loses its lease")
-	s.is(l.Check(), elector.ErrLost, "Check of a worker that had stopped to call it")
+	s.is(l.Check(), elector.ErrLost, "Check of a worker that had stopped calling it")
 	renewed := a.events.countFrom(at, "renewed")
-	// They start at least an interval apart, and one was under way.
+	// Renewals start at least an interval apart, and one was under way.
 	if most := int(o.StallTimeout/o.RenewEvery) + 2; renewed > most {
 		s.Errorf("%d renewals after the last Check, more than %d fit into StallTimeout", renewed, most)
 	}
 }
 
-// unhealthy: a sick leader resigns in order, does not campaign, and does again
-// when it is well.
+// ren/unhealthy: an unhealthy leader resigns, does not campaign, and campaigns again
+// when it is healthy.
 func unhealthy(s *suite) {
 	el := s.election("")
 	b := s.open()
@@ -221,23 +221,23 @@ func unhealthy(s *suite) {
 	at := a.events.length()
 	order := a.watchRelease(l)
 	sick.Store(true)
-	wait(s, l.Context().Done(), "a sick leader resigns")
-	s.is(context.Cause(l.Context()), elector.ErrUnhealthy, "the cause of a sick leader's context")
-	s.is(l.Check(), elector.ErrResigned, "Check of a sick leader")
-	s.must(a.await(at, "released", "a sick leader tells the store").err, "a sick leader's release")
+	wait(s, l.Context().Done(), "an unhealthy leader resigns")
+	s.is(context.Cause(l.Context()), elector.ErrUnhealthy, "the cause of an unhealthy leader's context")
+	s.is(l.Check(), elector.ErrResigned, "Check of an unhealthy leader")
+	s.must(a.await(at, "released", "an unhealthy leader releases the record").err, "an unhealthy leader's release")
 	order.happened()
 
 	_, err := a.TryCampaign(s.context())
-	s.is(err, elector.ErrUnhealthy, "TryCampaign while sick")
+	s.is(err, elector.ErrUnhealthy, "TryCampaign while unhealthy")
 	writes := a.faults.Count("swap")
 	next := a.campaign(s.context())
 	for range 4 {
-		wait(s, asked, "a sick candidate is asked how it is")
+		wait(s, asked, "Campaign asks Healthy while a candidate is unhealthy")
 	}
-	next.waits("it is sick")
+	next.waits("it is unhealthy")
 	if r := el.record(b); !r.Vacant() || a.faults.Count("swap") != writes {
-		s.Errorf("a sick candidate wrote %d times, the record is %+v", a.faults.Count("swap")-writes, r)
+		s.Errorf("an unhealthy candidate writes nothing: it wrote %d times, and the record is %v", a.faults.Count("swap")-writes, r)
 	}
 	sick.Store(false)
-	next.won("a candidate that is well again leads")
+	next.won("a candidate that is healthy again leads")
 }

@@ -9,24 +9,24 @@ import (
 	"github.com/elector-go/elector/internal/fault"
 )
 
-// isRelease reports whether a call tells the store that nobody leads.
+// isRelease reports whether a call releases the record.
 func isRelease(c fault.Call) bool { return c.Op == "swap" && c.Next.Vacant() }
 
-// A releaseOrder checks at each release that leadership has ended before.
+// A releaseOrder checks at each release that the lease has ended before.
 type releaseOrder struct {
 	s     *suite
 	count atomic.Int64
 }
 
-// watchRelease sets a fault that lets everything pass and checks guarantee 8:
-// the lease is not valid and its context has ended before the store is told.
+// watchRelease sets a fault that changes nothing and checks guarantee 8: the lease
+// is not valid and its context has ended before the record is released.
 func (c *candidate) watchRelease(l *elector.Lease) *releaseOrder {
 	o := &releaseOrder{s: c.el.s}
 	c.faults.Always(func(ctx context.Context, call fault.Call, send fault.Send) (backends.Record, error) {
 		if isRelease(call) {
 			o.count.Add(1)
 			if l.Check() == nil || l.Context().Err() == nil {
-				o.s.Errorf("the store is told of a release while Check says %v and the context %v (guarantee 8)", l.Check(), l.Context().Err())
+				o.s.Errorf("the lease and its context end before the record is released: Check returned %v and the context has %v (guarantee 8)", l.Check(), l.Context().Err())
 			}
 		}
 		return send(ctx)
@@ -37,11 +37,11 @@ func (c *candidate) watchRelease(l *elector.Lease) *releaseOrder {
 func (o *releaseOrder) happened() {
 	o.s.Helper()
 	if n := o.count.Load(); n != 1 {
-		o.s.Errorf("the store was told %d times, not once", n)
+		o.s.Errorf("the record is released once: it was released %d times", n)
 	}
 }
 
-// resignOrder: the context ends before the store is told, and Check fails from
+// res/order: the context ends before the record is released, and Check fails from
 // then on.
 func resignOrder(s *suite) {
 	el := s.election("")
@@ -57,21 +57,21 @@ func resignOrder(s *suite) {
 		s.is(l.Check(), elector.ErrResigned, "Check after Resign")
 		s.is(context.Cause(l.Context()), elector.ErrResigned, "the cause of the context after Resign")
 		if r := el.record(b); !r.Vacant() || elector.Token(r.Token) != l.Token() {
-			s.Errorf("after Resign the record is %+v", r)
+			s.Errorf("after Resign the record is %v", r)
 		}
 		s.must(l.Resign(s.context()), "resigning again")
 		s.is(a.Resign(s.context()), elector.ErrNotLeader, "Elector.Resign with nothing to resign")
 	}
 }
 
-// runWaits: Run keeps the lease while its worker drains, and tells the store
-// only when it has returned.
+// res/run-waits: Run keeps the lease while its worker drains, and releases the
+// record only after the worker has returned.
 func runWaits(s *suite) {
 	s.drains()
 	s.ignores()
 }
 
-// drains is runWaits for a worker that takes its time.
+// drains is runWaits for a worker that takes a while to stop.
 func (s *suite) drains() {
 	el := s.election("")
 	o := s.brisk()
@@ -83,18 +83,18 @@ func (s *suite) drains() {
 		if isRelease(c) {
 			releases.Add(1)
 			if !returned.Load() {
-				s.Errorf("the store is told before the worker returned")
+				s.Errorf("Run releases the record only after the worker has returned: it did before")
 			}
 		}
 		return send(ctx)
 	})
 	ctx, stop := context.WithCancel(s.context())
-	leases, told, finish, done := make(chan *elector.Lease, 1), make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	leases, stopped, finish, done := make(chan *elector.Lease, 1), make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
 		done <- a.Run(ctx, func(ctx context.Context, l *elector.Lease) error {
 			leases <- l
 			<-ctx.Done()
-			close(told)
+			close(stopped)
 			<-finish
 			returned.Store(true)
 			return nil
@@ -104,21 +104,21 @@ func (s *suite) drains() {
 	next := b.campaign(s.context())
 	b.sees(a)
 	stop()
-	wait(s, told, "the worker's context ends with Run's")
+	wait(s, stopped, "the worker's context ends with Run's")
 	a.renewals(2)
 	s.must(l.Check(), "Check while the worker drains")
 	next.waits("the worker drains")
 	close(finish)
 	s.must(wait(s, done, "Run returns after its worker"), "Run's result")
 	if releases.Load() != 1 {
-		s.Errorf("the store was told %d times, not once", releases.Load())
+		s.Errorf("the record is released once: it was released %d times", releases.Load())
 	}
 	s.is(l.Check(), elector.ErrResigned, "Check after Run returned")
 	next.won("a worker that returned is replaced")
 }
 
-// ignores is runWaits for a worker that ignores its context: it loses the lease
-// after ReleaseTimeout, and the store is not told, so that a successor waits.
+// ignores is runWaits for a worker that ignores its context. It loses the lease
+// after ReleaseTimeout, and the record is not released, so that a successor waits.
 func (s *suite) ignores() {
 	el := s.election("-ignores")
 	o := s.expiring(2)
@@ -149,7 +149,7 @@ func (s *suite) ignores() {
 	s.is(l.Check(), elector.ErrLost, "Check of a worker that does not return")
 	s.waited(next, a.line.latest(), o.TTL)
 	if releases.Load() != 0 {
-		s.Errorf("the store was told while the worker still ran")
+		s.Errorf("Run releases the record only after the worker has returned: it did before")
 	}
 	close(finish)
 	s.is(wait(s, done, "Run returns after its worker"), elector.ErrLost, "Run's result when its worker was too slow")
@@ -158,8 +158,8 @@ func (s *suite) ignores() {
 	}
 }
 
-// handover: a resignation wakes the successor, which need not wait for C, and
-// takes one write.
+// res/handover: a resignation wakes the successor, which does not wait for C and
+// writes once.
 func handover(s *suite) {
 	el := s.election("")
 	a, b := el.join(s.brisk()), el.join(s.long())
@@ -167,20 +167,20 @@ func handover(s *suite) {
 	next := b.campaign(s.context())
 	b.sees(a)
 	a.renewals(2)
-	next.waits("somebody leads")
+	next.waits("another candidate leads")
 	if n := b.faults.Count("swap"); n != 0 {
-		s.Errorf("a waiter wrote %d times", n)
+		s.Errorf("a waiter writes nothing: it wrote %d times", n)
 	}
 	s.must(l.Resign(s.context()), "resigning")
-	// C is longer than the watchdog's time.
+	// C is longer than the watchdog.
 	next.won("a leader that resigned is replaced without waiting for C")
 	if n := b.faults.Count("swap"); n != 1 {
-		s.Errorf("the successor wrote %d times, not once", n)
+		s.Errorf("the successor writes once: it wrote %d times", n)
 	}
 }
 
-// failRetry: a leader that could not tell the store does not lead, and may
-// tell it again.
+// res/fail-retry: a leader whose release failed does not lead, and can try it
+// again.
 func failRetry(s *suite) {
 	el := s.election("")
 	o := s.brisk()
@@ -192,24 +192,24 @@ func failRetry(s *suite) {
 	} {
 		l := a.lead()
 		a.faults.Always(fault.RequestLost)
-		s.fails(resign(l), "a resignation that the store is not told of")
-		s.is(l.Check(), elector.ErrResigned, "Check after a resignation that the store is not told of")
+		s.fails(resign(l), "a resignation whose release failed")
+		s.is(l.Check(), elector.ErrResigned, "Check after a resignation whose release failed")
 		_, err := a.Token()
-		s.is(err, elector.ErrResigned, "Token after a resignation that the store is not told of")
-		wait(s, l.Context().Done(), "the context ends with a resignation that the store is not told of")
+		s.is(err, elector.ErrResigned, "Token after a resignation whose release failed")
+		wait(s, l.Context().Done(), "the context ends with a resignation whose release failed")
 		if _, err := b.TryCampaign(s.context()); err == nil {
-			s.Errorf("a candidate leads although the store was not told of the resignation")
+			s.Errorf("a candidate leads although the release failed")
 		}
 		a.faults.Always(nil)
 		s.must(resign(l), "resigning again")
 		s.is(l.Check(), elector.ErrResigned, "Check after resigning again")
-		// C is longer than the watchdog's time.
+		// C is longer than the watchdog.
 		b.lead()
 		s.must(b.Resign(s.context()), "resigning")
 	}
 	a.hit()
 
-	// A trouble that passes is ridden out.
+	// A fault that passes is retried.
 	var releases atomic.Int64
 	o.ReleaseTimeout = 2 * watchdog
 	c := el.join(o)
@@ -223,19 +223,19 @@ func failRetry(s *suite) {
 	s.must(l.Resign(s.context()), "a resignation whose first request is lost")
 	b.lead()
 	if n := releases.Load(); n < 3 {
-		s.Errorf("the store was told %d times", n)
+		s.Errorf("the release is tried until it works: it was tried %d times", n)
 	}
 	s.must(b.Resign(s.context()), "resigning")
 
-	// One that cannot be told is no reason to fail for Close.
+	// A failed release is no reason for Close to fail.
 	a.lead()
 	a.faults.Always(fault.RequestLost)
-	s.fails(a.Resign(s.context()), "a resignation that the store is not told of")
+	s.fails(a.Resign(s.context()), "a resignation whose release failed")
 	a.faults.Always(nil)
-	s.must(a.Close(), "closing one that does not lead any more")
+	s.must(a.Close(), "closing a candidate that no longer leads")
 }
 
-// foreign: a release that arrives after the successor won leaves it alone.
+// res/foreign: a release that arrives after a successor acquired changes nothing.
 func foreign(s *suite) {
 	el := s.election("")
 	o := s.short()
@@ -255,7 +255,7 @@ func foreign(s *suite) {
 	})
 	resigned := make(chan error, 1)
 	go func() { resigned <- l.Resign(s.context()) }()
-	wait(s, l.Context().Done(), "the context ends with Resign, before the store is told")
+	wait(s, l.Context().Done(), "the context ends with Resign, before the release")
 	second := next.won("a leader whose release is late is replaced")
 	b.renewals(1)
 	close(release)
@@ -264,7 +264,7 @@ func foreign(s *suite) {
 	b.renewals(2)
 	s.must(second.Check(), "the successor's lease after the late release")
 	if r := el.record(s.open()); r.Holder != b.ID() || elector.Token(r.Token) != second.Token() {
-		s.Errorf("after the late release the record is %+v", r)
+		s.Errorf("after the late release the record is %v", r)
 	}
 	a.hit()
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/elector-go/elector/internal/fault"
 )
 
-// roundsLeak: after many elections nothing is left of them: no goroutine, no
-// descriptor, no memory.
+// leak/rounds: many elections leave no goroutine, descriptor or memory behind.
 func roundsLeak(s *suite) {
 	el := s.election("")
 	shared := s.open()
@@ -23,7 +22,7 @@ func roundsLeak(s *suite) {
 	round := func(i int) {
 		b := shared
 		if i%10 == 0 {
-			b = s.h.Open(s)
+			b = s.unclosed()
 			defer func() { s.must(b.Close(), "closing a handle") }()
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), watchdog)
@@ -36,7 +35,7 @@ func roundsLeak(s *suite) {
 		s.must(err, "elector.New")
 		for leader, err := range other.Observe(ctx) {
 			if err != nil || leader.Token != l.Token() {
-				s.Errorf("round %d: the observer sees %+v, %v", i, leader, err)
+				s.Errorf("round %d: an observer sees the leader: it saw %+v, %v", i, leader, err)
 			}
 			break
 		}
@@ -53,7 +52,7 @@ func roundsLeak(s *suite) {
 	for i := range n {
 		round(i)
 	}
-	// What ends by itself may take a moment.
+	// What ends by itself may take a while.
 	var after usage
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -62,12 +61,14 @@ func roundsLeak(s *suite) {
 			return
 		}
 	}
-	s.Errorf("before %d rounds %+v, afterwards %+v", n, before, after)
-	stacks := make([]byte, 1<<18)
-	s.Logf("%s", stacks[:runtime.Stack(stacks, true)])
+	s.Errorf("many elections leave nothing behind: before %d rounds %+v, after them %+v", n, before, after)
+	if after.goroutines > before.goroutines {
+		stacks := make([]byte, 1<<18)
+		s.Logf("the goroutines:\n%s", stacks[:runtime.Stack(stacks, true)])
+	}
 }
 
-// usage is what this process holds.
+// usage is what this process uses.
 type usage struct {
 	goroutines, descriptors int
 	heap                    uint64 // bytes
@@ -81,14 +82,14 @@ func measure() usage {
 	return usage{runtime.NumGoroutine(), descriptors(), m.HeapAlloc}
 }
 
-// within says whether n rounds have left nothing behind. Clients keep buffers
-// and a connection more or less; what leaks grows with the rounds.
+// within reports whether n rounds have left nothing behind. A client may keep a few
+// buffers and connections; a leak grows with the rounds.
 func (u usage) within(before usage, n int) bool {
 	slack := min(n/10, 10)
 	return u.goroutines <= before.goroutines+slack && u.descriptors <= before.descriptors+slack && u.heap <= before.heap+1<<19
 }
 
-// descriptors counts this process's open files where the system tells.
+// descriptors counts the open files of this process, on systems that list them.
 func descriptors() int {
 	files, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -97,7 +98,7 @@ func descriptors() int {
 	return len(files)
 }
 
-// manyCandidates: one of many leads, those who wait write nothing, and few
+// many/candidates: of many candidates one leads, the others write nothing, and few
 // write when a takeover is possible.
 func manyCandidates(s *suite) {
 	el := s.election("")
@@ -108,8 +109,8 @@ func manyCandidates(s *suite) {
 	}
 	o := s.expiring(3)
 	o.Logger = slog.New(slog.DiscardHandler)
-	// A store at the other end of a wire: so near that everybody reads and
-	// writes in one instant, none would ever meet another.
+	// A store at the other end of a wire: in one so near that a read and a write
+	// take no time, candidates would never meet.
 	wire := func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
 		if s.h.Slow {
 			return send(ctx)
@@ -126,7 +127,7 @@ func manyCandidates(s *suite) {
 		c.faults.Always(wire)
 		return c
 	}
-	steady := s.observable() // the first leader's, not to be lost on a slow machine
+	steady := s.observable() // the first leader must not lose its lease on a slow machine
 	steady.Logger = o.Logger
 	first := join(steady)
 	l := first.lead()
@@ -170,24 +171,23 @@ func manyCandidates(s *suite) {
 	idle, start := reads(), time.Now()
 	first.renewals(4)
 	if w := writes() - 1; w != 0 {
-		s.Errorf("%d waiters wrote %d times while somebody led", n-1, w)
+		s.Errorf("waiters write nothing while a candidate leads: %d waiters wrote %d times", n-1, w)
 	}
-	// 2 for each interval, averaged over ten, where nothing is pushed; a
-	// slow machine renews later than it reads.
+	// Two for each interval, averaged over ten, where nothing is pushed. A slow
+	// machine renews later than it reads.
 	every := max(steady.RenewEvery, steady.TTL/20)
 	most := (n - 1) * (4 + int(3*time.Since(start)/every))
 	if handles[0].Describe().PushesRenewals {
 		most = n - 1
 	}
 	if r := reads() - idle; r > most {
-		s.Errorf("%d waiters read %d times in %v, more than %d", n-1, r, time.Since(start), most)
+		s.Errorf("waiters read at most twice in a renewal interval: %d waiters read %d times in %v, more than %d", n-1, r, time.Since(start), most)
 	}
 	s.must(l.Check(), "the leader's lease")
 
 	leader, waiters := winner{c: first, l: l}, n-1
-	// few is a takeover after which most have not written. A machine that
-	// stands still when they wake makes them all late together, so one of
-	// three counts.
+	// few is a takeover in which few waiters write. On a machine that stands still
+	// when they wake, all are late together, so one takeover of three must do.
 	few := func(what string, leave func()) {
 		s.Helper()
 		var wrote []int
@@ -204,7 +204,7 @@ func manyCandidates(s *suite) {
 			}
 			wrote = append(wrote, w)
 		}
-		s.Errorf("after %s %d waiters wrote %v times", what, waiters+1, wrote)
+		s.Errorf("few waiters write in a takeover: after %s %d waiters wrote %v times", what, waiters+1, wrote)
 	}
 	few("a release", func() { leader.l.Resign(s.context()) })
 	var crashed winner
@@ -220,7 +220,7 @@ func manyCandidates(s *suite) {
 	}
 }
 
-// manyElections: successive leaders, alternating between processes.
+// many/elections: many successive leaders in different processes.
 func manyElections(s *suite) {
 	el := s.election("")
 	o := s.long()
@@ -233,22 +233,22 @@ func manyElections(s *suite) {
 		l, err := c.TryCampaign(s.T.Context())
 		s.must(err, "election %d", i)
 		if last != nil && (l.Token() <= last.Token() || last.Check() == nil) {
-			s.Fatalf("election %d has token %d after %d, whose Check says %v", i, l.Token(), last.Token(), last.Check())
+			s.Fatalf("election %d has token %d after token %d, whose Check returned %v", i, l.Token(), last.Token(), last.Check())
 		}
 		if i%50 == 0 {
 			_, err := next.TryCampaign(s.T.Context())
-			s.is(err, elector.ErrHeld, "TryCampaign while somebody leads")
+			s.is(err, elector.ErrHeld, "TryCampaign while another candidate leads")
 		}
 		s.must(l.Check(), "election %d", i)
 		s.must(l.Resign(s.T.Context()), "election %d", i)
 		last = l
 	}
 	if el.acquisitions() != n {
-		s.Errorf("the history has %d acquisitions, not %d", el.acquisitions(), n)
+		s.Errorf("the history has %d acquisitions, and there were %d", el.acquisitions(), n)
 	}
 }
 
-// manyNames: many elections on one handle know nothing of each other.
+// many/names: many elections on one handle do not affect each other.
 func manyNames(s *suite) {
 	b := s.open()
 	n := s.rounds(1000, 100)
@@ -268,20 +268,20 @@ func manyNames(s *suite) {
 		}
 	}
 	if all := descriptors(); all > few+16 {
-		s.Errorf("%d descriptors for %d elections on one handle, %d for %d", all, n, few, n/10)
+		s.Errorf("the number of connections does not grow with the elections on one handle: %d descriptors for %d elections, %d for %d", all, n, few, n/10)
 	}
 	leaders[n/2].el.overwrite(s.open(), "usurper")
-	wait(s, leases[n/2].Context().Done(), "a leader whose record is another's loses it")
+	wait(s, leases[n/2].Context().Done(), "a leader whose record was replaced loses its lease")
 	for i, c := range leaders {
 		if i == n/2 {
-			s.is(leases[i].Check(), elector.ErrLost, "Check of the one that was lost")
+			s.is(leases[i].Check(), elector.ErrLost, "Check of the lease that was lost")
 			continue
 		}
 		c.await(0, "renewed", "each lease is renewed")
 		s.must(leases[i].Check(), "lease %d after another one was lost", i)
 		r := c.el.record(b)
 		if r.Holder != c.ID() || r.Value != fmt.Sprint(i) || r.Token != uint64(leases[i].Token()) {
-			s.Errorf("election %d has the record %+v", i, r)
+			s.Fatalf("elections on one handle do not affect each other: election %d has the record %v", i, r)
 		}
 	}
 }

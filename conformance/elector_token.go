@@ -10,7 +10,7 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-// strict: tokens grow across handles, restarts under one ID and expiries.
+// tok/strict: tokens grow across handles, restarts with one ID and expiries.
 func strict(s *suite) {
 	el := s.election("")
 	o := s.short()
@@ -20,13 +20,13 @@ func strict(s *suite) {
 	leads := func(c *candidate, what string) {
 		t := c.lead().Token()
 		if t <= highest {
-			s.Errorf("token %d after %s, not above %d (guarantee 5)", t, what, highest)
+			s.Errorf("each acquisition's token is strictly greater than any before: token %d after %s, and %d before (guarantee 5)", t, what, highest)
 		}
 		highest = t
 	}
 	b := s.open()
 	for i := range s.rounds(20, 5) {
-		c := el.joinOn(b, o) // the same ID with nothing in memory, as after a restart
+		c := el.joinOn(b, o) // the same ID and nothing in memory, as after a restart
 		leads(c, fmt.Sprintf("restart %d", i))
 		s.must(c.Close(), "closing")
 		leads(other, "a resignation")
@@ -39,7 +39,7 @@ func strict(s *suite) {
 	crashing.cutOff()
 }
 
-// renewStable: renewing and proclaiming keep the token.
+// tok/renew-stable: renewals and Proclaim do not change the token.
 func renewStable(s *suite) {
 	el := s.election("")
 	a := el.join(s.brisk())
@@ -55,8 +55,8 @@ func renewStable(s *suite) {
 	}
 }
 
-// afterDelete: tokens grow across a deletion, for one who had seen the highest
-// and, by the time of day, for one who had not.
+// tok/after-delete: tokens grow across a deletion, for a candidate that had seen the
+// highest token and, because of the time of day, for one that had not.
 func afterDelete(s *suite) {
 	el := s.election("")
 	o := s.short()
@@ -73,11 +73,11 @@ func afterDelete(s *suite) {
 	s.h.Raw.Delete(s, el.name)
 	third := el.join(o).lead()
 	if third.Token() <= second.Token() {
-		s.Errorf("token %d of one who saw nothing, after a deletion, and %d before", third.Token(), second.Token())
+		s.Errorf("token %d of a new candidate after a deletion, and %d before", third.Token(), second.Token())
 	}
 }
 
-// restore: a live leader's record is rolled back.
+// tok/restore: a live leader's record is rolled back.
 func restore(s *suite) {
 	el := s.election("")
 	o := s.expiring(2)
@@ -94,11 +94,11 @@ func restore(s *suite) {
 	a.lapses(second, "its record was rolled back")
 	third := a.lead()
 	if third.Token() <= second.Token() || second.Token() <= first.Token() {
-		s.Errorf("tokens %d, %d, and %d after a rollback to the first; the leader had seen them all", first.Token(), second.Token(), third.Token())
+		s.Errorf("tokens grow across a rollback, for a candidate that has seen them: they were %d and %d, and %d after a rollback to the first", first.Token(), second.Token(), third.Token())
 	}
 }
 
-// maxToken: there is no token after the largest.
+// tok/max: after the largest token an acquisition fails.
 func maxToken(s *suite) {
 	el := s.election("")
 	b := s.open()
@@ -107,14 +107,14 @@ func maxToken(s *suite) {
 	s.must(err, "writing a vacant record with the largest token")
 	a := el.join(s.brisk())
 	_, err = a.Campaign(s.context())
-	s.is(err, elector.ErrTokenExhausted, "campaigning above the largest token")
+	s.is(err, elector.ErrTokenExhausted, "campaigning after the largest token")
 	if r := el.record(b); r.Token != backends.MaxToken || r.Attempt != largest.Attempt || a.faults.Count("swap") != 0 {
-		s.Errorf("the record is now %+v, after %d writes", r, a.faults.Count("swap"))
+		s.Errorf("after the largest token a campaign writes nothing: the record is %v after %d writes", r, a.faults.Count("swap"))
 	}
 }
 
-// fenced: the write of a leader that was paused after its last Check is
-// refused.
+// tok/fence: the resource refuses the write of a leader that was paused after its
+// last Check.
 func fenced(s *suite) {
 	el := s.election("")
 	o := s.short()
@@ -129,7 +129,7 @@ func fenced(s *suite) {
 		s.Errorf("the first leader's write: ran %v, %v", ran, err)
 	}
 
-	// The old leader goes on from a successful Check only when it is told to.
+	// The old leader continues after a successful Check only when it is told to.
 	checked, resume := make(chan struct{}), make(chan struct{})
 	late := make(chan error, 1)
 	var wrote atomic.Bool
@@ -152,10 +152,10 @@ func fenced(s *suite) {
 		s.Errorf("the new leader's write: ran %v, %v", ran, err)
 	}
 	close(resume)
-	err := wait(s, late, "the paused leader goes on")
-	// On a very slow machine its Check failed already.
+	err := wait(s, late, "the paused leader continues")
+	// On a very slow machine its Check has failed.
 	if !errors.Is(err, elector.ErrStale) && !errors.Is(err, elector.ErrLost) || wrote.Load() {
-		s.Errorf("the paused leader's write: ran %v, %v", wrote.Load(), err)
+		s.Errorf("the resource refuses a paused leader's write: it ran %v, with error %v", wrote.Load(), err)
 	}
 	s.is(resource.Admit("invoices", old.Token()), elector.ErrStale, "the old token at the resource")
 	a.cutOff()

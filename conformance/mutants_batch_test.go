@@ -11,16 +11,16 @@ import (
 )
 
 var batchMutants = map[string]mutant{
-	"a Batcher takes no batches": {caughtBy: "batch/each", rule: "a Batcher says how many renewals it takes at once",
+	"a Batcher takes no batches": {caughtBy: "batch/each", rule: "a Batcher sets Description.MaxBatch",
 		handle: described(func(d *backends.Description) { d.MaxBatch = 0 })},
 	"outcomes in another order": {caughtBy: "batch/each", rule: "outcomes are in the order of the renewals", handle: tells(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
 		slices.Reverse(outcomes)
 		return outcomes
 	})},
-	"conflicts are left out": {caughtBy: "batch/each", rule: "RenewMany tells what became of each renewal", handle: tells(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+	"conflicts are left out": {caughtBy: "batch/each", rule: "RenewMany returns an Outcome for each renewal", handle: tells(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
 		return slices.DeleteFunc(outcomes, func(o backends.Outcome) bool { return o.Err != nil })
 	})},
-	"a conflict is told as applied": {caughtBy: "batch/each", rule: "a renewal that is said to be applied is there", handle: tells(func(renewals []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+	"a conflict is told as applied": {caughtBy: "batch/each", rule: "a renewal whose outcome has no error was applied", handle: tells(func(renewals []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
 		for i, r := range renewals {
 			if outcomes[i].Err != nil {
 				outcomes[i] = backends.Outcome{Record: r.Next}
@@ -29,7 +29,7 @@ var batchMutants = map[string]mutant{
 		}
 		return outcomes
 	})},
-	"what was applied is told as not tried": {caughtBy: "batch/each", rule: "a renewal that is said not to be applied is not", handle: tells(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+	"what was applied is told as not tried": {caughtBy: "batch/each", rule: "a renewal that was refused is not applied", handle: tells(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
 		if slices.ContainsFunc(outcomes, func(o backends.Outcome) bool { return o.Err != nil }) {
 			// As if the store had applied all or nothing.
 			return slices.Repeat([]backends.Outcome{{Err: backends.ErrNotTried}}, len(outcomes))
@@ -42,7 +42,7 @@ var batchMutants = map[string]mutant{
 		}
 		return outcomes
 	})},
-	"a batch returns no versions": {caughtBy: "batch/each", rule: "with a version of its own", handle: tells(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+	"a batch returns no versions": {caughtBy: "batch/each", rule: "with a new version", handle: tells(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
 		for i := range outcomes {
 			outcomes[i].Record.Version = ""
 		}
@@ -53,7 +53,7 @@ var batchMutants = map[string]mutant{
 			now, err := b.Backend.Load(context.Background(), r.Name)
 			return err == nil && now.Version == r.Prev.Version
 		})},
-	"nothing is ever tried": {caughtBy: "batch/each", rule: "renewals that nothing stands in the way of are applied together",
+	"nothing is ever tried": {caughtBy: "batch/each", rule: "renewals without a conflict are applied together",
 		handle: atomically(backends.ErrNotTried, func(*broken, backends.Renewal) bool { return false })},
 	"a batch replaces whatever is there": {caughtBy: "batch/each", rule: "a renewal is applied only to the version that it replaces", handle: renewsFrom(func(now, _ backends.Record) backends.Record { return now })},
 	"a batch brings back": {caughtBy: "batch/each", rule: "a renewal is applied only to the version that it replaces", handle: renewsFrom(func(now, prev backends.Record) backends.Record {
@@ -74,7 +74,7 @@ var batchMutants = map[string]mutant{
 		}
 		return prev
 	})},
-	"a conflict in a batch is some error": {caughtBy: "batch/each", rule: "a store that answers tells of each renewal whether it was applied", handle: tells(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+	"a conflict in a batch is some error": {caughtBy: "batch/each", rule: "the outcome of a renewal is no error, ErrConflict, ErrNotTried or ErrDeposed while the store works", handle: tells(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
 		for i := range outcomes {
 			if outcomes[i].Err != nil {
 				outcomes[i].Err = backends.ErrUnavailable
@@ -82,7 +82,7 @@ var batchMutants = map[string]mutant{
 		}
 		return outcomes
 	})},
-	"a large batch fails": {caughtBy: "batch/each", rule: "a store that answers tells of each renewal whether it was applied", handle: func(b *broken, _ *state) {
+	"a large batch fails": {caughtBy: "batch/each", rule: "the outcome of a renewal is no error, ErrConflict, ErrNotTried or ErrDeposed while the store works", handle: func(b *broken, _ *state) {
 		b.batch = func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
 			bytes := 0
 			for _, r := range renewals {
@@ -94,7 +94,7 @@ var batchMutants = map[string]mutant{
 			return slices.Repeat([]backends.Outcome{{Err: backends.ErrUnavailable}}, len(renewals))
 		}
 	}},
-	"a batch writes all but the values": {caughtBy: "batch/each", rule: "a renewal that is said to be applied is there", handle: func(b *broken, _ *state) {
+	"a batch writes all but the values": {caughtBy: "batch/each", rule: "a renewal whose outcome has no error was applied", handle: func(b *broken, _ *state) {
 		b.batch = func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
 			outcomes := make([]backends.Outcome, len(renewals))
 			for i, r := range renewals {
@@ -125,7 +125,7 @@ var batchMutants = map[string]mutant{
 			return outcomes
 		}
 	}},
-	"batches wait for each other's records": {caughtBy: "batch/race", rule: "batches of the same elections in opposite orders end", waits: true, handle: func(b *broken, s *state) {
+	"batches wait for each other's records": {caughtBy: "batch/race", rule: "batches of the same elections in opposite orders return", waits: true, handle: func(b *broken, s *state) {
 		b.batch = func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
 			for _, r := range renewals {
 				lock, _ := s.locks.LoadOrStore(r.Name, &sync.Mutex{})
@@ -136,7 +136,7 @@ var batchMutants = map[string]mutant{
 			return b.oneByOne(ctx, renewals)
 		}
 	}},
-	"a batch that comes too late is refused for good": {caughtBy: "batch/race", rule: "a renewal that comes too late is ErrConflict, or in a batch ErrNotTried", handle: tells(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+	"a batch that comes too late is refused for good": {caughtBy: "batch/race", rule: "a renewal that comes too late is ErrConflict, or ErrNotTried in a batch", handle: tells(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
 		for i := range outcomes {
 			if outcomes[i].Err != nil {
 				outcomes[i].Err = backends.ErrDenied
@@ -156,7 +156,7 @@ var batchMutants = map[string]mutant{
 		}
 	}},
 
-	"who was deposed is renewed in a batch": {caughtBy: "batch/presence", rule: "who was deposed is not renewed in a batch either", handle: func(b *broken, _ *state) {
+	"who was deposed is renewed in a batch": {caughtBy: "batch/presence", rule: "a deposed holder is not renewed in a batch", handle: func(b *broken, _ *state) {
 		b.batch = func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
 			outcomes := b.oneByOne(ctx, renewals)
 			for i, r := range renewals {
@@ -170,7 +170,7 @@ var batchMutants = map[string]mutant{
 			return outcomes
 		}
 	}},
-	"who was deposed is in conflict": {caughtBy: "batch/presence", rule: "its outcome must be ErrDeposed or ErrNotTried", handle: tells(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+	"who was deposed is in conflict": {caughtBy: "batch/presence", rule: "the outcome must be ErrDeposed or ErrNotTried", handle: tells(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
 		for i := range outcomes {
 			if errors.Is(outcomes[i].Err, backends.ErrDeposed) {
 				outcomes[i].Err = backends.ErrConflict
@@ -178,9 +178,9 @@ var batchMutants = map[string]mutant{
 		}
 		return outcomes
 	})},
-	"all are deposed with one": {caughtBy: "batch/presence", rule: "who was not deposed is renewed, or ErrNotTried",
+	"all are deposed with one": {caughtBy: "batch/presence", rule: "a holder that was not deposed is renewed, or ErrNotTried",
 		handle: atomically(backends.ErrDeposed, func(b *broken, r backends.Renewal) bool { return b.attended(r) })},
-	"all are hindered by one that was deposed before": {caughtBy: "batch/presence", rule: "renewals that nothing stands in the way of are applied together", handle: func(b *broken, s *state) {
+	"all are hindered by one that was deposed before": {caughtBy: "batch/presence", rule: "renewals without a conflict are applied together", handle: func(b *broken, s *state) {
 		refuse := atomically(backends.ErrNotTried, func(b *broken, r backends.Renewal) bool {
 			if !b.attended(r) {
 				s.exchange(backends.Record{Version: "spoilt"})
@@ -193,29 +193,29 @@ var batchMutants = map[string]mutant{
 	"a batch does not end with its context": {caughtBy: "batch/cancel", rule: "a batch returns when its context ends", waits: true, handle: batchEnded(func(*broken, []backends.Renewal) []backends.Outcome {
 		select {} // as if the store did not answer
 	})},
-	"a batch whose context ended is applied": {caughtBy: "batch/cancel", rule: "a renewal that is said to be applied was", handle: batchEnded(func(_ *broken, renewals []backends.Renewal) []backends.Outcome {
+	"a batch whose context ended is applied": {caughtBy: "batch/cancel", rule: "a renewal whose outcome has no error was applied, even if the context has ended", handle: batchEnded(func(_ *broken, renewals []backends.Renewal) []backends.Outcome {
 		outcomes := make([]backends.Outcome, len(renewals))
 		for i, r := range renewals {
 			outcomes[i].Record = r.Next
 		}
 		return outcomes
 	})},
-	"a batch whose context ended was not tried": {caughtBy: "batch/cancel", rule: "a renewal that is said not to be applied is not, and will not be", handle: batchEnded(func(b *broken, renewals []backends.Renewal) []backends.Outcome {
+	"a batch whose context ended was not tried": {caughtBy: "batch/cancel", rule: "a renewal that was refused is not applied, then or later", handle: batchEnded(func(b *broken, renewals []backends.Renewal) []backends.Outcome {
 		outcomes := b.oneByOne(context.Background(), renewals)
 		for i := range outcomes {
 			outcomes[i] = backends.Outcome{Err: backends.ErrNotTried}
 		}
 		return outcomes
 	})},
-	"a batch whose context ended is in conflict": {caughtBy: "batch/cancel", rule: "ErrConflict says that the store holds another version", handle: batchEnded(func(_ *broken, renewals []backends.Renewal) []backends.Outcome {
+	"a batch whose context ended is in conflict": {caughtBy: "batch/cancel", rule: "ErrConflict means that the store holds another version", handle: batchEnded(func(_ *broken, renewals []backends.Renewal) []backends.Outcome {
 		return slices.Repeat([]backends.Outcome{{Err: backends.ErrConflict}}, len(renewals))
 	})},
-	"a batch whose context ended is refused": {caughtBy: "batch/cancel", rule: "an ended context must not look like an error that stays", handle: batchEnded(func(_ *broken, renewals []backends.Renewal) []backends.Outcome {
+	"a batch whose context ended is refused": {caughtBy: "batch/cancel", rule: "an ended context must not be reported as a permanent error", handle: batchEnded(func(_ *broken, renewals []backends.Renewal) []backends.Outcome {
 		return slices.Repeat([]backends.Outcome{{Err: backends.ErrDenied}}, len(renewals))
 	})},
-	"a batch whose context ended tells nothing": {caughtBy: "batch/cancel", rule: "RenewMany tells what became of each renewal",
+	"a batch whose context ended tells nothing": {caughtBy: "batch/cancel", rule: "RenewMany returns an Outcome for each renewal",
 		handle: batchEnded(func(*broken, []backends.Renewal) []backends.Outcome { return nil })},
-	"a batch whose context ended breaks the handle": {caughtBy: "batch/cancel", rule: "a handle can be used", handle: batchEnded(func(b *broken, renewals []backends.Renewal) []backends.Outcome {
+	"a batch whose context ended breaks the handle": {caughtBy: "batch/cancel", rule: "a handle works until it is closed", handle: batchEnded(func(b *broken, renewals []backends.Renewal) []backends.Outcome {
 		b.Backend.Close()
 		return slices.Repeat([]backends.Outcome{{Err: context.Canceled}}, len(renewals))
 	})},

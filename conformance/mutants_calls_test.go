@@ -12,7 +12,7 @@ import (
 )
 
 var callMutants = map[string]mutant{
-	"a wrong set-up is not found": {caughtBy: "bad/schema", rule: "must be refused when it is opened",
+	"a wrong set-up is not found": {caughtBy: "bad/schema", rule: "opening a store that is set up wrongly must fail",
 		setups: map[string]func(testing.TB) error{"wrong": func(testing.TB) error { return nil }}},
 	"a wrong set-up is an untyped error": {caughtBy: "bad/schema", rule: "the error must be ErrMisconfigured",
 		setups: map[string]func(testing.TB) error{"wrong": func(testing.TB) error { return context.DeadlineExceeded }}},
@@ -26,25 +26,43 @@ var callMutants = map[string]mutant{
 			return b.Backend.Load(ctx, name)
 		}
 	}},
-	"an ended context is a conflict": {caughtBy: "ctx/cancel", rule: "ErrConflict says that the store holds another version", handle: ended(func(b *broken, _ string, next backends.Record) (backends.Record, error) {
+	"every error is a conflict": {caughtBy: "ctx/cancel", rule: "no other error may be reported as one", handle: func(b *broken, _ *state) {
+		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
+			r, err := b.Backend.Swap(ctx, name, prev, next)
+			if err != nil {
+				err = backends.ErrConflict
+			}
+			return r, err
+		}
+	}},
+	"a failed Load is an empty record": {caughtBy: "ctx/cancel", rule: "a Load that cannot read returns an error, never an empty record", handle: func(b *broken, _ *state) {
+		b.load = func(ctx context.Context, name string) (backends.Record, error) {
+			r, err := b.Backend.Load(ctx, name)
+			if err != nil {
+				return backends.Record{}, nil
+			}
+			return r, nil
+		}
+	}},
+	"an ended context is a conflict": {caughtBy: "ctx/cancel", rule: "ErrConflict means that the store holds another version", handle: ended(func(b *broken, _ string, next backends.Record) (backends.Record, error) {
 		return next, backends.ErrConflict
 	})},
-	"an ended context is a refusal": {caughtBy: "ctx/cancel", rule: "an ended context must not look like an error that stays", handle: ended(func(b *broken, _ string, next backends.Record) (backends.Record, error) {
+	"an ended context is a refusal": {caughtBy: "ctx/cancel", rule: "an ended context must not be reported as a permanent error", handle: ended(func(b *broken, _ string, next backends.Record) (backends.Record, error) {
 		return next, backends.ErrDenied
 	})},
 	"an ended context is success": {caughtBy: "ctx/cancel", rule: "a Swap that returns no error was applied", handle: ended(func(b *broken, _ string, next backends.Record) (backends.Record, error) {
 		return next, nil
 	})},
-	"an ended context is half a write": {caughtBy: "ctx/cancel", rule: "a Swap whose context ends is applied whole or not at all", handle: ended(func(b *broken, name string, next backends.Record) (backends.Record, error) {
+	"an ended context is half a write": {caughtBy: "ctx/cancel", rule: "a Swap whose context ends is applied completely or not at all", handle: ended(func(b *broken, name string, next backends.Record) (backends.Record, error) {
 		next.Holder = ""
 		b.current(context.Background(), name, next)
 		return next, context.Canceled
 	})},
-	"an ended context breaks the handle": {caughtBy: "ctx/cancel", rule: "a handle can be used", handle: ended(func(b *broken, name string, next backends.Record) (backends.Record, error) {
+	"an ended context breaks the handle": {caughtBy: "ctx/cancel", rule: "a handle works until it is closed", handle: ended(func(b *broken, name string, next backends.Record) (backends.Record, error) {
 		b.Backend.Close()
 		return next, context.Canceled
 	})},
-	"a second Close panics": {caughtBy: "close/idempotent", rule: "Close may be called again", handle: func(b *broken, _ *state) {
+	"a second Close panics": {caughtBy: "close/idempotent", rule: "a call panicked, and no call may", handle: func(b *broken, _ *state) {
 		closed := make(chan struct{})
 		b.close = func() error { close(closed); return b.Backend.Close() }
 	}},
@@ -64,7 +82,7 @@ var callMutants = map[string]mutant{
 	"Close leaves a goroutine": {caughtBy: "close/idempotent", rule: "Close ends the goroutines", waits: true, handle: func(b *broken, _ *state) {
 		go func() { select {} }()
 	}},
-	"Close closes every handle": {caughtBy: "close/idempotent", rule: "a handle can be used", handle: func(b *broken, s *state) {
+	"Close closes every handle": {caughtBy: "close/idempotent", rule: "a handle works until it is closed", handle: func(b *broken, s *state) {
 		load := b.load
 		b.load = func(ctx context.Context, name string) (backends.Record, error) {
 			if s.exchange(backends.Record{}).Exists() {
@@ -94,13 +112,13 @@ var callMutants = map[string]mutant{
 		}
 	}},
 	"the store has no name": {caughtBy: "store/describe", rule: "Describe must name the store", handle: described(func(d *backends.Description) { d.Store = "" })},
-	"the store's name has a password": {caughtBy: "store/describe", rule: "Describe must not reveal a password",
+	"the store's name has a password": {caughtBy: "store/describe", rule: "Describe must not show a password",
 		handle: described(func(d *backends.Description) { d.Store = "memory://user:hunter2@host/" })},
-	"the store's name has a password in its query": {caughtBy: "store/describe", rule: "Describe must not reveal a password",
+	"the store's name has a password in its query": {caughtBy: "store/describe", rule: "Describe must not show a password",
 		handle: described(func(d *backends.Description) { d.Store = "memory://host/?sslpassword=hunter2" })},
-	"the least TTL is no TTL": {caughtBy: "store/describe", rule: "MinTTL is a TTL that a record may have",
+	"the least TTL is no TTL": {caughtBy: "store/describe", rule: "MinTTL is between 0 and 24 h",
 		handle: described(func(d *backends.Description) { d.MinTTL = 48 * time.Hour })},
-	"the store's name changes": {caughtBy: "store/describe", rule: "Describe says the same of a backend at any time", handle: func(b *broken, _ *state) {
+	"the store's name changes": {caughtBy: "store/describe", rule: "Describe always returns the same", handle: func(b *broken, _ *state) {
 		b.close = func() error {
 			b.describe = func() backends.Description { return backends.Description{Store: "closed"} }
 			return b.Backend.Close()

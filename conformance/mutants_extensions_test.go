@@ -21,7 +21,7 @@ var extensionMutants = map[string]mutant{
 		handle: keeps(func(r *backends.Record) {
 			r.Extensions = backends.Extensions(strings.ReplaceAll(string(r.Extensions), `\u003c`, "<"))
 		})},
-	"extensions are no part of the version": {caughtBy: "rec/kept", rule: "with a version of its own",
+	"extensions are no part of the version": {caughtBy: "rec/kept", rule: "with a new version",
 		handle: compares(func(r backends.Record) string { return bare(r).Attempt.String() })},
 	"extensions are not compared": {caughtBy: "rec/kept", rule: "must conflict with a Swap from the one before", handle: func(b *broken, _ *state) {
 		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
@@ -42,7 +42,7 @@ var extensionMutants = map[string]mutant{
 			return b.Backend.Swap(ctx, name, prev, next)
 		}
 	}},
-	"extensions outlive the tenure": {caughtBy: "rec/tenure", rule: "what a Swap does not pass on is gone", handle: func(b *broken, _ *state) {
+	"extensions outlive the tenure": {caughtBy: "rec/tenure", rule: "a Swap writes the extensions that it was given", handle: func(b *broken, _ *state) {
 		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
 			given := next.Extensions
 			if next.Extensions = prev.Extensions; !prev.Exists() {
@@ -54,7 +54,7 @@ var extensionMutants = map[string]mutant{
 		}
 	}},
 
-	"a critical extension makes a record foreign": {caughtBy: "rec/critical", rule: "a record that nobody spoilt can be read", handle: func(b *broken, _ *state) {
+	"a critical extension makes a record foreign": {caughtBy: "rec/critical", rule: "Load reads every valid record", handle: func(b *broken, _ *state) {
 		b.load = func(ctx context.Context, name string) (backends.Record, error) {
 			r, err := b.Backend.Load(ctx, name)
 			if what := r.Extensions.Critical(); what != "" {
@@ -68,7 +68,7 @@ var extensionMutants = map[string]mutant{
 			r.Extensions = ""
 		}
 	})},
-	"a batch writes all but the extensions": {caughtBy: "rec/critical", rule: "a renewal that is said to be applied is there", handle: func(b *broken, _ *state) {
+	"a batch writes all but the extensions": {caughtBy: "rec/critical", rule: "a renewal whose outcome has no error was applied", handle: func(b *broken, _ *state) {
 		b.batch = func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
 			outcomes := make([]backends.Outcome, len(renewals))
 			for i, r := range renewals {
@@ -90,15 +90,15 @@ var extensionMutants = map[string]mutant{
 		}
 	}},
 
-	"a further text is ignored": {caughtBy: "rec/bounds", rule: "what is not a valid record must be ErrForeignRecord", handle: reads(unchecked)},
-	"numbers are extensions": {caughtBy: "rec/bounds", rule: "what is not a valid record must be ErrForeignRecord",
+	"a further text is ignored": {caughtBy: "rec/bounds", rule: "content that is not a valid record must be ErrForeignRecord", handle: reads(unchecked)},
+	"numbers are extensions": {caughtBy: "rec/bounds", rule: "content that is not a valid record must be ErrForeignRecord",
 		handle: reads(func(content []byte) (backends.Record, error) {
 			if bytes.HasSuffix(content, []byte(`"k_a":1}`)) {
 				return unchecked(content)
 			}
 			return backends.Record{}, backends.Foreign("it is spoilt")
 		})},
-	"an extension stands anywhere": {caughtBy: "rec/bounds", rule: "what is not a valid record must be ErrForeignRecord",
+	"an extension stands anywhere": {caughtBy: "rec/bounds", rule: "content that is not a valid record must be ErrForeignRecord",
 		handle: reads(func(content []byte) (backends.Record, error) {
 			if extension := []byte(`"k_a":"1","attempt"`); bytes.Contains(content, extension) {
 				return unchecked(content)

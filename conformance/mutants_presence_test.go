@@ -9,7 +9,7 @@ import (
 )
 
 var presenceMutants = map[string]mutant{
-	"a removed mark is not told": {caughtBy: "presence/deposed", rule: "whoever removes a mark of presence deposes its holder", waits: true,
+	"a removed mark is not told": {caughtBy: "presence/deposed", rule: "removing a mark of presence deposes its holder", waits: true,
 		handle: attends(func(ctx context.Context, _ *broken, _ string, _ backends.Record) error {
 			<-ctx.Done()
 			return ctx.Err()
@@ -18,7 +18,7 @@ var presenceMutants = map[string]mutant{
 		handle: attends(func(ctx context.Context, b *broken, name string, held backends.Record) error {
 			return errors.New(b.Backend.WatchPresence(ctx, name, held).Error())
 		})},
-	"a renewal is taken for a removed mark": {caughtBy: "presence/deposed", rule: "a mark stays through renewals", handle: func(b *broken, _ *state) {
+	"a renewal is taken for a removed mark": {caughtBy: "presence/deposed", rule: "renewals keep the mark", handle: func(b *broken, _ *state) {
 		renewed := make(chan struct{}, 8)
 		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
 			renewed <- struct{}{}
@@ -30,7 +30,7 @@ var presenceMutants = map[string]mutant{
 			return backends.ErrDeposed
 		}
 	}},
-	"who was deposed renews": {caughtBy: "presence/deposed", rule: "who was deposed cannot renew", handle: func(b *broken, _ *state) {
+	"who was deposed renews": {caughtBy: "presence/deposed", rule: "a deposed holder cannot renew", handle: func(b *broken, _ *state) {
 		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
 			r, err := b.Backend.Swap(ctx, name, prev, next)
 			if errors.Is(err, backends.ErrDeposed) {
@@ -53,17 +53,17 @@ var presenceMutants = map[string]mutant{
 		handle: attends(func(ctx context.Context, b *broken, name string, held backends.Record) error {
 			return b.Backend.WatchPresence(context.WithoutCancel(ctx), name, held)
 		})},
-	"the end of a WatchPresence deposes": {caughtBy: "presence/end", rule: "says nothing of the mark",
+	"the end of a WatchPresence deposes": {caughtBy: "presence/end", rule: "when its context ends, WatchPresence must not report",
 		handle: attends(func(ctx context.Context, b *broken, name string, held backends.Record) error {
 			b.Backend.WatchPresence(ctx, name, held)
 			return backends.ErrDeposed
 		})},
-	"WatchPresence leaves a goroutine": {caughtBy: "presence/end", rule: "nothing of a WatchPresence is left", waits: true,
+	"WatchPresence leaves a goroutine": {caughtBy: "presence/end", rule: "a WatchPresence that has returned leaves nothing behind", waits: true,
 		handle: attends(func(ctx context.Context, b *broken, name string, held backends.Record) error {
 			go func() { select {} }()
 			return b.Backend.WatchPresence(ctx, name, held)
 		})},
-	"WatchPresence does not end with the handle": {caughtBy: "presence/end", rule: "returns the reason when its handle is closed", waits: true,
+	"WatchPresence does not end with the handle": {caughtBy: "presence/end", rule: "returns an error when its handle is closed", waits: true,
 		handle: attends(func(ctx context.Context, b *broken, name string, held backends.Record) error {
 			return b.store.Handle().WatchPresence(ctx, name, held)
 		})},

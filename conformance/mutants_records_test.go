@@ -12,18 +12,18 @@ import (
 )
 
 var recordMutants = map[string]mutant{
-	"Raw.Put does nothing": {caughtBy: "raw/harness", rule: "Raw.Put puts back what Raw.Get returned",
+	"Raw.Put does nothing": {caughtBy: "raw/harness", rule: "Raw.Put replaces what the store keeps",
 		raw: func(r *Raw) { r.Put = func(testing.TB, string, []byte) {} }},
 	"Raw.Delete empties": {caughtBy: "raw/harness", rule: "Raw.Delete removes",
 		raw: func(r *Raw) { r.Delete = func(t testing.TB, name string) { r.Put(t, name, nil) } }},
-	"tokens of 32 bits": {caughtBy: "tok/strict", rule: "what Swap wrote is what Load returns", handle: keeps(func(r *backends.Record) { r.Token = uint64(uint32(r.Token)) })},
-	"tokens as floats of 32 bits": {caughtBy: "tok/strict", rule: "what Swap wrote is what Load returns",
+	"tokens of 32 bits": {caughtBy: "tok/strict", rule: "Load returns what Swap wrote", handle: keeps(func(r *backends.Record) { r.Token = uint64(uint32(r.Token)) })},
+	"tokens as floats of 32 bits": {caughtBy: "tok/strict", rule: "Load returns what Swap wrote",
 		handle: keeps(func(r *backends.Record) { r.Token = uint64(float32(r.Token)) })},
-	"times in microseconds": {caughtBy: "tok/strict", rule: "what Swap wrote is what Load returns", handle: keeps(func(r *backends.Record) { r.TTL = r.TTL.Truncate(time.Microsecond) })},
-	"values without spaces": {caughtBy: "tok/strict", rule: "what Swap wrote is what Load returns", handle: keeps(func(r *backends.Record) { r.Value = strings.TrimSpace(r.Value) })},
-	"values cut":            {caughtBy: "tok/strict", rule: "what Swap wrote is what Load returns", handle: keeps(func(r *backends.Record) { r.Value = r.Value[:min(len(r.Value), 4095)] })},
-	"sequences of 63 bits":  {caughtBy: "tok/strict", rule: "what Swap wrote is what Load returns", handle: keeps(func(r *backends.Record) { r.Attempt.Sequence &= 1<<63 - 1 })},
-	"a version for each read": {caughtBy: "tok/strict", rule: "what Swap wrote is what Load returns", handle: func(b *broken, s *state) {
+	"times in microseconds": {caughtBy: "tok/strict", rule: "Load returns what Swap wrote", handle: keeps(func(r *backends.Record) { r.TTL = r.TTL.Truncate(time.Microsecond) })},
+	"values without spaces": {caughtBy: "tok/strict", rule: "Load returns what Swap wrote", handle: keeps(func(r *backends.Record) { r.Value = strings.TrimSpace(r.Value) })},
+	"values cut":            {caughtBy: "tok/strict", rule: "Load returns what Swap wrote", handle: keeps(func(r *backends.Record) { r.Value = r.Value[:min(len(r.Value), 4095)] })},
+	"sequences of 63 bits":  {caughtBy: "tok/strict", rule: "Load returns what Swap wrote", handle: keeps(func(r *backends.Record) { r.Attempt.Sequence &= 1<<63 - 1 })},
+	"a version for each read": {caughtBy: "tok/strict", rule: "Load returns what Swap wrote", handle: func(b *broken, s *state) {
 		keeps(func(r *backends.Record) {
 			s.mutex.Lock()
 			defer s.mutex.Unlock()
@@ -32,13 +32,13 @@ var recordMutants = map[string]mutant{
 			}
 		})(b, s)
 	}},
-	"Swap returns no version": {caughtBy: "tok/strict", rule: "Swap returns the new record with a version of its own", handle: func(b *broken, _ *state) {
+	"Swap returns no version": {caughtBy: "tok/strict", rule: "Swap returns the new record with a new version", handle: func(b *broken, _ *state) {
 		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
 			_, err := b.Backend.Swap(ctx, name, prev, next)
 			return next, err
 		}
 	}},
-	"no record is an error": {caughtBy: "tok/strict", rule: "a handle can be used", handle: func(b *broken, _ *state) {
+	"no record is an error": {caughtBy: "tok/strict", rule: "an election without a record is the zero Record and no error", handle: func(b *broken, _ *state) {
 		b.load = func(ctx context.Context, name string) (backends.Record, error) {
 			r, err := b.Backend.Load(ctx, name)
 			if err == nil && !r.Exists() {
@@ -49,8 +49,8 @@ var recordMutants = map[string]mutant{
 	}},
 	"garbage is a vacancy": {caughtBy: "bad/garbage", rule: "never a vacancy or a leader",
 		handle: reads(func([]byte) (backends.Record, error) { return backends.Record{}, nil })},
-	"garbage is read leniently": {caughtBy: "bad/garbage", rule: "what is not a valid record must be ErrForeignRecord", handle: reads(unchecked)},
-	"garbage is an unknown error": {caughtBy: "bad/garbage", rule: "what is not a valid record must be ErrForeignRecord",
+	"garbage is read leniently": {caughtBy: "bad/garbage", rule: "content that is not a valid record must be ErrForeignRecord", handle: reads(unchecked)},
+	"garbage is an unknown error": {caughtBy: "bad/garbage", rule: "content that is not a valid record must be ErrForeignRecord",
 		handle: reads(func([]byte) (backends.Record, error) { return backends.Record{}, backends.ErrUnavailable })},
 	"garbage is read whole": {caughtBy: "bad/garbage", rule: "a foreign record must be read in bounded memory",
 		handle: reads(func(content []byte) (backends.Record, error) {
@@ -59,7 +59,7 @@ var recordMutants = map[string]mutant{
 			return backends.Record{}, backends.Foreign("it has %T", everything)
 		})},
 	"garbage is overwritten": {caughtBy: "bad/garbage", rule: "a foreign record must never be overwritten", handle: overwrites},
-	"garbage is repaired": {caughtBy: "bad/garbage", rule: "a foreign record must be preserved to the byte",
+	"garbage is repaired": {caughtBy: "bad/garbage", rule: "a foreign record must keep every byte",
 		handle: func(b *broken, _ *state) {
 			b.load = func(ctx context.Context, name string) (backends.Record, error) {
 				r, err := b.Backend.Load(ctx, name)
@@ -69,13 +69,13 @@ var recordMutants = map[string]mutant{
 				return r, err
 			}
 		}},
-	"Watch reports garbage": {caughtBy: "bad/garbage", rule: "ends at once with: foreign record", handle: func(b *broken, _ *state) {
+	"Watch reports garbage": {caughtBy: "bad/garbage", rule: "ends immediately with: foreign record", handle: func(b *broken, _ *state) {
 		b.watch = func(ctx context.Context, name string, changed func(backends.Record)) error {
 			changed(backends.Record{})
 			return b.Backend.Watch(ctx, name, changed)
 		}
 	}},
-	"a TTL is not checked": {caughtBy: "bad/ttl", rule: "what is not a valid record must be ErrForeignRecord", handle: reads(unchecked)},
+	"a TTL is not checked": {caughtBy: "bad/ttl", rule: "content that is not a valid record must be ErrForeignRecord", handle: reads(unchecked)},
 	"a TTL is replaced":    {caughtBy: "bad/ttl", rule: "a foreign record must never be overwritten", handle: overwrites},
 	"Swap compares the attempt alone": {caughtBy: "bad/ttl", rule: "a foreign record must never be overwritten", handle: func(b *broken, _ *state) {
 		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
@@ -87,7 +87,7 @@ var recordMutants = map[string]mutant{
 			return b.Backend.Swap(ctx, name, prev, next)
 		}
 	}},
-	"a schema is not checked": {caughtBy: "bad/newer", rule: "what is not a valid record must be ErrForeignRecord",
+	"a schema is not checked": {caughtBy: "bad/newer", rule: "content that is not a valid record must be ErrForeignRecord",
 		handle: reads(func(content []byte) (backends.Record, error) {
 			r, err := unchecked(content)
 			if r.TTL == 0 {

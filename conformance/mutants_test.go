@@ -3,25 +3,27 @@ package conformance
 import (
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
-// mutantVariable names, in the environment of a child process, the mutant that
-// it shall run one case on. A case on a mutant must fail, so it cannot run in
-// this process.
+// mutantVariable names the mutant that a child process runs cases on. A case on a
+// mutant must fail, so it cannot run in this process.
 const mutantVariable = "CONFORMANCE_MUTANT"
 
-// TestMutants breaks the memory backend in one way after the other. Each time
-// the case that the table names must fail, and say which rule was broken.
+// TestMutants breaks the memory backend in one way after another. Each time the
+// case that the table names must fail, and name the rule that was broken.
 func TestMutants(t *testing.T) {
 	if name := os.Getenv(mutantVariable); name != "" {
 		m := mutants[name]
 		if m.waits {
-			watchdog = 3 * time.Second
+			patience = 3 * time.Second
 		}
-		runCases(t, m.harness(), "backend", backendCases)
+		h := m.harness()
+		stage{"backend", basicCases, len(basicCases)}.run(t, h)
+		stage{"backend", backendCases, len(backendCases)}.run(t, h)
 		return
 	}
 	self, err := os.Executable()
@@ -51,29 +53,29 @@ func TestMutants(t *testing.T) {
 				t.Fatalf("%s does not catch it:\n%s", m.caughtBy, output.String())
 			}
 			if failed := "--- FAIL: TestMutants/backend/" + m.caughtBy; !strings.Contains(output.String(), failed) {
-				t.Fatalf("there is no %q (%v):\n%s", failed, err, output.String())
+				t.Fatalf("the output has no %q (%v):\n%s", failed, err, output.String())
 			}
 			if !strings.Contains(output.String(), m.rule) {
-				t.Fatalf("%s fails and does not say %q:\n%s", m.caughtBy, m.rule, output.String())
+				t.Fatalf("%s fails and does not name the rule %q:\n%s", m.caughtBy, m.rule, output.String())
 			}
 		})
 	}
-	for _, c := range backendCases {
+	for _, c := range slices.Concat(basicCases, backendCases) {
 		if !caught[c.name] {
-			t.Errorf("case %s has no mutant that it must catch", c.name)
+			t.Errorf("case %s has no mutant", c.name)
 		}
 	}
 }
 
-// A mutant is the memory backend with something broken.
+// A mutant is the memory backend with a defect.
 type mutant struct {
 	caughtBy string // the case
-	rule     string // which its message must hold
-	waits    bool   // for what never happens
+	rule     string // which the case must name
+	waits    bool   // the case waits for what never happens
 
-	// handle breaks a new handle; state lives as long as the store.
+	// handle breaks a new handle. All handles on the store share the state.
 	handle func(h *broken, state *state)
-	raw    func(r *Raw)                      // breaks the harness's raw access
+	raw    func(r *Raw)                      // breaks the raw access
 	setups map[string]func(testing.TB) error // wrong set-ups
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 var watchMutants = map[string]mutant{
-	"Watch reads, then subscribes": {caughtBy: "watch/subscribe", rule: "no change gets lost between", waits: true, handle: func(b *broken, _ *state) {
+	"Watch reads, then subscribes": {caughtBy: "watch/subscribe", rule: "Watch loses no change between", waits: true, handle: func(b *broken, _ *state) {
 		b.watch = func(ctx context.Context, name string, changed func(backends.Record)) error {
 			r, err := b.Backend.Load(ctx, name)
 			if err != nil {
@@ -26,7 +26,7 @@ var watchMutants = map[string]mutant{
 			})
 		}
 	}},
-	"Watch says nothing at first": {caughtBy: "watch/end", rule: "Watch reports at first what is there", waits: true,
+	"Watch says nothing at first": {caughtBy: "watch/end", rule: "Watch reports the present record first", waits: true,
 		handle: watches(func(report func(backends.Record)) func(backends.Record) {
 			first := true
 			return func(r backends.Record) {
@@ -56,7 +56,7 @@ var watchMutants = map[string]mutant{
 				last = r
 			}
 		})},
-	"Watch goes back": {caughtBy: "watch/subscribe", rule: "never an older one again",
+	"Watch goes back": {caughtBy: "watch/subscribe", rule: "Watch never reports an older state after a newer one",
 		handle: watches(func(report func(backends.Record)) func(backends.Record) {
 			var last backends.Record
 			return func(r backends.Record) {
@@ -65,7 +65,7 @@ var watchMutants = map[string]mutant{
 				last = r
 			}
 		})},
-	"Watch reports from many goroutines": {caughtBy: "watch/subscribe", rule: "changed is called by one goroutine at a time",
+	"Watch reports from many goroutines": {caughtBy: "watch/subscribe", rule: "Watch calls changed from one goroutine at a time",
 		handle: watches(func(report func(backends.Record)) func(backends.Record) {
 			return func(r backends.Record) {
 				var all sync.WaitGroup
@@ -105,13 +105,13 @@ var watchMutants = map[string]mutant{
 			return b.Backend.Watch(ctx, name, changed)
 		}
 	}},
-	"Watch leaves a goroutine": {caughtBy: "watch/end", rule: "nothing of a Watch is left when it has returned: after", waits: true, handle: func(b *broken, _ *state) {
+	"Watch leaves a goroutine": {caughtBy: "watch/end", rule: "a Watch that has returned leaves nothing behind: after", waits: true, handle: func(b *broken, _ *state) {
 		b.watch = func(ctx context.Context, name string, changed func(backends.Record)) error {
 			go func() { select {} }()
 			return b.Backend.Watch(ctx, name, changed)
 		}
 	}},
-	"Watch reports when it has returned": {caughtBy: "watch/end", rule: "nothing of a Watch is left when it has returned: it reports", handle: func(b *broken, _ *state) {
+	"Watch reports when it has returned": {caughtBy: "watch/end", rule: "a Watch that has returned leaves nothing behind: it reported", handle: func(b *broken, _ *state) {
 		b.watch = func(ctx context.Context, name string, changed func(backends.Record)) error {
 			defer time.AfterFunc(time.Millisecond, func() { changed(backends.Record{}) })
 			return b.Backend.Watch(ctx, name, changed)
@@ -122,7 +122,7 @@ var watchMutants = map[string]mutant{
 			return b.Backend.Watch(context.WithoutCancel(ctx), name, changed)
 		}
 	}},
-	"Watch does not end with the handle": {caughtBy: "watch/end", rule: "Watch returns the reason when its handle is closed", waits: true, handle: func(b *broken, _ *state) {
+	"Watch does not end with the handle": {caughtBy: "watch/end", rule: "Watch returns an error when its handle is closed", waits: true, handle: func(b *broken, _ *state) {
 		b.watch = b.store.Handle().Watch
 	}},
 }

@@ -13,12 +13,11 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-var errClosed = fmt.Errorf("%w: the handle is closed", backends.ErrUnavailable)
-
-// unknownOperation is an emulator's: the service knows all that we ask.
+// unknownOperation is an emulator's error: the service knows every operation
+// that we use.
 const unknownOperation = "UnknownOperationException"
 
-// code returns what the service calls err, or "" if err is not its answer.
+// code returns the service's code of err, or "" if err is not its answer.
 func code(err error) string {
 	var e smithy.APIError
 	if errors.As(err, &e) {
@@ -27,40 +26,32 @@ func code(err error) string {
 	return ""
 }
 
-// explain returns err, which was met while doing something, as one of package
-// backends' errors with what to do. It returns nil for nil.
-func (b *Backend) explain(ctx context.Context, doing string, err error) error {
-	switch {
-	case err == nil:
+// failed prepares an error of the AWS SDK for the [backends.Handle]. It returns
+// nil for nil.
+func (b *Backend) failed(ctx context.Context, err error) error {
+	if err == nil {
 		return nil
-	case errors.Is(err, backends.ErrForeignRecord):
-		return fmt.Errorf("%s: %w", doing, err)
 	}
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return fmt.Errorf("%s: %w", doing, ctx.Err())
+	switch code(err) {
+	case "":
+		if !errors.Is(ctx.Err(), context.Canceled) {
+			// The network may have gone dark. Then the idle connections are dead
+			// too, and finding out one call at a time could cost a lease.
+			b.idle()
+		}
+	case "ExpiredTokenException", "ExpiredToken":
+		if !b.renewable(ctx) {
+			return fmt.Errorf("%w: the session token has expired and cannot be renewed from here: start again with new credentials, or give the machine or container a role: %w", backends.ErrDenied, firstLine{err})
+		}
 	}
-	if code(err) == "" {
-		// The network may have gone dark: the idle connections are dead too,
-		// and finding out one call at a time could cost a lease.
-		b.idle()
-	}
-	switch {
-	case ctx.Err() != nil:
-		return fmt.Errorf("%s: %w: no answer in time; %s: %w: %w", doing, backends.ErrUnavailable, look, ctx.Err(), firstLine{err})
-	case b.life.Err() != nil:
-		return fmt.Errorf("%s: %w", doing, errClosed)
-	}
-	advice, kind := b.classify(ctx, err)
-	return fmt.Errorf("%s: %w: %s: %w", doing, kind, advice, firstLine{err})
+	return firstLine{err}
 }
 
-// look is what to do about a store that gives no answer.
-const look = "see whether region and endpoint are right and the network leads there"
+// look is the advice about a store that does not answer.
+const look = "check region, endpoint and credentials, and that the network leads there"
 
-// classify tells what kind of error of package backends err is, and what to do.
-// Whatever is not known may pass: the elector tries again and nobody leads on
-// a guess.
-func (b *Backend) classify(ctx context.Context, err error) (advice string, kind error) {
+// classify is the [backends.Classify] of the backend.
+func (b *Backend) classify(err error) (advice string, kind error) {
 	switch c := code(err); c {
 	case "AccessDeniedException", "AccessDenied":
 		return "an administrator can allow dynamodb:GetItem, PutItem, DescribeTable and DescribeTimeToLive on the table, see Permissions in the package's documentation", backends.ErrDenied
@@ -73,16 +64,13 @@ func (b *Backend) classify(ctx context.Context, err error) (advice string, kind 
 		}
 		return "check the secret access key, and that nothing on the way changes requests", backends.ErrDenied
 	case "ExpiredTokenException", "ExpiredToken":
-		if b.renewable(ctx) {
-			return "the credentials have expired; the AWS SDK fetches new ones", backends.ErrUnavailable
-		}
-		return "the session token has expired and cannot be renewed from here: start again with new credentials, or give the machine or container a role", backends.ErrDenied
+		return "the credentials have expired; the AWS SDK fetches new ones", backends.ErrUnavailable
 	case "ResourceNotFoundException":
-		return "there is no such table in this region and account; create=true in the URL makes it, or an administrator can run: " + b.createCommand(), backends.ErrMisconfigured
+		return "the table is gone from this region and account: restore it, with its items", backends.ErrMisconfigured
 	case "ValidationException":
-		return "the table is not made as it must be, perhaps replaced while in use: name another table, and make it with: " + b.createCommand(), backends.ErrMisconfigured
+		return "the table does not fit, perhaps because it was replaced while in use: name another table, and create it with: " + b.createCommand(), backends.ErrMisconfigured
 	case unknownOperation, "SerializationException":
-		return "what answers is not DynamoDB; check the endpoint", backends.ErrMisconfigured
+		return "the server that answers is not DynamoDB; check the endpoint", backends.ErrMisconfigured
 	case "ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "LimitExceededException":
 		return "the service throttles: see the table's capacity, or bill it on demand", backends.ErrUnavailable
 	case "":
@@ -94,7 +82,7 @@ func (b *Backend) classify(ctx context.Context, err error) (advice string, kind 
 	return "it may pass", backends.ErrUnavailable
 }
 
-// renewable reports whether the AWS SDK can fetch credentials anew.
+// renewable reports whether the AWS SDK can fetch new credentials.
 func (b *Backend) renewable(ctx context.Context) bool {
 	c, err := b.client.Options().Credentials.Retrieve(ctx)
 	return err != nil || c.CanExpire

@@ -33,12 +33,12 @@ func (c *canned) Do(r *http.Request) (*http.Response, error) {
 		Body: io.NopCloser(bytes.NewReader(c.answer)), ContentLength: int64(len(c.answer)), Request: r}, err
 }
 
-func (c *canned) backend(t *testing.T) *Backend {
+func (c *canned) backend() *Backend {
 	client := dynamodb.New(dynamodb.Options{Region: "r", HTTPClient: c, Credentials: aws.CredentialsProviderFunc(
 		func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "id", SecretAccessKey: "hunter2"}, nil
 		})})
-	return &Backend{client: client, table: "elector", region: "r", idle: func() {}, life: t.Context()}
+	return newBackend(client, "elector", func() {})
 }
 
 // FuzzItem: whatever string an item has as its record, it is one or foreign,
@@ -59,7 +59,7 @@ func FuzzItem(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := (&canned{status: 200, answer: answer}).backend(t)
+		b := (&canned{status: 200, answer: answer}).backend()
 		var r backends.Record
 		check.Bounded(t, 1<<14+len(answer), func() { r, err = b.Load(t.Context(), check.Election) })
 		if err != nil && !errors.Is(err, backends.ErrForeignRecord) && (attribute != recordAttribute || kind != "S") {
@@ -89,7 +89,7 @@ func FuzzAnswer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, status uint16, body []byte) {
 		c := &canned{status: 100 + int(status)%500, answer: body}
-		r, err := c.backend(t).Load(t.Context(), check.Election)
+		r, err := c.backend().Load(t.Context(), check.Election)
 		switch {
 		case err == nil && r.Exists():
 			check.Loaded(t, check.Election, r, err)
@@ -98,7 +98,7 @@ func FuzzAnswer(f *testing.F) {
 		case err != nil && !known(err):
 			t.Fatalf("%d %q: %v is no error of package backends", c.status, body, err)
 		}
-		next, err := c.backend(t).Swap(t.Context(), check.Election, backends.Record{}, check.Good())
+		next, err := c.backend().Swap(t.Context(), check.Election, backends.Record{}, check.Good())
 		if err != nil && !known(err) && !errors.Is(err, backends.ErrConflict) || err == nil && (c.status < 200 || c.status >= 300 || !next.Exists()) {
 			t.Fatalf("%d %q: Swap returns %+v, %v", c.status, body, next, err)
 		}
@@ -120,8 +120,8 @@ func FuzzNames(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, name string) {
 		c := &canned{status: 200, answer: []byte("{}")}
-		_, err := c.backend(t).Load(t.Context(), name)
-		_, e := c.backend(t).Swap(t.Context(), name, backends.Record{}, check.Good())
+		_, err := c.backend().Load(t.Context(), name)
+		_, e := c.backend().Swap(t.Context(), name, backends.Record{}, check.Good())
 		if !check.Usable(name) {
 			if !errors.Is(err, backends.ErrName) || !errors.Is(e, backends.ErrName) || len(c.asked) > 0 {
 				t.Fatalf("%q: Load %v and Swap %v with requests %q, want ErrName and none", name, err, e, c.asked)

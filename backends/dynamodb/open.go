@@ -23,41 +23,41 @@ import (
 
 func init() { backends.Register("dynamodb", open) }
 
-// These bound opening when the caller set no deadline. Amazon takes half a
+// These bound opening when the caller sets no deadline. Amazon takes half a
 // minute to create a table.
 const (
 	patience       = 10 * time.Second
 	createPatience = 2 * time.Minute
 )
 
-// mostConnections bounds what many elections on one handle take.
+// mostConnections bounds the connections of a handle with many elections.
 const mostConnections = 64
 
-// Options are New's. The zero value means the defaults.
+// Options are the options of New. The zero value means the defaults.
 type Options struct {
-	// Create makes the table, billed on demand, if it is missing.
+	// Create creates a missing table, billed on demand.
 	Create bool
 
-	// SingleRegion is the promise that everybody names the same region, which
-	// an eventually consistent global table needs.
+	// SingleRegion promises that every process uses the same region, which an
+	// eventually consistent global table needs.
 	SingleRegion bool
 }
 
-// New returns a backend on a client of yours, which Close leaves as it is.
-// options may be nil.
+// New returns a backend on your client, which Close leaves as it is. options may
+// be nil.
 //
-// New blocks until the service has answered and the table is known to fit, at
-// most 10 s if ctx has no deadline, or 2 min with Create. It returns the errors
-// of a [backends.Opener]. The client's retries count for what New asks; the
-// requests for records are sent once, whatever the client says.
+// New blocks until it has checked the table, at most 10 s if ctx has no
+// deadline, or 2 min with Create. It returns the errors of a [backends.Opener].
+// New's own requests follow the client's retry policy; requests for records are
+// sent once, whatever the policy is.
 //
-// The client's HTTP client should have no HTTP/2, or one connection gone dark
-// holds up all requests; it must not repeat requests by itself.
+// The client's HTTP client should not use HTTP/2, where one dead connection
+// blocks all requests. It must not repeat requests by itself.
 func New(ctx context.Context, client *dynamodb.Client, table string, options *Options) (*Backend, error) {
 	if options == nil {
 		options = &Options{}
 	}
-	return connect(ctx, client, table, func() {}, *options)
+	return connect(ctx, newBackend(client, table, func() {}), *options)
 }
 
 func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
@@ -65,12 +65,13 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What fetches credentials is nobody's to close, and so keeps no connection.
+	// The client that fetches credentials is never closed, so it keeps no
+	// connection.
 	fetching := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.DisableKeepAlives = true })
 	settings := []func(*config.LoadOptions) error{
 		config.WithLogger(logging.Nop{}), // by default it writes to standard error
 		config.WithHTTPClient(fetching),
-		config.WithEndpointCredentialOptions(func(o *endpointcreds.Options) { o.HTTPClient = fetching }), // or it has its own
+		config.WithEndpointCredentialOptions(func(o *endpointcreds.Options) { o.HTTPClient = fetching }), // otherwise it uses its own
 	}
 	if a.region != "" {
 		settings = append(settings, config.WithRegion(a.region))
@@ -92,27 +93,27 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 			o.BaseEndpoint = &a.endpoint
 		}
 	})
-	b, err := connect(ctx, client, a.table, t.CloseIdleConnections, a.Options)
+	b, err := connect(ctx, newBackend(client, a.table, t.CloseIdleConnections), a.Options)
 	if err != nil {
-		return nil, err
+		return nil, err // not a nil *Backend in a Backend
 	}
 	return b, nil
 }
 
-// transport is the SDK's without HTTP/2, in which one connection that went dark
-// holds up every request, and with a bound.
+// transport returns the SDK's with bounds, and without HTTP/2, where one dead
+// connection blocks every request.
 func transport() *http.Transport {
 	t := awshttp.NewBuildableClient().GetTransport()
 	t.ForceAttemptHTTP2 = false
-	// A dial goes on after its request was given up, and counts.
+	// A dial goes on after its request was given up, and counts as a connection.
 	t.DialContext = (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}).DialContext
 	t.MaxConnsPerHost, t.MaxIdleConnsPerHost = mostConnections, mostConnections
 	return t
 }
 
-// A sender keeps the SDK from closing a request's body as soon as the answer
-// begins. If the transport has not read the body to its end by then, it takes
-// that for a failure and closes the connection, with the rest of a long answer.
+// A sender keeps the SDK from closing a request's body when the answer begins.
+// If the transport has not read the whole body by then, it sees a failure and
+// closes the connection, with the rest of a long answer.
 type sender struct{ transport *http.Transport }
 
 func (s sender) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -128,37 +129,26 @@ func (s sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.transport.RoundTrip(r)
 }
 
-func connect(ctx context.Context, client *dynamodb.Client, table string, idle func(), options Options) (*Backend, error) {
-	if _, ok := ctx.Deadline(); !ok {
-		limit := patience
-		if options.Create {
-			limit = createPatience
+func connect(ctx context.Context, b *Backend, o Options) (*Backend, error) {
+	limit := patience
+	if o.Create {
+		limit = createPatience
+	}
+	err := b.handle.Open(ctx, limit, func(ctx context.Context) error {
+		if err := b.signIn(ctx); err != nil {
+			return err
 		}
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, limit)
-		defer cancel()
-	}
-	o := client.Options()
-	b := &Backend{client: client, table: table, region: o.Region, idle: idle}
-	if o.BaseEndpoint != nil {
-		if u, err := url.Parse(*o.BaseEndpoint); err == nil {
-			b.endpoint = backends.Redact(u)
-		}
-	}
-	b.life, b.end = context.WithCancel(context.Background())
-	err := b.signIn(ctx)
-	if err == nil {
-		err = b.prepare(ctx, options)
-	}
+		return b.prepare(ctx, o)
+	})
 	if err != nil {
 		b.Close()
-		return nil, fmt.Errorf("opening %s: %w", b.store(), err)
+		return nil, err
 	}
 	return b, nil
 }
 
-// signIn makes sure that there are credentials: later on, those that cannot be
-// fetched may come back.
+// signIn makes sure that there are credentials. Later on, credentials that
+// cannot be fetched may come back.
 func (b *Backend) signIn(ctx context.Context) error {
 	const doing = "fetching AWS credentials"
 	provider := b.client.Options().Credentials
@@ -166,13 +156,16 @@ func (b *Backend) signIn(ctx context.Context) error {
 		return fmt.Errorf("%s: %w: the client has none", doing, backends.ErrDenied)
 	}
 	_, err := provider.Retrieve(ctx)
-	if err == nil || ctx.Err() != nil {
-		return b.explain(ctx, doing, err)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return b.handle.Explain(ctx, doing, b.failed(ctx, err))
 	}
-	return fmt.Errorf("%s: %w: none could be had; set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the machine or container a role: %w", doing, backends.ErrDenied, firstLine{err})
+	return fmt.Errorf("%s: %w: none were found; set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the machine or container a role: %w", doing, backends.ErrDenied, firstLine{err})
 }
 
-// An address is what a URL says.
+// An address is the content of a URL.
 type address struct {
 	table, region, endpoint string
 	Options
@@ -180,8 +173,7 @@ type address struct {
 
 var tableName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
 
-// parse reads a URL, and shows nothing of it before it is known to hold no
-// secret.
+// parse reads a URL. Its errors show nothing of a URL that may hold a secret.
 func parse(u *url.URL) (a address, err error) {
 	refuse := func(format string, args ...any) (address, error) {
 		return address{}, fmt.Errorf("%w: %s", backends.ErrURL, fmt.Sprintf(format, args...))

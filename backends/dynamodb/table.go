@@ -12,9 +12,9 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-// prepare makes sure that the table is there, ours in shape, and one that can
-// elect a single leader. It creates the table once if it may. These requests
-// are the only ones that follow the client's policy of retries.
+// prepare makes sure that the table exists, has the right key, and can elect a
+// single leader. It creates a missing table if it may. Only these requests
+// follow the client's policy of retries.
 func (b *Backend) prepare(ctx context.Context, o Options) error {
 	const doing = "looking for the table"
 	answer, err := b.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &b.table})
@@ -24,8 +24,12 @@ func (b *Backend) prepare(ctx context.Context, o Options) error {
 			return err
 		}
 	}
-	if err != nil {
-		return b.explain(ctx, doing, err)
+	switch {
+	case missing && !o.Create:
+		return fmt.Errorf("%s: %w: there is no such table in this region and account; create=true in the URL creates it, or an administrator can run: %s: %w",
+			doing, backends.ErrMisconfigured, b.createCommand(), firstLine{err})
+	case err != nil:
+		return b.handle.Explain(ctx, doing, b.failed(ctx, err))
 	}
 	t := answer.Table
 	if t == nil {
@@ -60,31 +64,27 @@ func (b *Backend) checkKey(t *types.TableDescription) error {
 		has += fmt.Sprintf(" %s (%s, %s)", name, k.KeyType, kinds[name])
 	}
 	if want := fmt.Sprintf(" %s (%s, %s)", keyAttribute, types.KeyTypeHash, types.ScalarAttributeTypeS); has != want {
-		return b.unfit("its key is%s, not%s, and a table's key cannot be changed: name another table, and make it with: %s", has, want, b.createCommand())
+		return b.unfit("its key is%s, not%s, and a table's key cannot be changed: name another table, and create it with: %s", has, want, b.createCommand())
 	}
 	return nil
 }
 
-// checkRegions refuses tables that take conflicting conditional writes in two
-// regions.
+// checkRegions refuses a table that accepts conflicting conditional writes in
+// two regions.
 func (b *Backend) checkRegions(ctx context.Context, t *types.TableDescription) error {
 	global := len(t.Replicas) > 0 || t.GlobalTableVersion != nil
 	if global && t.MultiRegionConsistency == types.MultiRegionConsistencyStrong {
 		return nil
 	}
 	if s := t.StreamSpecification; !global && s != nil && s.StreamViewType == types.StreamViewTypeNewAndOldImages {
-		// A global table of the version of 2017 has such a stream, and its
-		// description does not show that it is one.
+		// A global table of version 2017 has such a stream, and its description
+		// does not show that it is global.
 		_, err := b.client.DescribeGlobalTable(ctx, &dynamodb.DescribeGlobalTableInput{GlobalTableName: &b.table})
-		switch code(err) {
-		case "GlobalTableNotFoundException", unknownOperation:
-		case "":
-			if err != nil {
-				return b.explain(ctx, "asking whether the table is a global one", err)
-			}
+		switch c := code(err); {
+		case err == nil:
 			global = true
-		default:
-			return b.explain(ctx, "asking whether the table is a global one, because it has a stream", err)
+		case c != "GlobalTableNotFoundException" && c != unknownOperation:
+			return b.handle.Explain(ctx, "asking whether the table is a global one, because it has a stream", b.failed(ctx, err))
 		}
 	}
 	if global {
@@ -95,11 +95,11 @@ func (b *Backend) checkRegions(ctx context.Context, t *types.TableDescription) e
 
 func (b *Backend) checkTimeToLive(ctx context.Context) error {
 	answer, err := b.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &b.table})
-	if code(err) == unknownOperation { // an emulator that knows no time to live deletes nothing
+	if code(err) == unknownOperation { // an emulator without time to live deletes nothing
 		return nil
 	}
 	if err != nil {
-		return b.explain(ctx, "asking for the table's time to live", err)
+		return b.handle.Explain(ctx, "asking for the table's time to live", b.failed(ctx, err))
 	}
 	d := answer.TimeToLiveDescription
 	if d != nil && (d.TimeToLiveStatus == types.TimeToLiveStatusEnabled || d.TimeToLiveStatus == types.TimeToLiveStatusEnabling) {
@@ -109,8 +109,8 @@ func (b *Backend) checkTimeToLive(ctx context.Context) error {
 	return nil
 }
 
-// create makes the table if it is missing, and blocks until it is active.
-// Somebody else may be making it at the same time.
+// create creates the table if it is missing, and blocks until it is active.
+// Another process may be creating it at the same time.
 func (b *Backend) create(ctx context.Context, missing bool) (*dynamodb.DescribeTableOutput, error) {
 	if missing {
 		_, err := b.client.CreateTable(ctx, &dynamodb.CreateTableInput{
@@ -125,7 +125,7 @@ func (b *Backend) create(ctx context.Context, missing bool) (*dynamodb.DescribeT
 			return nil, fmt.Errorf("%w: there is no table %s, and these credentials may not create it; an administrator can run: %s: %w",
 				backends.ErrMisconfigured, b.table, b.createCommand(), firstLine{err})
 		default:
-			return nil, b.explain(ctx, "creating the table", err)
+			return nil, b.handle.Explain(ctx, "creating the table", b.failed(ctx, err))
 		}
 	}
 	deadline, _ := ctx.Deadline()
@@ -134,10 +134,13 @@ func (b *Backend) create(ctx context.Context, missing bool) (*dynamodb.DescribeT
 	}
 	answer, err := dynamodb.NewTableExistsWaiter(b.client, quick).
 		WaitForOutput(ctx, &dynamodb.DescribeTableInput{TableName: &b.table}, max(time.Until(deadline), time.Second))
-	return answer, b.explain(ctx, "waiting for the new table", err)
+	if err != nil {
+		return nil, b.handle.Explain(ctx, "waiting for the new table", b.failed(ctx, err))
+	}
+	return answer, nil
 }
 
-// createCommand is for an administrator.
+// createCommand is what an administrator can run.
 func (b *Backend) createCommand() string {
 	command := fmt.Sprintf("aws dynamodb create-table --region %s --table-name %s --billing-mode PAY_PER_REQUEST --attribute-definitions AttributeName=%s,AttributeType=S --key-schema AttributeName=%s,KeyType=HASH",
 		b.region, b.table, keyAttribute, keyAttribute)

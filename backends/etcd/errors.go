@@ -14,7 +14,7 @@ import (
 
 var errWatchEnded = errors.New("the watch ended without a reason")
 
-// look is what to do about a store that gives no answer.
+// look is the advice for a store that does not answer.
 const look = "see whether the servers run and have a leader (etcdctl endpoint status --cluster), whether the network leads there, and whether they speak TLS (etcds://) or not (etcd://)"
 
 // classify is the [backends.Classify] of a backend with the prefix.
@@ -48,8 +48,8 @@ func classify(err error, prefix string) (advice string, kind error) {
 	return look, backends.ErrUnavailable
 }
 
-// is tells errors by their text, which is how etcd tells them too: the reasons
-// that it gives for the end of a watch are nothing but text.
+// is compares errors by their text, as etcd does: the reason for the end of a
+// watch is nothing but text.
 func is(err, target error) bool { return strings.HasSuffix(err.Error(), target.Error()) }
 
 func code(err error) codes.Code {
@@ -60,8 +60,8 @@ func code(err error) codes.Code {
 	return status.Code(err)
 }
 
-// handshake reports whether TLS failed for a reason that stays. gRPC gives it
-// as text. A connection cut in the middle is another thing.
+// handshake reports whether TLS failed for a reason that will not pass. gRPC gives
+// it as text. A connection that was cut in the middle is not such a reason.
 func handshake(err error) bool {
 	text := err.Error()
 	return (strings.Contains(text, "authentication handshake failed") || strings.Contains(text, "error reading server preface")) &&

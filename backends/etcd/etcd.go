@@ -11,10 +11,11 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-// DefaultPrefix is what keys begin with when nothing else is said.
+// DefaultPrefix is the prefix of keys if none is given.
 const DefaultPrefix = "/elector/"
 
-// minTTL leaves a request 75 ms, a sixth of how long a holder trusts its lease.
+// minTTL leaves a request 75 ms, a sixth of the time for which a holder trusts its
+// lease.
 const minTTL = 500 * time.Millisecond
 
 // A Backend keeps each record in one key. Open and New make it.
@@ -30,16 +31,15 @@ var (
 	_ backends.Batcher = (*Backend)(nil)
 )
 
-// New returns a backend on a client of yours, which Close leaves open. Keys are
-// the prefix, as it is, followed by the election's name; an empty prefix means
-// [DefaultPrefix]. New does no I/O: the first request tells whether the store
-// can be used.
+// New returns a backend on your own client, which Close leaves open. A key is the
+// prefix followed by the election's name; an empty prefix means [DefaultPrefix].
+// New does no I/O: the first request shows whether the store can be used.
 //
-// Configure the client with DialKeepAliveTime, or a network gone dark is not
-// noticed, and with MaxUnaryRetries 1. Without that it may repeat a write, see
-// Consistency: harmless, because the elector reads back after a conflict, but
-// it costs time. The client reconnects watches by itself, so that the elector
-// cannot tell of a connection that was lost.
+// Configure the client with DialKeepAliveTime, or a silent network goes
+// unnoticed, and with MaxUnaryRetries 1. With more it may repeat a write, see
+// Consistency: that is harmless, because the elector reads back after a conflict,
+// but it costs time. The client reconnects watches by itself, so the elector
+// cannot report a lost connection.
 func New(client *clientv3.Client, prefix string) *Backend {
 	if prefix == "" {
 		prefix = DefaultPrefix
@@ -70,7 +70,7 @@ func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error
 	})
 }
 
-// load also returns the revision of the store that the record was read at.
+// load also returns the store's revision at which it read the record.
 func (b *Backend) load(ctx context.Context, name string) (backends.Record, int64, error) {
 	answer, err := b.client.Get(ctx, b.prefix+name)
 	if err != nil {
@@ -92,8 +92,8 @@ func decode(name string, value []byte) (backends.Record, error) {
 	return r, nil
 }
 
-// Swap implements [backends.Backend]. The transaction reads nothing when it
-// fails: what it would find is for a read to tell.
+// Swap implements [backends.Backend]. A transaction that fails reads nothing: the
+// elector reads by itself.
 func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
 	return b.handle.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
 		same, put, next := b.change(name, prev, next)
@@ -105,8 +105,8 @@ func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Rec
 	})
 }
 
-// change is what a transaction compares and does to replace prev, and next with
-// its version.
+// change returns what a transaction compares and does to replace prev, and next
+// with its version.
 func (b *Backend) change(name string, prev, next backends.Record) (clientv3.Cmp, clientv3.Op, backends.Record) {
 	key, value := b.prefix+name, string(backends.Encode(name, next))
 	same := clientv3.Compare(clientv3.CreateRevision(key), "=", 0) // does not exist
@@ -125,8 +125,8 @@ func (b *Backend) Watch(ctx context.Context, name string, changed func(backends.
 }
 
 func (b *Backend) watch(ctx context.Context, name string, changed func(backends.Record)) error {
-	// A watch from a remembered revision could find it compacted, again and
-	// again; the one just read is there.
+	// A remembered revision could be compacted, again and again; the one just
+	// read is not.
 	r, revision, err := b.load(ctx, name)
 	if err != nil {
 		return err
@@ -165,8 +165,8 @@ func (b *Backend) Describe() backends.Description {
 	return backends.Description{Store: b.handle.Store(), MinTTL: minTTL, MaxBatch: maxBatch, PushesRenewals: true}
 }
 
-// Close implements [backends.Backend]. It ends the calls and watches under way
-// and closes the client, unless that was given to New.
+// Close implements [backends.Backend]. It ends the calls and watches under way,
+// and closes the client unless that was given to New.
 func (b *Backend) Close() error {
 	if !b.own {
 		return b.handle.Close(nil)

@@ -11,9 +11,9 @@ import (
 )
 
 // dialOptions make the client send everything once, see Consistency in the
-// package comment. Its interceptors repeat by the status code; ours run inside
-// of them and change the codes that they repeat. What was refused because a
-// token has expired they recognise by its text, and still repeat.
+// package comment. The client's interceptors repeat requests by their status code;
+// ours run inside of them and change the codes that they repeat. They recognise an
+// expired token by its text, and still repeat that.
 func dialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
@@ -34,8 +34,8 @@ func dialOptions() []grpc.DialOption {
 	}
 }
 
-// once gives an error that the client library would answer with another try a
-// code that it passes on. The text stays, and with it what etcd said.
+// once replaces the code of an error after which the client library would try
+// again by one that it passes on. The text stays.
 func once(ctx context.Context, err error) error {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.Internal, codes.Canceled, codes.DeadlineExceeded:

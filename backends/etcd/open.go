@@ -59,7 +59,7 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 // parse reads a URL. It touches no network, but reads the files of TLS.
 func parse(u *url.URL) (config clientv3.Config, prefix string, err error) {
 	if storeurl.Misread(u) {
-		return config, "", fmt.Errorf("%w: it is not of the form etcd://user:password@host:2379/prefix (not shown, it may hold a password); percent-encode special characters, @ # ? / say, in user and password", backends.ErrURL)
+		return config, "", fmt.Errorf("%w: it is not of the form etcd://user:password@host:2379/prefix (not shown, it may hold a password); percent-encode special characters such as @ # ? / in user and password", backends.ErrURL)
 	}
 	refuse := func(format string, args ...any) (clientv3.Config, string, error) {
 		return clientv3.Config{}, "", fmt.Errorf("%w %s: %w", backends.ErrURL, backends.Redact(u), fmt.Errorf(format, args...))

@@ -26,8 +26,8 @@ const (
 	staleAfter = time.Hour
 )
 
-// prepare makes sure that the directory is there, is local, and can be read
-// and written.
+// prepare makes sure that the directory exists, is local, and can be read and
+// written.
 func (b *Backend) prepare(create bool) error {
 	info, err := os.Stat(b.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -58,7 +58,7 @@ func (b *Backend) prepare(create bool) error {
 		return fmt.Errorf("asking for its file system: %w", err)
 	}
 	if kind != "" {
-		return fmt.Errorf("%w: it is on a network or FUSE file system (%s), where locks and renames cannot be relied on; name a directory on a local disk, or use a store with a server for candidates on several machines",
+		return fmt.Errorf("%w: it is on a network or FUSE file system (%s), where locks and renames are not reliable; name a directory on a local disk, or use a store with a server for candidates on several machines",
 			backends.ErrMisconfigured, kind)
 	}
 	if err := b.removeStale(); err != nil {
@@ -112,8 +112,8 @@ func (b *Backend) writeTemporary(content []byte) (path string, err error) {
 	return f.Name(), nil
 }
 
-// read returns what the file holds, up to readLimit, and nil if there is none.
-// What is no file, a symbolic link say, is foreign.
+// read returns the content of the file, up to readLimit, and nil if there is none.
+// Anything but a regular file, such as a symbolic link, is foreign.
 func read(path string) ([]byte, error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -125,7 +125,7 @@ func read(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Between the two calls a pipe may have come in its place: do not hang.
+	// A pipe may have replaced the file between the two calls: do not hang.
 	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -141,7 +141,7 @@ func read(path string) ([]byte, error) {
 	return content, nil // not nil: ReadAll returns an empty slice
 }
 
-// syncDirectory makes a rename in the directory last.
+// syncDirectory makes a rename in the directory durable.
 func syncDirectory(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

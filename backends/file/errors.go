@@ -30,13 +30,13 @@ func classify(err error) (advice string, kind error) {
 	case is(syscall.EMFILE, syscall.ENFILE):
 		return "raise the limit of open files (ulimit -n)", backends.ErrUnavailable
 	case is(syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP):
-		return "something else is in the place of the directory or a lock file: move it away", backends.ErrMisconfigured
+		return "something else has the name of the directory or of a lock file: move it away", backends.ErrMisconfigured
 	case is(syscall.ENAMETOOLONG):
 		return "name a directory with a shorter path, on a file system that takes names of 133 bytes", backends.ErrMisconfigured
 	case is(syscall.ENOTSUP, syscall.ENOSYS, syscall.ENOLCK):
 		return "its file system cannot lock or sync: name a directory on a local disk", backends.ErrMisconfigured
 	case is(fs.ErrNotExist):
-		return "the directory, or a file of ours in it, was removed or unmounted: bring it back", backends.ErrUnavailable
+		return "the directory, or one of its files, was removed or unmounted: restore it", backends.ErrUnavailable
 	}
 	return "the system's log may say more about this disk", backends.ErrUnavailable
 }

@@ -3,39 +3,38 @@
 //
 // # URLs
 //
-// file:///var/lib/myservice names a directory by its absolute path; a host, if
-// any, is localhost. A relative path is refused: candidates started in
+// file:///var/lib/myservice names a directory by its absolute path; the host is
+// empty or localhost. Open refuses a relative path: candidates started in
 // different directories would each elect a leader of their own. Percent-encode
 // '?', '#' and '%' in the path. With ?create=false the directory must exist;
-// otherwise it is created, with mode 0700, though not its parents. [New] does
-// the same without a URL.
+// otherwise Open creates it with mode 0700, but not its parents. [New] does the
+// same without a URL.
 //
 // The directory holds NAME.json, the record of the election, and NAME.lock,
 // which is empty and stays. Do not delete a lock file, nor move the directory,
-// while a candidate runs. Temporary files are called .tmp-*; what a killed
-// process left of them is removed when the directory is opened an hour later.
+// while a candidate runs. Temporary files are called .tmp-*; those of a killed
+// process are removed when the directory is opened an hour later or more.
 //
 // # Consistency
 //
-// Linearizable among the processes of one kernel, so in containers that share
-// a volume too. A change writes and syncs a
-// temporary file, takes the lock with flock, compares the record's bytes,
-// renames the temporary file over it, lets go of the lock, and syncs the
-// directory. A read takes no lock. The version of a record is its content,
-// which holds the attempt and so never comes again.
+// Linearizable among the processes of one kernel, including containers that share
+// a volume. A change writes and syncs a temporary file, takes the lock with flock,
+// compares the record's bytes, renames the temporary file over the record,
+// releases the lock, and syncs the directory. A read takes no lock. The version of
+// a record is its content, which contains the attempt and so never comes back.
 //
 // One race stays open: a process that is stopped (SIGSTOP, a frozen container)
-// in the fraction of a millisecond in which it holds the lock delays every
-// other write of that election until it continues or dies. Then nobody can be
-// elected or renew; nobody is elected wrongly. The error that others get says
-// what to do.
+// in the fraction of a millisecond in which it holds the lock delays every other
+// write of that election until it continues or dies. Meanwhile no process can be
+// elected or renew; none is elected wrongly. The error of the other processes
+// gives the remedy.
 //
 // # Expiry
 //
 // By the elector's rule alone. On Linux Watch pushes every change, renewals
 // included; on other systems it is a hint. All handles of a process share one
-// inotify instance, since a user has few (fs.inotify.max_user_instances). When
-// none is left Watch says so and the elector polls.
+// inotify instance, because a user has few (fs.inotify.max_user_instances). If
+// none is left, Watch returns an error and the elector polls.
 //
 // # Permissions
 //
@@ -44,12 +43,12 @@
 //
 // # Limits
 //
-// Local file systems of Linux, macOS and FreeBSD. Network and FUSE file systems
-// (NFS, SMB, 9p, Ceph and the like) are refused: their locks and renames cannot
-// be relied on between machines. On tmpfs records end with the machine's uptime.
-// A call waits for the disk, whatever its context says. Any TTL; each renewal
+// Local file systems of Linux, macOS and FreeBSD. Open refuses network and FUSE
+// file systems (NFS, SMB, 9p, Ceph and the like): their locks and renames are not
+// reliable between machines. On tmpfs records end with the machine's uptime. A call
+// waits for the disk, even after the end of its context. Any TTL; each renewal
 // syncs the disk twice. On a file system that folds case, names that differ by
-// case alone are one file, and the second is refused as foreign.
+// case alone are one file, and the second is foreign.
 package file
 
 import (
@@ -89,7 +88,7 @@ func parse(u *url.URL) (dir string, create bool, err error) {
 	case u.User != nil:
 		err = fmt.Errorf("%w: a file URL takes no user; write file:///var/lib/myservice", backends.ErrURL)
 	case u.Host != "" && u.Host != "localhost":
-		// Not what it is: a user and a password with a slash in it look like one.
+		// Do not show it: a user and a password with a slash look like a host.
 		err = fmt.Errorf("%w: a file URL takes no host; write three slashes, as in file:///var/lib/myservice", backends.ErrURL)
 	case u.Fragment != "":
 		err = fmt.Errorf("%w: what follows '#' would be ignored; write %%23 for a '#' in the path", backends.ErrURL)
@@ -110,8 +109,8 @@ type Backend struct {
 var _ backends.Watcher = (*Backend)(nil)
 
 // New returns a Backend on the directory, an absolute path. It creates the
-// directory if it is missing, though not its parents, and writes a file to see
-// that it can. It blocks for as long as the disk does, and returns
+// directory if it is missing, but not its parents, and writes a file to see
+// whether it can. It blocks for as long as the disk does, and returns
 // ErrMisconfigured, ErrDenied, ErrReadOnly or ErrUnavailable of package
 // backends, with what to do.
 func New(dir string) (*Backend, error) { return open(context.Background(), dir, true) }
@@ -184,7 +183,7 @@ func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Rec
 
 // exchange takes the election's lock, trying until ctx ends, and replaces the
 // record by the temporary file if its version is prev. It does not block in
-// flock, which knows no deadline.
+// flock, which has no deadline.
 func (b *Backend) exchange(ctx context.Context, name string, prev backends.Version, temporary string) error {
 	path := b.path(name + ".lock")
 	for pause := time.Millisecond; ; pause = min(2*pause, 16*time.Millisecond) {
@@ -199,21 +198,21 @@ func (b *Backend) exchange(ctx context.Context, name string, prev backends.Versi
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return fmt.Errorf("%w: other processes kept the lock %s all the time: %w; if that lasts, a stopped or frozen process has it: find it (fuser, lsof) and continue or kill it, but do not delete the file",
+			return fmt.Errorf("%w: other processes held the lock %s all the time: %w; if that lasts, a stopped or frozen process holds it: find it (fuser, lsof) and continue or kill it, but do not delete the file",
 				backends.ErrUnavailable, path, ctx.Err())
 		}
 	}
 }
 
-// replace is all that happens under the lock. A process that is stopped in
-// here delays the others, so it is as short as can be.
+// replace is all that happens under the lock. A process that is stopped here
+// delays all others, so it is as short as possible.
 func (b *Backend) replace(ctx context.Context, name string, prev backends.Version, temporary string) error {
 	path := b.path(name + ".json")
 	content, err := read(path)
 	if err != nil {
 		return fmt.Errorf("reading the record: %w", err)
 	}
-	// An empty file is there, and yet its content is that of no file.
+	// An empty file exists, although its content is that of a missing one.
 	if (content == nil) != (prev == "") || string(content) != string(prev) {
 		return backends.ErrConflict
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// lookEvery is how often a Watch looks whether the path still leads to the
-// directory it watches. Nobody is told when a parent directory is moved or
-// another file system is mounted over it.
+// lookEvery is how often a Watch checks whether the path still leads to the
+// directory that it watches. There is no notification when a parent directory is
+// moved or another file system is mounted over it.
 const lookEvery = 10 * time.Second
 
 // Watch implements [backends.Watcher].
@@ -72,7 +72,7 @@ func unwatchable(err error) error {
 }
 
 // shared is what all Watches of the process subscribe to. It has one watcher,
-// with its goroutines, while anybody is subscribed.
+// with its goroutines, while there are subscriptions.
 var shared = notifier{dirs: map[string]*directory{}}
 
 type notifier struct {
@@ -80,7 +80,7 @@ type notifier struct {
 	// watcher: quick system calls on directories that were just looked up. The
 	// goroutine that reads events never takes it, as they wait for that.
 	setup   sync.Mutex
-	watcher *fsnotify.Watcher // nil while nobody is subscribed
+	watcher *fsnotify.Watcher // nil without subscriptions
 	done    chan struct{}     // closed when its reader has returned
 
 	mutex sync.Mutex // guards dirs and what is in it
@@ -128,8 +128,8 @@ func (n *notifier) subscribe(dir, file string) (*subscription, error) {
 	return s, nil
 }
 
-// insert reports whether the directory is a new one. The kernel knows a
-// directory by its inode and not by the path that somebody came by.
+// insert reports whether the directory is a new one. The kernel identifies a
+// directory by its inode and not by its path.
 func (n *notifier) insert(s *subscription, dir string, info os.FileInfo) (isNew bool, err error) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -156,14 +156,14 @@ func (n *notifier) unsubscribe(s *subscription) {
 	n.remove(s)
 }
 
-// remove ends what nobody needs any more; setup is held.
+// remove ends what no subscription needs any more; setup is held.
 func (n *notifier) remove(s *subscription) {
 	unused, empty := n.forget(s)
 	if n.watcher == nil {
 		return
 	}
 	if unused {
-		n.watcher.Remove(s.dir.path) // if it is gone, so much the better
+		n.watcher.Remove(s.dir.path) // an error means that the directory is gone
 	}
 	if empty {
 		n.watcher.Close()
@@ -220,8 +220,8 @@ func (n *notifier) event(e fsnotify.Event) {
 	}
 }
 
-// trouble wakes everybody after lost events, and ends everything after
-// anything worse.
+// trouble wakes all subscriptions after lost events, and ends them after any other
+// error.
 func (n *notifier) trouble(err error) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()

@@ -7,90 +7,92 @@
 //	gs://bucket?endpoint=http://127.0.0.1:4443
 //
 // An election's object is the path, a slash and the election's name, as in
-// prefix/NAME; without a path it is elector/NAME. Its content is JSON.
-// Parameters:
+// prefix/NAME; without a path it is elector/NAME. Its content is JSON. There is
+// one parameter:
 //
-//   - endpoint: where an emulator listens, as http://host:port. No credentials
-//     are looked for then, and none are sent. Without it STORAGE_EMULATOR_HOST
-//     in the environment means the same, as for Google's own libraries.
+//   - endpoint: the address of an emulator, as http://host:port. The package
+//     then looks for no credentials and sends none. Without the parameter,
+//     STORAGE_EMULATOR_HOST in the environment means the same, as in Google's
+//     own libraries.
 //
-// Any other parameter is refused, and so are credentials in the URL: they are
-// the Application Default Credentials. These are the key file that
-// GOOGLE_APPLICATION_CREDENTIALS names, what gcloud auth application-default
-// login has left, or the service account of the machine.
+// Any other parameter is refused, and so are credentials in the URL. The package
+// uses the Application Default Credentials: the key file that
+// GOOGLE_APPLICATION_CREDENTIALS names, the login of gcloud auth
+// application-default login, or the service account of the machine.
 //
-// [New] takes a client of yours instead of a URL, which also reaches what a URL
-// cannot: a private endpoint with credentials, an impersonated account.
+// [New] takes your client instead of a URL. It can do what a URL cannot: use a
+// private endpoint with credentials, or an impersonated account.
 //
 // # Consistency
 //
-// Linearizable. A change is one insert of the whole object on the condition
-// that its generation is the one that was read, or that there is none. The
-// generation is the record's version: it is never used again, not even after
-// the object was deleted, but nothing promises that it grows. So it is compared
-// for equality only, and the token is in the record. A read is one download of
-// the content, with the generation in the header of the same answer. If there
-// is no object, a second request tells whether there is a bucket.
+// Linearizable. A change is one insert of the whole object, on the condition
+// that its generation is the one that was read, or that the object does not
+// exist. The generation is the record's version. It is never used again, not
+// even after the object was deleted, but it is not guaranteed to grow; so it is
+// compared for equality only, and the token is in the record. A read is one
+// download of the content, with the generation in the header of the same answer.
+// If the object does not exist, a second request checks that the bucket does.
 //
-// The service is strongly consistent, but a cache may serve an object that
-// everybody may read for an hour. Records are written with Cache-Control:
-// no-store; one that somebody else has put into the place of a record, in a
-// public bucket, may be read when it is gone already. A change on what was read
-// there is refused.
+// The service is strongly consistent, but a cache may serve an object that is
+// publicly readable for an hour. Records are written with Cache-Control:
+// no-store. In a public bucket, an object that another program put in the place of
+// a record may still be read when it is gone; a change based on that read is
+// refused.
 //
-// Every request is sent once. The client library by itself would repeat a
+// Every request is sent once. The client library alone would repeat a
 // conditional insert whose answer was lost, and report that the condition does
-// not hold, because of its own first try. The elector repeats and reads back,
-// once, for every store. The library's retries are off for a client of yours
-// too, for the requests of this package; only an answer that breaks off in the
-// middle is continued there, from the same generation.
+// not hold, because its own first try was applied. The elector repeats and reads
+// back, once, for every store. For the requests of this package the library's
+// retries are also off with your own client; there, only an answer that breaks
+// off in the middle is continued, from the same generation.
 //
 // # Expiry
 //
-// By the elector's rule alone. The times that the service keeps with an object
-// and lifecycle rules play no part. It cannot tell of changes in time, so
-// waiters poll.
+// By the elector's rule alone. The times that the service keeps with an object,
+// and lifecycle rules, play no part. The service cannot report changes in time,
+// so waiters poll.
 //
-// Requests use HTTP/1.1, up to 32 connections for each handle: one that hangs
-// takes no others with it. After a call that got no answer in time, the idle
-// connections are closed, because in a network gone dark they are dead too.
+// Requests use HTTP/1.1, with up to 32 connections for each handle: a connection
+// that hangs holds up no other. After a call that got no answer in time, the
+// package closes the idle connections, because in a network gone dark they are
+// dead too.
 //
 // # Permissions
 //
-// The role Storage Object User on the bucket, for nobody else to share:
+// The role Storage Object User on a bucket that is for elections only:
 //
 //	gcloud storage buckets add-iam-policy-binding gs://BUCKET \
 //		--member=serviceAccount:ACCOUNT --role=roles/storage.objectUser
 //
-// To restrict it to the prefix, the bucket needs uniform bucket-level access,
-// and the condition has to name the bucket too, for listing:
+// To restrict the role to the prefix, the bucket needs uniform bucket-level
+// access, and the condition has to name the bucket too, for listing:
 //
 //	--condition='title=elections,expression=resource.name == "projects/_/buckets/BUCKET" || resource.name.startsWith("projects/_/buckets/BUCKET/objects/elector/")'
 //
-// Of what the role has, storage.objects.get, storage.objects.create,
-// storage.objects.delete (an overwrite asks for it) and storage.objects.list are
-// used, the last one only because without it the service says "forbidden" of an
-// object that does not exist. A custom role of these four will do. To observe,
+// Of this role the package uses storage.objects.get, storage.objects.create,
+// storage.objects.delete (an overwrite requires it) and storage.objects.list;
+// the last only because without it the service answers "forbidden" for an object
+// that does not exist. A custom role with these four is enough. To observe,
 // roles/storage.objectViewer is enough.
 //
-// With storage.buckets.get besides, as in roles/storage.legacyBucketReader, Open
+// With storage.buckets.get too, as in roles/storage.legacyBucketReader, Open
 // refuses a bucket with a retention policy or a default event-based hold. In
 // such a bucket an object can be written once and not again: a candidate could
-// win and never renew. Without that permission the first renewal tells.
+// win and never renew. Without that permission the first renewal shows it.
 //
 // # Limits
 //
 // The service takes about one write per second of one object, and answers more
 // with 429. So a TTL is at least 5 s, and each process keeps its writes of one
 // election at least 1.2 s apart. An acquisition right after another process's
-// release can still meet a 429, and is then tried again.
+// release can still meet a 429; it is then tried again.
 //
 // Each renewal is a Class A operation and each read a Class B operation. With
-// the default TTL of 15 s an election makes 19,200 renewals a day, which is
+// the default TTL of 15 s an election makes 19,200 renewals a day, which cost
 // 0.10 dollars at 0.005 dollars per 1,000; a waiter reads about as often, which
-// is 0.01 dollars a day at 0.0004 per 1,000. Traffic comes on top if they run
-// elsewhere. Use the storage class Standard: the others charge each overwritten
-// object for 30 days or more.
+// costs 0.01 dollars a day at 0.0004 per 1,000. Traffic costs extra if the
+// candidates run elsewhere. Use the storage class Standard: the others charge
+// each overwritten object for 30 days or more.
 //
 // Soft delete, which new buckets have on, keeps each of these 19,200 generations
 // a day for 7 days: about 134,000 objects and 40 MB for each election. Switch it
@@ -111,19 +113,19 @@
 //
 //	gcloud storage cat 'gs://BUCKET/elector/*'
 //
-// An empty holder is a vacancy. Records of leaders that died keep their holder
-// until somebody takes over. To depose a leader, stop it. Do not delete objects
-// of elections in use. Restoring an older generation is a loss of acknowledged
-// writes: stop the candidates first.
+// An empty holder is a vacancy. The record of a leader that died keeps its
+// holder until another candidate takes over. To depose a leader, stop it. Do not
+// delete objects of elections in use. Restoring an older generation is a loss of
+// acknowledged writes: stop the candidates first.
 //
-// Tested with fake-gcs-server 1.56.1, an emulator. Here is where that is not
-// like the service, as this package meets it; it relies on none of it:
+// Tested with fake-gcs-server 1.56.1, an emulator. It differs from the service
+// in these points; the package relies on none of them:
 //
 //	                    the service               the emulator
 //	writes              about 1 a second          as many as it can
 //	  too many          429                       never
 //	generations         unique                    the clock's microseconds
-//	credentials, roles  401, 403                  none are asked for
+//	credentials, roles  401, 403                  not checked
 //	no such bucket      known by its attributes   the same
 //	retention policies  403 on overwriting        forgotten
 //	default holds       403 on overwriting        shown, not enforced
@@ -134,6 +136,6 @@
 //	caches              of public objects         none
 //
 // What the emulator cannot show is tested against answers as the service
-// documents them. The comment of TestGCS in internal/proof/stores says how to run
-// the suite on a bucket of the real service.
+// documents them. The comment of TestGCS in internal/proof/stores explains how
+// to run the suite on a bucket of the real service.
 package gcs

@@ -1,7 +1,6 @@
 package gcs
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -16,40 +15,16 @@ import (
 )
 
 var (
-	errClosed        = fmt.Errorf("%w: the handle is closed", backends.ErrUnavailable)
-	errStuck         = fmt.Errorf("%d calls wait, for an access token or an answer", maxWaiting)
 	errNoGeneration  = errors.New("the answer has no generation number")
 	errNoCredentials = errors.New("no usable credentials")
 	errRetention     = errors.New("the bucket has a retention policy")
-	errHold          = errors.New("the bucket puts an event-based hold on every new object")
+	errHold          = errors.New("the bucket sets an event-based hold on every new object")
 )
 
-// explain returns err, which was met while doing something, as one of package
-// backends' errors with what to do.
-func (b *Backend) explain(ctx context.Context, doing string, err error) error {
-	switch {
-	case errors.Is(err, backends.ErrForeignRecord):
-		return fmt.Errorf("%s: %w", doing, err)
-	case b.life.Err() != nil:
-		return fmt.Errorf("%s: %w", doing, errClosed)
-	case errors.Is(ctx.Err(), context.Canceled):
-		return fmt.Errorf("%s: %w", doing, ctx.Err())
-	case ctx.Err() != nil:
-		return fmt.Errorf("%s: %w: no answer in time; %s: %w", doing, backends.ErrUnavailable, look, ctx.Err())
-	}
-	advice, kind := b.classify(err)
-	return fmt.Errorf("%s: %w: %s: %w", doing, kind, advice, err)
-}
-
-// look is what to do about a service that gives no answer.
-const look = "see whether the network and a proxy let HTTPS through to storage.googleapis.com, or to the endpoint, and what status.cloud.google.com says"
-
-// classify tells what kind of error of package backends err is, and what to do.
-// Whatever is not known may pass: the elector tries again and nobody leads on
-// a guess.
+// classify is a [backends.Classify].
 func (b *Backend) classify(err error) (advice string, kind error) {
-	retention := fmt.Sprintf("objects could be written once and not again; use a bucket of its own for elections, or run: gcloud storage buckets update gs://%s --clear-retention-period", b.bucket)
-	hold := fmt.Sprintf("held objects can be written once and not again; run: gcloud storage buckets update gs://%s --no-default-event-based-hold, and gcloud storage objects update 'gs://%s/%s*' --no-event-based-hold --no-temporary-hold", b.bucket, b.bucket, b.prefix)
+	retention := fmt.Sprintf("objects could be written once and not again; use a separate bucket for elections, or run: gcloud storage buckets update gs://%s --clear-retention-period", b.name)
+	hold := fmt.Sprintf("held objects can be written once and not again; run: gcloud storage buckets update gs://%s --no-default-event-based-hold, and gcloud storage objects update 'gs://%s/%s*' --no-event-based-hold --no-temporary-hold", b.name, b.name, b.prefix)
 
 	var token *oauth2.RetrieveError
 	switch {
@@ -72,11 +47,11 @@ func (b *Backend) classify(err error) (advice string, kind error) {
 	status := code(err)
 	switch {
 	case errors.Is(err, storage.ErrBucketNotExist), status == http.StatusNotFound:
-		return fmt.Sprintf("there is no bucket %s; correct the URL or run: gcloud storage buckets create gs://%s --uniform-bucket-level-access --soft-delete-duration=0", b.bucket, b.bucket), backends.ErrMisconfigured
+		return fmt.Sprintf("there is no bucket %s; correct the URL or run: gcloud storage buckets create gs://%s --uniform-bucket-level-access --soft-delete-duration=0", b.name, b.name), backends.ErrMisconfigured
 	case status == http.StatusTooManyRequests, throttled(err):
-		return "it asks for fewer requests; it takes about one write a second of one election, so see that nobody else writes these objects, and what quota the project has", backends.ErrUnavailable
+		return "it asks for fewer requests; it takes about one write a second of one election, so check that no other process writes these objects, and the quota of the project", backends.ErrUnavailable
 	case status == http.StatusUnauthorized:
-		return "it does not accept the credentials; check GOOGLE_APPLICATION_CREDENTIALS, or the machine's service account, and the clock", backends.ErrDenied
+		return "it refuses the credentials; check GOOGLE_APPLICATION_CREDENTIALS, or the machine's service account, and the clock", backends.ErrDenied
 	case status == http.StatusForbidden && (says(err, "retentionPolicyNotMet") || says(err, "retention policy") || says(err, "object retention")):
 		return retention, backends.ErrMisconfigured
 	case status == http.StatusForbidden && (says(err, "underActiveHold") || says(err, "based hold") || says(err, "temporary hold")):
@@ -84,21 +59,21 @@ func (b *Backend) classify(err error) (advice string, kind error) {
 	case status == http.StatusForbidden && (says(err, "billing account") || says(err, "accountDisabled")):
 		return "the project of the bucket has no active billing account", backends.ErrDenied
 	case status == http.StatusForbidden && says(err, "storage.objects.list"):
-		return fmt.Sprintf("without the right to list, Cloud Storage does not say that an object is missing; an administrator can run: %s", b.grant()), backends.ErrDenied
+		return fmt.Sprintf("without the permission to list, Cloud Storage does not report that an object is missing; an administrator can run: %s", b.grant()), backends.ErrDenied
 	case status == http.StatusForbidden:
 		return fmt.Sprintf("an administrator can run: %s", b.grant()), backends.ErrDenied
 	case status == http.StatusPreconditionFailed:
-		return "a policy of the organization forbids this write, one that demands a customer-managed key say; give the bucket a default key, or use another bucket", backends.ErrMisconfigured
+		return "a policy of the organization forbids this write, for example one that requires a customer-managed key; give the bucket a default key, or use another bucket", backends.ErrMisconfigured
 	case status == http.StatusBadRequest && says(err, "requester pays"):
-		return "requester-pays buckets are not supported; use a bucket of its own for elections", backends.ErrMisconfigured
+		return "requester-pays buckets are not supported; use a separate bucket for elections", backends.ErrMisconfigured
 	case status == http.StatusBadRequest && says(err, "invalid bucket name"):
 		return "correct the bucket in the URL", backends.ErrMisconfigured
 	}
-	return look, backends.ErrUnavailable
+	return "check that the network and a proxy let HTTPS through to storage.googleapis.com, or to the endpoint, and look at status.cloud.google.com", backends.ErrUnavailable
 }
 
 func (b *Backend) grant() string {
-	return fmt.Sprintf("gcloud storage buckets add-iam-policy-binding gs://%s --member=serviceAccount:ACCOUNT --role=roles/storage.objectUser", b.bucket)
+	return fmt.Sprintf("gcloud storage buckets add-iam-policy-binding gs://%s --member=serviceAccount:ACCOUNT --role=roles/storage.objectUser", b.name)
 }
 
 // code returns the HTTP status that the service answered with, or 0.
@@ -110,13 +85,13 @@ func code(err error) int {
 	return 0
 }
 
-// throttled tells of the older way to say 429.
+// throttled recognises an older form of 429.
 func throttled(err error) bool {
 	return code(err) == http.StatusForbidden && (says(err, "rateLimitExceeded") || says(err, "quotaExceeded"))
 }
 
-// says looks for words in the text of an error and, of an answer of the
-// service, in the reasons that it gives in its body.
+// says looks for words in the text of an error and, if it is an answer of the
+// service, in its body and its reasons.
 func says(err error, words string) bool {
 	if err == nil {
 		return false

@@ -25,7 +25,7 @@ func Example() {
 	log.Print(err)
 }
 
-// With a client of one's own, for many elections.
+// With your own client, for many elections.
 func ExampleNew() {
 	ctx := context.Background()
 	client, err := storage.NewClient(ctx)

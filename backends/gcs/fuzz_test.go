@@ -86,8 +86,8 @@ func FuzzObject(f *testing.F) {
 	})
 }
 
-// FuzzNames: a name is the end of an object's name, as it is; what is no name is
-// asked of nobody.
+// FuzzNames: a name is the end of an object's name, as it is; for an unusable
+// name no request is made.
 func FuzzNames(f *testing.F) {
 	for _, names := range check.Names() {
 		f.Add(names[0])

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"cloud.google.com/go/storage"
@@ -16,7 +15,7 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-// DefaultPrefix is what objects' names begin with when nothing else is said.
+// DefaultPrefix begins the names of objects by default.
 const DefaultPrefix = "elector/"
 
 // GCS takes about one write per second of one object. A TTL of 5 s leaves room
@@ -28,72 +27,75 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// maxObject is the most that is read of an object, more than any record has.
+// maxObject is how many bytes of an object are read, more than any record has.
 const maxObject = 64 << 10
-
-// maxWaiting bounds the calls under way: those that wait for an access token go
-// on after they were given up.
-const maxWaiting = 1024
 
 // A Backend keeps each record in one object. Open and New make it.
 type Backend struct {
-	bucket    string
+	handle    *backends.Handle
+	name      string // of the bucket
 	prefix    string
-	store     string                // for errors
-	handle    *storage.BucketHandle // without the library's retries
+	bucket    *storage.BucketHandle // without the library's retries
 	closeIdle func()                // closes the connections that are not in use
-	waiting   atomic.Int32          // calls under way, those that were given up included
-	life      context.Context       // ends with Close
-	end       context.CancelFunc
+	release   func() error          // of what Open made
 }
 
 var _ backends.Backend = (*Backend)(nil)
 
-// New returns a backend on a client of yours, which Close leaves open. Objects'
-// names are the prefix, as it is, followed by the election's name; an empty
-// prefix means [DefaultPrefix]. New does no I/O and checks nothing: that the
-// bucket is missing or has a retention policy, the first call tells, or the
-// first renewal.
+// New returns a backend on your client, which Close leaves open. Objects' names
+// are the prefix, as it is, followed by the election's name; an empty prefix
+// means [DefaultPrefix]. New does no I/O and checks nothing: the first call
+// shows that the bucket is missing, the first renewal that it has a retention
+// policy.
 //
-// The client must be one made by [storage.NewClient]; the errors of
-// [storage.NewGRPCClient] are all taken for passing ones. Its retries are
-// switched off for the requests of this package. Reads work with and without
-// [storage.WithJSONReads]. Over HTTP/2, which is its default, one connection
-// that has gone dark holds up every call until the transport gives it up.
+// Make the client with [storage.NewClient]: errors of [storage.NewGRPCClient]
+// all count as passing ones. Its retries are switched off for the requests of
+// this package. Reads work with and without [storage.WithJSONReads]. Over
+// HTTP/2, the client's default, one connection that has gone dark holds up every
+// call until the transport gives it up.
 func New(client *storage.Client, bucket, prefix string) *Backend {
 	if prefix == "" {
 		prefix = DefaultPrefix
 	}
-	b := newBackend(bucket, prefix, func() {})
+	b := newBackend("gs://"+bucket+"/"+prefix, bucket, prefix)
 	b.use(client)
 	return b
 }
 
-func newBackend(bucket, prefix string, closeIdle func()) *Backend {
-	b := &Backend{bucket: bucket, prefix: prefix, store: "gs://" + bucket + "/" + prefix, closeIdle: closeIdle}
-	b.life, b.end = context.WithCancel(context.Background())
+func newBackend(store, bucket, prefix string) *Backend {
+	b := &Backend{name: bucket, prefix: prefix, closeIdle: func() {}}
+	b.handle = backends.NewHandle(store, b.classify)
 	return b
 }
 
-// use sets the client. The elector retries, and a conditional write that the
-// library sent a second time could fail because of the first.
+// use sets the client. The elector retries; a conditional write that the library
+// sent a second time could fail because of the first.
 func (b *Backend) use(client *storage.Client) {
-	b.handle = client.Bucket(b.bucket).Retryer(storage.WithPolicy(storage.RetryNever))
+	b.bucket = client.Bucket(b.name).Retryer(storage.WithPolicy(storage.RetryNever))
+}
+
+// call returns when ctx ends, which the libraries do not while they wait for an
+// access token.
+func call[T any](ctx context.Context, b *Backend, request func() (T, error)) (T, error) {
+	return backends.Await(ctx, b.handle, func() (T, error) {
+		v, err := request()
+		if ctx.Err() != nil {
+			// In a network gone dark the idle connections are dead too, and
+			// finding out one call at a time could cost a lease.
+			b.closeIdle()
+		}
+		return v, err
+	})
 }
 
 // Load implements [backends.Backend]. Besides the errors that it documents it
 // returns ErrUnavailable from a service that does not answer or is throttling,
-// ErrDenied and ErrMisconfigured. It is one request, and a second one to tell
-// whether the bucket is there if the object is not.
+// ErrDenied and ErrMisconfigured. It is one request; if the object does not
+// exist, a second one checks that the bucket does.
 func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error) {
-	if err := backends.CheckName(name); err != nil {
-		return backends.Record{}, err
-	}
-	r, err := await(ctx, b, func(ctx context.Context) (backends.Record, error) { return b.load(ctx, name) })
-	if err != nil {
-		return backends.Record{}, b.explain(ctx, "reading election "+name, err)
-	}
-	return r, nil
+	return b.handle.Load(ctx, name, func(ctx context.Context) (backends.Record, error) {
+		return call(ctx, b, func() (backends.Record, error) { return b.load(ctx, name) })
+	})
 }
 
 func (b *Backend) load(ctx context.Context, name string) (backends.Record, error) {
@@ -113,11 +115,10 @@ func (b *Backend) load(ctx context.Context, name string) (backends.Record, error
 	return r, nil
 }
 
-// read returns at most maxObject+1 bytes of an object with the generation that
-// they belong to, or generation 0 if nothing was found. That a bucket is
-// missing cannot be told from that answer.
+// read returns at most maxObject+1 bytes of an object and their generation, or
+// generation 0 if nothing was found: the object or its bucket is missing.
 func (b *Backend) read(ctx context.Context, object string) (content []byte, generation int64, err error) {
-	reader, err := b.handle.Object(object).NewReader(ctx)
+	reader, err := b.bucket.Object(object).NewReader(ctx)
 	if errors.Is(err, storage.ErrObjectNotExist) {
 		return nil, 0, nil
 	}
@@ -125,9 +126,9 @@ func (b *Backend) read(ctx context.Context, object string) (content []byte, gene
 		return nil, 0, err
 	}
 	defer reader.Close()
-	// After a broken connection the library may ask for the rest of this very
-	// generation, and find that it was replaced meanwhile: an error then, even
-	// if it says that the object does not exist.
+	// After a broken connection the library may ask for the rest of this
+	// generation, which may have been replaced meanwhile: that is an error,
+	// even if it reports that the object does not exist.
 	if content, err = io.ReadAll(io.LimitReader(reader, maxObject+1)); err != nil {
 		return nil, 0, fmt.Errorf("the answer broke off: %w", err)
 	}
@@ -137,10 +138,10 @@ func (b *Backend) read(ctx context.Context, object string) (content []byte, gene
 	return content, reader.Attrs.Generation, nil
 }
 
-// attributes returns what the bucket is set up like, nil if that is not for us
-// to know, which needs a permission of its own.
+// attributes returns the bucket's settings, or nil without the permission to
+// read them.
 func (b *Backend) attributes(ctx context.Context) (*storage.BucketAttrs, error) {
-	a, err := b.handle.Attrs(ctx)
+	a, err := b.bucket.Attrs(ctx)
 	if code(err) == http.StatusForbidden && !throttled(err) {
 		return nil, nil
 	}
@@ -150,39 +151,35 @@ func (b *Backend) attributes(ctx context.Context) (*storage.BucketAttrs, error) 
 // Swap implements [backends.Backend], with the further errors of Load. It is
 // one request.
 func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-	if err := backends.CheckName(name); err != nil {
-		return backends.Record{}, err
-	}
-	condition := storage.Conditions{DoesNotExist: true}
-	if prev.Exists() {
-		generation, err := strconv.ParseInt(string(prev.Version), 10, 64)
-		if err != nil || generation <= 0 {
-			return backends.Record{}, fmt.Errorf("%w (and the version to replace is none of this store's)", backends.ErrConflict)
+	return b.handle.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
+		condition := storage.Conditions{DoesNotExist: true}
+		if prev.Exists() {
+			generation, err := strconv.ParseInt(string(prev.Version), 10, 64)
+			if err != nil || generation <= 0 {
+				return next, fmt.Errorf("%w (and the version to replace is not from this store)", backends.ErrConflict)
+			}
+			condition = storage.Conditions{GenerationMatch: generation}
 		}
-		condition = storage.Conditions{GenerationMatch: generation}
-	}
-	generation, err := await(ctx, b, func(ctx context.Context) (int64, error) {
-		return b.write(ctx, b.prefix+name, condition, backends.Encode(name, next))
+		generation, err := call(ctx, b, func() (int64, error) {
+			return b.write(ctx, b.prefix+name, condition, backends.Encode(name, next))
+		})
+		if code(err) == http.StatusPreconditionFailed && !says(err, "orgPolicy") {
+			err = backends.ErrConflict
+		}
+		next.Version = backends.Version(strconv.FormatInt(generation, 10))
+		return next, err
 	})
-	if code(err) == http.StatusPreconditionFailed && !says(err, "orgPolicy") {
-		return backends.Record{}, backends.ErrConflict
-	}
-	if err != nil {
-		return backends.Record{}, b.explain(ctx, "writing election "+name, err)
-	}
-	next.Version = backends.Version(strconv.FormatInt(generation, 10))
-	return next, nil
 }
 
 // write writes a whole object and returns its generation.
 func (b *Backend) write(ctx context.Context, object string, condition storage.Conditions, content []byte) (int64, error) {
-	w := b.handle.Object(object).If(condition).NewWriter(ctx)
+	w := b.bucket.Object(object).If(condition).NewWriter(ctx)
 	w.ChunkSize = 0 // one request, and no buffer to send it again from
 	w.ContentType = "application/json"
-	w.CacheControl = "no-store"                                        // or caches may keep an object that everybody may read for an hour
-	w.CRC32C, w.SendCRC32C = crc32.Checksum(content, castagnoli), true // and what arrives differently is refused
+	w.CacheControl = "no-store"                                        // or caches may keep a public object for an hour
+	w.CRC32C, w.SendCRC32C = crc32.Checksum(content, castagnoli), true // content that arrives changed is refused
 	_, err := w.Write(content)
-	if answer := w.Close(); answer != nil { // the error of Write only says that there was one
+	if answer := w.Close(); answer != nil { // the error of Write gives no reason
 		err = answer
 	}
 	if err != nil {
@@ -194,57 +191,11 @@ func (b *Backend) write(ctx context.Context, object string, condition storage.Co
 	return w.Attrs().Generation, nil
 }
 
-// await returns what f returns, or an error as soon as ctx or the handle has
-// ended: the libraries wait for an access token without looking at the context
-// of the request that needs it.
-func await[T any](ctx context.Context, b *Backend, f func(context.Context) (T, error)) (T, error) {
-	type result struct {
-		value T
-		err   error
-	}
-	var none T
-	if b.life.Err() != nil { // what cancels ctx below then comes a moment too late
-		return none, errClosed
-	}
-	if b.waiting.Add(1) > maxWaiting {
-		b.waiting.Add(-1)
-		return none, errStuck
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(b.life, cancel)()
-	done := make(chan result, 1)
-	go func() {
-		defer b.waiting.Add(-1)
-		var r result
-		if r.err = ctx.Err(); r.err == nil {
-			r.value, r.err = f(ctx)
-		}
-		if ctx.Err() != nil || b.life.Err() != nil {
-			// The handle is closed, or the network may have gone dark: the
-			// idle connections are then dead too, and finding out one call at
-			// a time could cost a lease.
-			b.closeIdle()
-		}
-		done <- r
-	}()
-	select {
-	case r := <-done:
-		return r.value, r.err
-	case <-ctx.Done():
-		return none, ctx.Err()
-	}
-}
-
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.store, MinTTL: minTTL, MinWriteInterval: minWriteInterval}
+	return backends.Description{Store: b.handle.Store(), MinTTL: minTTL, MinWriteInterval: minWriteInterval}
 }
 
 // Close implements [backends.Backend]. It ends the calls under way and closes
 // the connections, unless the client was given to New.
-func (b *Backend) Close() error {
-	b.end()
-	b.closeIdle()
-	return nil
-}
+func (b *Backend) Close() error { return b.handle.Close(b.release) }

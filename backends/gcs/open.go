@@ -28,7 +28,7 @@ const patience = 10 * time.Second
 // maxConnections bounds how many requests of one handle are under way.
 const maxConnections = 32
 
-// config is what a URL says.
+// A config is the meaning of a URL.
 type config struct {
 	bucket, prefix string
 	endpoint       string // scheme and host; empty for the service itself
@@ -44,27 +44,28 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 }
 
 func (c config) open(ctx context.Context) (backends.Backend, error) {
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, patience)
-		defer cancel()
-	}
-	transport := &http.Transport{}
-	b := newBackend(c.bucket, c.prefix, transport.CloseIdleConnections)
-	configure(transport, b.life)
+	store := "gs://" + c.bucket + "/" + c.prefix
 	if c.endpoint != "" {
-		b.store += "?endpoint=" + c.endpoint
+		store += "?endpoint=" + c.endpoint
 	}
-	_, err := await(ctx, b, func(ctx context.Context) (any, error) {
-		client, err := c.client(b.life, transport)
-		if err != nil {
-			return nil, err
-		}
-		b.use(client)
-		return nil, b.check(ctx)
+	b := newBackend(store, c.bucket, c.prefix)
+	transport := &http.Transport{}
+	life, end := context.WithCancel(context.Background())
+	configure(transport, life)
+	b.closeIdle = transport.CloseIdleConnections
+	b.release = func() error { end(); b.closeIdle(); return nil }
+	err := b.handle.Open(ctx, patience, func(ctx context.Context) error {
+		_, err := call(ctx, b, func() (any, error) {
+			client, err := c.client(life, transport)
+			if err != nil {
+				return nil, err
+			}
+			b.use(client)
+			return nil, b.check(ctx)
+		})
+		return err
 	})
 	if err != nil {
-		err = b.explain(ctx, "opening "+b.store, err)
 		b.Close()
 		return nil, err
 	}
@@ -77,7 +78,7 @@ func configure(t *http.Transport, life context.Context) {
 	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}
 	t.Proxy = http.ProxyFromEnvironment
 	t.DialContext = func(_ context.Context, network, address string) (net.Conn, error) {
-		return dialer.DialContext(life, network, address) // net/http lets it go on after its request anyway
+		return dialer.DialContext(life, network, address) // net/http does not end it with its request either
 	}
 	t.Protocols = new(http.Protocols)
 	t.Protocols.SetHTTP1(true)
@@ -89,8 +90,8 @@ func configure(t *http.Transport, life context.Context) {
 // client makes the library's client. Access tokens are fetched for as long as
 // life lasts.
 func (c config) client(life context.Context, transport http.RoundTripper) (*storage.Client, error) {
-	// With credentials at hand, if only empty ones, the library does not look
-	// for any.
+	// The library looks for credentials unless it is given some, if only empty
+	// ones.
 	credentials, through := &google.Credentials{}, transport
 	if !c.anonymous {
 		var err error
@@ -112,21 +113,22 @@ func (c config) client(life context.Context, transport http.RoundTripper) (*stor
 	return storage.NewClient(life, options...)
 }
 
-// once refuses what the library does after an answer broke off: it asks for the
-// rest, whatever its policy says, and would do so again and again.
+// once refuses to continue an answer that broke off: the library asks for the
+// rest, whatever its retry policy, and would do so again and again.
 type once struct{ http.RoundTripper }
 
 var errBrokeOff = errors.New("the connection was lost")
 
 func (o once) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method == http.MethodGet && r.URL.Query().Has("generation") { // we ask for the present one
+	if r.Method == http.MethodGet && r.URL.Query().Has("generation") { // this package asks for no generation
 		return nil, errBrokeOff
 	}
 	return o.RoundTripper.RoundTrip(r)
 }
 
-// check makes sure that the bucket is there and can be used. Overwriting is not
-// tried: on a bucket that keeps what it has, nobody could remove the trial.
+// check makes sure that the bucket exists and can be used. It does not try to
+// overwrite an object: in a bucket with a retention policy the trial could not
+// be removed.
 func (b *Backend) check(ctx context.Context) error {
 	a, err := b.attributes(ctx)
 	switch {
@@ -137,7 +139,7 @@ func (b *Backend) check(ctx context.Context) error {
 	case a != nil && a.DefaultEventBasedHold:
 		return errHold
 	}
-	// No election has this object, and whoever may read the prefix may read it.
+	// No election has this object, and a user who may read the prefix may read it.
 	_, _, err = b.read(ctx, b.prefix)
 	return err
 }
@@ -150,8 +152,8 @@ var (
 // parse reads a URL.
 func parse(u *url.URL) (config, error) {
 	if u.User != nil || u.Opaque != "" || u.Fragment != "" || strings.ContainsAny(u.Path+u.RawQuery, "@") {
-		// Not shown: what was read as something else may be a password.
-		return config{}, fmt.Errorf("%w: it is not of the form gs://bucket/prefix; credentials do not go into it but come from GOOGLE_APPLICATION_CREDENTIALS, gcloud auth application-default login or the machine's service account", backends.ErrURL)
+		// Not shown: a part that was read as something else may be a password.
+		return config{}, fmt.Errorf("%w: it is not of the form gs://bucket/prefix; it takes no credentials: they come from GOOGLE_APPLICATION_CREDENTIALS, gcloud auth application-default login or the machine's service account", backends.ErrURL)
 	}
 	refuse := func(format string, args ...any) (config, error) {
 		return config{}, fmt.Errorf("%w %s: %s", backends.ErrURL, backends.Redact(u), fmt.Sprintf(format, args...))
@@ -162,7 +164,7 @@ func parse(u *url.URL) (config, error) {
 		return config{}, err
 	}
 	if !bucketName.MatchString(u.Host) {
-		return refuse("%q cannot be the name of a bucket, which has lower-case letters, digits, '-', '_' and '.' only, and no port; write gs://bucket/prefix", u.Host)
+		return refuse("%q is not a valid name of a bucket, which has lower-case letters, digits, '-', '_' and '.' only, and no port; write gs://bucket/prefix", u.Host)
 	}
 	c := config{bucket: u.Host, prefix: DefaultPrefix}
 	if path := strings.Trim(u.Path, "/"); path != "" {
@@ -179,7 +181,7 @@ func parse(u *url.URL) (config, error) {
 
 	what := "parameter endpoint"
 	if endpoint == "" {
-		// The library would take it too, and say nothing.
+		// The library would use it too, without showing it.
 		endpoint, what = os.Getenv("STORAGE_EMULATOR_HOST"), "STORAGE_EMULATOR_HOST in the environment"
 		if endpoint != "" && !strings.Contains(endpoint, "://") {
 			endpoint = "http://" + endpoint

@@ -149,7 +149,7 @@ func TestOpenNowhere(t *testing.T) {
 	defer secured.Close()
 	u.RawQuery = "endpoint=" + secured.URL
 	if _, err := open(t.Context(), u); !errors.Is(err, backends.ErrMisconfigured) {
-		t.Errorf("a certificate that nobody trusts: got %v, want ErrMisconfigured", err)
+		t.Errorf("a certificate that is not trusted: got %v, want ErrMisconfigured", err)
 	}
 }
 

@@ -220,7 +220,7 @@ func (s *service) handles(t *testing.T) map[string]backends.Backend {
 	return all
 }
 
-// client is somebody's client, with retries of its own.
+// client is a user's client, with retries.
 func (s *service) client(t *testing.T, more ...option.ClientOption) *storage.Client {
 	t.Helper()
 	transport := &http.Transport{}

@@ -3,13 +3,13 @@
 //
 // # URLs
 //
-// memory:// is a store that all handles opened with that URL in this process
-// share; memory://NAME is another one for each NAME. It takes no parameters.
-// [New] makes a store that nobody else shares.
+// All handles opened with memory:// in one process share a store; memory://NAME
+// is another store for each NAME. There are no parameters. [New] makes a store of
+// its own.
 //
 // # Consistency
 //
-// Linearizable: a map behind a mutex. Versions are numbers that only grow.
+// Linearizable: a map with a mutex. Versions are numbers that only grow.
 //
 // # Expiry
 //
@@ -21,7 +21,7 @@
 //
 // # Limits
 //
-// Records end with the process; no other process sees them. Any TTL.
+// Records end with the process, and no other process sees them. Any TTL.
 package memory
 
 import (
@@ -73,8 +73,8 @@ type entry struct {
 	version backends.Version
 	present string // the nonce of the acquisition whose holder is there; empty if none
 
-	// waiting are woken at each change. Each is made and removed by the call that
-	// waits, so that nothing of a bubble of testing/synctest outlives it.
+	// waiting channels get a value at each change. The call that waits makes and
+	// removes its channel, so that none outlives its bubble of testing/synctest.
 	waiting map[chan struct{}]bool
 }
 
@@ -90,9 +90,8 @@ func (s *Store) Handle() *Backend {
 	return &Backend{store: s, handle: backends.NewHandle("memory://", classify)}
 }
 
-// Get, Put and Delete reach behind the backends' back, for tests of what
-// happens when somebody else changes a record. Get returns nil when there is
-// none.
+// Get, Put and Delete bypass the backends, for tests of what happens when another
+// program changes a record. Get returns nil for a missing record.
 func (s *Store) Get(name string) []byte {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -113,8 +112,8 @@ func (s *Store) Delete(name string) {
 	s.write(name, nil)
 }
 
-// Depose removes the mark of presence of an election's holder, which then leads
-// no more, as an operator of a real store would.
+// Depose removes the mark of presence of an election's holder, as an operator of a
+// real store would. The holder then no longer leads.
 func (s *Store) Depose(name string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -257,6 +256,11 @@ func (b *Backend) watch(ctx context.Context, name string, look func() error) err
 		next, end := b.store.wait(name)
 		defer end()
 		for {
+			select {
+			case <-b.handle.Done(): // ctx ends a moment later
+				return context.Canceled
+			default:
+			}
 			if err := look(); err != nil {
 				return err
 			}

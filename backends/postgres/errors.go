@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,26 +14,29 @@ import (
 )
 
 var (
-	errClosed       = fmt.Errorf("%w: the handle is closed", backends.ErrUnavailable)
-	errReadOnly     = fmt.Errorf("%w: it is a standby, or default_transaction_read_only is on; name the primary's host too", backends.ErrReadOnly)
-	errDeaf         = fmt.Errorf("%w: a notification that was sent to it does not arrive: a transaction pooler cannot carry LISTEN; write listen=false in the URL, or NoListen in the options, or connect without the pooler; until then changes are found by reading alone", backends.ErrUnavailable)
-	errUnreplicated = errors.New("the server broke off its wait for a standby: whether the write will survive a failover is unknown; look after the standbys in synchronous_standby_names")
+	errReadOnly     = fmt.Errorf("%w: %s", backends.ErrReadOnly, standby)
+	errDeaf         = fmt.Errorf("%w: its listening connection does not get a notification: a transaction pooler cannot carry LISTEN; write listen=false in the URL, or NoListen in the options, or connect without the pooler; until then changes are found by reading alone", backends.ErrUnavailable)
+	errNoListen     = fmt.Errorf("%w: listen=false or NoListen was given, so changes are found by reading alone", backends.ErrMisconfigured)
+	errUnreplicated = fmt.Errorf("%w: the server broke off its wait for a standby, so it is unknown whether the write will survive a failover; look after the standbys in synchronous_standby_names", backends.ErrUnavailable)
 )
 
+// standby is the advice about a server that takes no writes.
+const standby = "it is a standby, or default_transaction_read_only is on, or a failover is under way; name the primary's host too"
+
 // lockNotAvailable is the SQLSTATE of a statement that would wait too long for a
-// lock. It is refused, and nothing of it was applied.
+// lock. The server refuses it, and nothing of it was applied.
 const lockNotAvailable = "55P03"
 
 // unreplicated is a key in a connection's custom data.
 const unreplicated = "elector: unreplicated"
 
 // OnNotice notes that the server broke off its wait for a standby, so that the
-// write is not taken for durable. Open installs it. A pool that is given to
-// [New] should have it as its ConnConfig.OnNotice, or call it from there;
-// otherwise this warning cannot be seen.
+// backend does not take the write for durable. Open installs it. Set it as
+// ConnConfig.OnNotice of a pool that you give to [New], or call it from yours;
+// otherwise the backend cannot see this warning.
 func OnNotice(conn *pgconn.PgConn, n *pgconn.Notice) {
-	// The message is translated and the code is none of its own; the name of
-	// the function that reports it has not changed since 9.1.
+	// The message is translated, and the code is not specific; the name of the
+	// function that reports it has not changed since 9.1.
 	if n.Routine == "SyncRepWaitForLSN" || strings.Contains(n.Message, "synchronous replication") {
 		conn.CustomData()[unreplicated] = true
 	}
@@ -49,38 +51,17 @@ func code(err error) string {
 	return ""
 }
 
-// explain returns err, which was met while doing something, as one of package
-// backends' errors with what to do about it.
-func (b *Backend) explain(ctx context.Context, doing string, err error) error {
-	if b.life.Err() != nil {
-		return errClosed
-	}
-	advice, kind := b.classify(ctx, err)
-	cause := withoutConfig(err)
-	if ctx.Err() != nil && !errors.Is(cause, ctx.Err()) {
-		cause = fmt.Errorf("%w: %w", ctx.Err(), cause)
-	}
-	if kind == nil {
-		return fmt.Errorf("%s: %w", doing, cause)
-	}
-	return fmt.Errorf("%s: %w: %s: %w", doing, kind, advice, cause)
-}
-
-func (b *Backend) classify(ctx context.Context, err error) (advice string, kind error) {
+// classify is the [backends.Classify] of the backend.
+func (b *Backend) classify(err error) (advice string, kind error) {
 	state := code(err)
-	switch {
-	case errors.Is(err, backends.ErrReadOnly), errors.Is(err, errUnreplicated), errors.Is(err, errDeaf):
-		return "", nil
-	case errors.As(err, new(pgx.ScanArgError)):
-		return "the table was altered while in use", backends.ErrMisconfigured
-	case state == "" && errors.Is(ctx.Err(), context.Canceled):
-		return "", nil
-	case state == "":
-		return "see whether the server runs and the network leads there", backends.ErrUnavailable
-	}
 	switch state {
+	case "":
+		if errors.As(err, new(pgx.ScanArgError)) {
+			return "the table was altered while in use", backends.ErrMisconfigured
+		}
+		return "see whether the server runs and the network leads there", backends.ErrUnavailable
 	case "25006":
-		return "a failover may be under way", errReadOnly
+		return standby, backends.ErrReadOnly
 	case "42501":
 		return fmt.Sprintf("an administrator can run: grant connect on database %s to %s; %s",
 			pgx.Identifier{b.database}.Sanitize(), pgx.Identifier{b.role}.Sanitize(), b.table.grantSQL(b.role)), backends.ErrDenied
@@ -92,9 +73,10 @@ func (b *Backend) classify(ctx context.Context, err error) (advice string, kind 
 		return "another transaction has locked the row: see pg_locks and pg_blocking_pids for which, and pg_stat_activity for sessions that are idle in transaction", backends.ErrUnavailable
 	case "57014", "53300":
 		return "the server is overloaded or has too small a limit (max_connections, statement_timeout)", backends.ErrUnavailable
-	}
-	if state == "08P01" && strings.Contains(err.Error(), "startup parameter") {
-		return "a pooler refuses a parameter of the URL, search_path or options say: leave it out and name the schema in the parameter table, as in table=schema.name, or connect without the pooler", backends.ErrMisconfigured
+	case "08P01":
+		if strings.Contains(err.Error(), "startup parameter") {
+			return "a pooler refuses a parameter of the URL, such as search_path or options: leave it out and name the schema in the parameter table, as in table=schema.name, or connect without the pooler", backends.ErrMisconfigured
+		}
 	}
 	switch (state + "  ")[:2] {
 	case "28":
@@ -103,14 +85,12 @@ func (b *Backend) classify(ctx context.Context, err error) (advice string, kind 
 		return "table " + b.table.quoted() + " was dropped, renamed or altered, or the server is not PostgreSQL: restore the table as it was", backends.ErrMisconfigured
 	case "23":
 		return "table " + b.table.quoted() + " has a constraint that refuses our records: drop it", backends.ErrMisconfigured
-	case "08", "40", "53", "55", "57":
-		return "the server cannot serve now; it may pass", backends.ErrUnavailable
 	}
-	return "", nil
+	return "the server cannot serve now; it may pass, and the server's log may say more", backends.ErrUnavailable
 }
 
-// withoutConfig takes away what the client library wraps around the causes of
-// a failed connection: it holds the configuration, with the password.
+// withoutConfig removes what the client library wraps around the causes of a
+// failed connection: it holds the configuration, with the password.
 func withoutConfig(err error) error {
 	var connect *pgconn.ConnectError
 	if errors.As(err, &connect) {
@@ -124,8 +104,8 @@ func withoutConfig(err error) error {
 		return errors.New("no reason given")
 	}
 	if all, ok := err.(interface{ Unwrap() []error }); ok {
-		// Where TLS is preferred and not demanded, the library goes on without
-		// it when a server has none: that is not why it failed.
+		// Where TLS is preferred and not required, the library goes on without
+		// TLS when a server has none: that is not why it failed.
 		err = errors.Join(slices.SortedStableFunc(slices.Values(all.Unwrap()), func(a, b error) int {
 			return cmp.Compare(strings.Count(a.Error(), refusedTLS), strings.Count(b.Error(), refusedTLS))
 		})...)

@@ -117,57 +117,31 @@ func TestOpenPooler(t *testing.T) {
 	}
 }
 
-func TestExplain(t *testing.T) {
-	b := &Backend{table: table{"public", "elector"}, role: "app", database: "app", life: context.Background()}
-	for state, kind := range map[string]error{
-		"42P01": backends.ErrMisconfigured,
-		"42703": backends.ErrMisconfigured,
-		"42P10": backends.ErrMisconfigured,
-		"23502": backends.ErrMisconfigured,
-		"22021": backends.ErrMisconfigured,
-		"0A000": backends.ErrMisconfigured,
-		"42501": backends.ErrDenied,
-		"25006": backends.ErrReadOnly,
-		"57014": backends.ErrUnavailable,
-		"40P01": backends.ErrUnavailable,
-		"53100": backends.ErrUnavailable,
-		"55P03": backends.ErrUnavailable,
+func TestClassify(t *testing.T) {
+	b := &Backend{table: table{"public", "elector"}, role: "app", database: "app"}
+	for state, want := range map[string]struct {
+		kind   error
+		advice string
+	}{
+		"42P01": {backends.ErrMisconfigured, "restore the table"}, // not: create another one
+		"42703": {backends.ErrMisconfigured, "altered"},
+		"42P10": {backends.ErrMisconfigured, "altered"},
+		"23502": {backends.ErrMisconfigured, "constraint"},
+		"22021": {backends.ErrMisconfigured, "encoding"},
+		"0A000": {backends.ErrMisconfigured, "not PostgreSQL"},
+		"42501": {backends.ErrDenied, `grant select, insert, update on "public"."elector" to "app"`},
+		"25006": {backends.ErrReadOnly, "standby"},
+		"57014": {backends.ErrUnavailable, "overloaded"},
+		"40P01": {backends.ErrUnavailable, "pass"},
+		"53100": {backends.ErrUnavailable, "pass"},
+		"55P03": {backends.ErrUnavailable, "pg_locks"},
+		"XX000": {backends.ErrUnavailable, "log"},
+		"1":     {backends.ErrUnavailable, ""},
+		"54000": {backends.ErrUnavailable, ""},
 	} {
-		cause := &pgconn.PgError{Severity: "ERROR", Code: state, Message: "no"}
-		err := b.explain(context.Background(), "reading election a", cause)
-		if !errors.Is(err, kind) || !errors.Is(err, cause) {
-			t.Errorf("%s: %v, want %v", state, err, kind)
+		advice, kind := b.classify(fmt.Errorf("reading: %w", &pgconn.PgError{Severity: "ERROR", Code: state, Message: "no"}))
+		if kind != want.kind || !strings.Contains(advice, want.advice) || strings.Contains(advice, "create") {
+			t.Errorf("%s: %v, %s; want %v, %s", state, kind, advice, want.kind, want.advice)
 		}
-	}
-	denied := b.explain(context.Background(), "writing", &pgconn.PgError{Code: "42501"})
-	if !strings.Contains(denied.Error(), `grant select, insert, update on "public"."elector" to "app"`) {
-		t.Errorf("the error does not say what to grant: %v", denied)
-	}
-	gone := b.explain(context.Background(), "reading", &pgconn.PgError{Code: "42P01"})
-	if strings.Contains(gone.Error(), "create") {
-		t.Errorf("the error invites to create another table: %v", gone)
-	}
-	locked := b.explain(context.Background(), "writing", &pgconn.PgError{Code: lockNotAvailable})
-	if !strings.Contains(locked.Error(), "locked the row") || !strings.Contains(locked.Error(), "pg_locks") {
-		t.Errorf("the error does not say where to look for the lock: %v", locked)
-	}
-	for _, state := range []string{"XX000", "1", "54000"} {
-		if err := b.explain(context.Background(), "reading", &pgconn.PgError{Code: state}); backends.Permanent(err) {
-			t.Errorf("%s is taken for permanent: %v", state, err)
-		}
-	}
-}
-
-func TestExplainContext(t *testing.T) {
-	b := &Backend{life: context.Background()}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	err := b.explain(ctx, "reading", errors.New("use of closed connection"))
-	if !errors.Is(err, context.Canceled) || errors.Is(err, backends.ErrUnavailable) {
-		t.Errorf("cancelled by the caller: %v", err)
-	}
-	b.life = ctx
-	if err := b.explain(context.Background(), "reading", errors.New("closed pool")); err != errClosed {
-		t.Errorf("after Close: %v", err)
 	}
 }

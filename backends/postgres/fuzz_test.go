@@ -108,8 +108,7 @@ func cannedBackend(f *testing.F) (*canned, *Backend) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	b := &Backend{pool: pool, ownPool: true, store: "postgres://h/db", table: table{"public", "elector"}}
-	b.life, b.end = context.WithCancel(context.Background())
+	b := newBackend(pool, true, "postgres://h/db", table{"public", "elector"})
 	f.Cleanup(func() { b.Close(); s.all.Wait() })
 	return s, b
 }

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -13,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/storeurl"
 )
 
 func init() {
@@ -20,36 +22,35 @@ func init() {
 	backends.Register("postgresql", open)
 }
 
-// patience bounds what the caller set no deadline for: opening, and the
-// requests of a Watch.
+// patience bounds opening when the caller sets no deadline, and the requests of
+// a Watch.
 const patience = 10 * time.Second
 
-// Options are New's. The zero value means the defaults.
+// Options are the options of New. The zero value means the defaults.
 type Options struct {
 	// Table is the name of the table, or schema.table; "elector" by default.
 	Table string
 
-	// NoCreate makes a missing table ErrMisconfigured instead of creating it.
+	// NoCreate makes New return ErrMisconfigured if the table is missing,
+	// instead of creating it.
 	NoCreate bool
 
-	// NoListen does without the listening connection, which a transaction
-	// pooler cannot carry. The backend is then no [backends.Watcher].
+	// NoListen switches off the listening connection, which a transaction
+	// pooler cannot carry, and with it Watch.
 	NoListen bool
 }
 
-// New returns a backend on a pool of yours, which Close leaves open. The
-// backend is a [backends.Watcher] unless options say NoListen; its listening
-// connection is made from the pool's configuration, apart from the pool.
+// New returns a backend on your pool, which Close leaves open. Unless NoListen is
+// set, Watches use one more connection, made from the pool's configuration.
 // options may be nil.
 //
-// New blocks until the server has answered and the table is known to fit, at
-// most 10 s if ctx has no deadline. It returns the errors of a
-// [backends.Opener].
+// New blocks until it has checked the table, at most 10 s if ctx has no
+// deadline. It returns the errors of a [backends.Opener].
 //
-// The pool must lead to a server that takes writes, see target_session_attrs;
-// a read that meets another one fails. See [OnNotice] for what else it needs.
-// A ShouldPing that always returns false saves a request for each renewal.
-func New(ctx context.Context, pool *pgxpool.Pool, options *Options) (backends.Backend, error) {
+// The pool must lead to a server that takes writes, see target_session_attrs; a
+// read on another server fails. The pool also needs [OnNotice]. A ShouldPing
+// that always returns false saves a request for each renewal.
+func New(ctx context.Context, pool *pgxpool.Pool, options *Options) (*Backend, error) {
 	if options == nil {
 		options = &Options{}
 	}
@@ -63,60 +64,48 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The pool is not ended by this context; it only makes idle connections.
+	// This context does not end the pool; it only makes idle connections.
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
 	if err != nil {
 		return nil, fmt.Errorf("opening %s: %w: %w", backends.Redact(u), backends.ErrURL, withoutConfig(err))
 	}
 	b, err := connect(ctx, pool, true, backends.Redact(u), options)
 	if err != nil {
-		pool.Close()
-		return nil, err
+		return nil, err // not a nil *Backend in a Backend
 	}
 	return b, nil
 }
 
-func connect(ctx context.Context, pool *pgxpool.Pool, ownPool bool, store string, options Options) (backends.Backend, error) {
-	if options.Table == "" {
-		options.Table = "elector"
-	}
-	t, err := parseTable(options.Table)
+func connect(ctx context.Context, pool *pgxpool.Pool, ownPool bool, store string, o Options) (*Backend, error) {
+	t, err := parseTable(cmp.Or(o.Table, "elector"))
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, patience)
-		defer cancel()
+	b := newBackend(pool, ownPool, store, t)
+	b.noListen = o.NoListen
+	if err := b.handle.Open(ctx, patience, func(ctx context.Context) error { return b.prepare(ctx, !o.NoCreate) }); err != nil {
+		b.Close()
+		return nil, err
 	}
-	c := pool.Config().ConnConfig
-	b := &Backend{pool: pool, ownPool: ownPool, store: store, table: t, role: c.User, database: c.Database}
-	b.life, b.end = context.WithCancel(context.Background())
-	if err := b.prepare(ctx, !options.NoCreate); err != nil {
-		b.end()
-		return nil, fmt.Errorf("opening %s: %w", store, err)
-	}
-	b.store += "?table=" + strings.Join(b.table, ".")
-	if options.NoListen {
-		return b, nil
-	}
-	return &watcher{Backend: b}, nil
+	// Now that the table is found, the store's name shows it.
+	b.handle = backends.NewHandle(store+"?table="+strings.Join(b.table, "."), b.classify)
+	return b, nil
 }
 
-// passed are the parameters that go to the client library.
+// passed are the parameters that the client library gets.
 var passed = []string{"host", "port", "dbname", "user", "password", "passfile", "service", "servicefile",
 	"sslmode", "sslrootcert", "sslcert", "sslkey", "sslpassword", "sslsni", "sslnegotiation", "krbspn", "krbsrvname",
 	"connect_timeout", "application_name", "search_path", "options",
 	"pool_max_conns", "pool_min_conns", "pool_max_conn_lifetime", "pool_max_conn_idle_time"}
 
 func parse(u *url.URL) (*pgxpool.Config, Options, error) {
-	if err := misread(u); err != nil {
-		return nil, Options{}, err
+	if storeurl.Misread(u) {
+		return nil, Options{}, fmt.Errorf("%w: it is not of the form postgres://user:password@host:port/database (not shown, it may hold a password); percent-encode special characters, such as @ # ? /, in user, password and parameters", backends.ErrURL)
 	}
 	p := backends.NewParameters(u)
 	options := Options{Table: p.String("table", "elector"), NoCreate: !p.Bool("create", true), NoListen: !p.Bool("listen", true)}
-	// The library's pool grows with the machine's processors, and the server
-	// has one limit for all machines.
+	// By default the pool grows with the machine's processors, but the server has
+	// one limit for all machines.
 	forward := url.Values{"target_session_attrs": {"read-write"}, "pool_max_conns": {"4"}}
 	for _, key := range passed {
 		if v := p.String(key, ""); v != "" {
@@ -135,7 +124,7 @@ func parse(u *url.URL) (*pgxpool.Config, Options, error) {
 	}
 
 	v := *u
-	v.RawQuery = forward.Encode()
+	v.RawQuery = strings.ReplaceAll(forward.Encode(), "+", "%20") // libpq does not take a '+' for a space
 	if v.Path == "" {
 		v.Path = "/" // without it, and without a host, the URL would lose its slashes
 	}
@@ -154,23 +143,13 @@ func parse(u *url.URL) (*pgxpool.Config, Options, error) {
 	if c.RuntimeParams["application_name"] == "" {
 		c.RuntimeParams["application_name"] = "elector"
 	}
-	// A ping before each renewal would double the requests; see queryRow for
-	// what is done about dead connections.
+	// A ping before each renewal would double the requests; query deals with dead
+	// connections.
 	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
 	return config, options, nil
 }
 
-// misread refuses URLs in which a part of a password with special characters
-// was read as something else, and would be shown.
-func misread(u *url.URL) error {
-	if u.Opaque != "" || u.Fragment != "" || strings.Contains(u.Path, "@") || u.User == nil && strings.Contains(u.RawQuery, "@") {
-		return fmt.Errorf("%w: it is not of the form postgres://user:password@host:port/database (not shown, it may hold a password); percent-encode special characters, @ # ? / say, in user, password and parameters", backends.ErrURL)
-	}
-	return nil
-}
-
-// takesWrites is target_session_attrs=read-write, with an error that can be
-// told from others.
+// takesWrites is target_session_attrs=read-write, with an error of its own.
 func takesWrites(ctx context.Context, conn *pgconn.PgConn) error {
 	results, err := conn.Exec(ctx, "show transaction_read_only").ReadAll()
 	if err != nil {

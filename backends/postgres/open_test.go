@@ -25,7 +25,7 @@ func TestParse(t *testing.T) {
 	for _, key := range []string{"PGCONNECT_TIMEOUT", "PGTARGETSESSIONATTRS", "PGSERVICE", "PGSSLMODE", "PGAPPNAME"} {
 		t.Setenv(key, "")
 	}
-	config, options, err := parse(parseURL(t, "postgres://me:p%40s%2Fs%3A%25@h1:5433,h2:5434/base?table=ops.elections&create=false&listen=false&sslmode=disable&search_path=ops&pool_max_conns=2"))
+	config, options, err := parse(parseURL(t, "postgres://me:p%40s%2Fs%3A%25@h1:5433,h2:5434/base?table=ops.elections&create=false&listen=false&sslmode=disable&search_path=ops&application_name=a%20b&pool_max_conns=2"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,8 +44,8 @@ func TestParse(t *testing.T) {
 		if slices.Contains(own, key) {
 			t.Errorf("parameter %s reaches the server", key)
 		}
-		if key == "search_path" && value != "ops" {
-			t.Errorf("search_path is %q", value)
+		if key == "search_path" && value != "ops" || key == "application_name" && value != "a b" {
+			t.Errorf("%s is %q", key, value)
 		}
 	}
 
@@ -94,7 +94,7 @@ func TestParseRefuses(t *testing.T) {
 }
 
 func TestCreateSQL(t *testing.T) {
-	const want = `create table "ops"."Elections" (name text collate "C" primary key, schema integer not null, holder text not null, token bigint not null, ttl bigint not null, renew_every bigint not null, attempt text not null, value text not null, ext text not null default '')`
+	const want = `create table "ops"."Elections" (name text collate "C" primary key, schema integer not null, holder text not null, token bigint not null, ttl bigint not null, renew_every bigint not null, attempt text not null, value text not null, ext text not null default '') with (fillfactor = 50)`
 	if got := (table{"ops", "Elections"}).createSQL(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -31,29 +31,21 @@ func parseTable(s string) (table, error) {
 
 func (t table) quoted() string { return pgx.Identifier(t).Sanitize() }
 
-// channel is what NOTIFY and LISTEN use. It leaves out the schema, for its
-// length is limited; tables of one name in two schemas wake each other's
-// watchers, and these read and find nothing new.
+// channel is the channel of NOTIFY and LISTEN. It leaves out the schema, because
+// its length is limited. Tables of one name in two schemas wake each other's
+// Watches, which read and find nothing new.
 func (t table) channel() string { return t[len(t)-1] }
 
-// columns are the table's, as format_type names their types. ttl and
-// renew_every are in nanoseconds.
-var columns = []string{"name text", "schema integer", "holder text", "token bigint",
-	"ttl bigint", "renew_every bigint", "attempt text", "value text", "ext text"}
+// columns define the table. Collation C keeps the key's order, and so its
+// uniqueness, from changing with the operating system. ttl and renew_every are
+// in nanoseconds. Tables from before there were extensions have no ext; the
+// default is for writers without extensions.
+var columns = []string{`name text collate "C" primary key`, "schema integer not null", "holder text not null", "token bigint not null",
+	"ttl bigint not null", "renew_every bigint not null", "attempt text not null", "value text not null", "ext text not null default ''"}
 
-// extDefinition is the last column's, which a table may lack that was made
-// before there were extensions. The default is for those who write without it.
-const extDefinition = "ext text not null default ''"
-
-// createSQL returns the statement that makes the table. Collation C keeps the
-// key's order, and so its uniqueness, from changing with the operating system.
+// createSQL leaves half of each page empty: see the package comment.
 func (t table) createSQL() string {
-	definitions := []string{columns[0] + ` collate "C" primary key`}
-	for _, c := range columns[1 : len(columns)-1] {
-		definitions = append(definitions, c+" not null")
-	}
-	definitions = append(definitions, extDefinition)
-	return "create table " + t.quoted() + " (" + strings.Join(definitions, ", ") + ")"
+	return "create table " + t.quoted() + " (" + strings.Join(columns, ", ") + ") with (fillfactor = 50)"
 }
 
 func (t table) grantSQL(role string) string {
@@ -65,11 +57,11 @@ func (t table) grantSQL(role string) string {
 	return sql
 }
 
-// inspect describes the table, along the search_path if it has no schema, and
-// the session. It returns one row, with NULLs if there is no table.
-const inspect = `select current_setting('transaction_read_only'), current_user::text, current_schema()::text,
-	n.nspname::text, c.relkind::text || c.relpersistence::text, row_security_active(c.oid),
-	has_table_privilege(c.oid, 'select') and has_table_privilege(c.oid, 'insert') and has_table_privilege(c.oid, 'update'),
+// inspect describes the session and the table, which it finds along the
+// search_path if it has no schema. Without a table, found is empty.
+const inspect = `select current_setting('transaction_read_only'), current_user::text, coalesce(current_schema(), '')::text,
+	coalesce(n.nspname, '')::text as found, coalesce(c.relkind::text || c.relpersistence::text, ''), coalesce(row_security_active(c.oid), false),
+	coalesce(has_table_privilege(c.oid, 'select') and has_table_privilege(c.oid, 'insert') and has_table_privilege(c.oid, 'update'), false),
 	array(select attname || ' ' || format_type(atttypid, atttypmod) from pg_attribute
 		where attrelid = c.oid and attnum > 0 and not attisdropped),
 	exists (select from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
@@ -78,55 +70,57 @@ const inspect = `select current_setting('transaction_read_only'), current_user::
 from (select to_regclass($1) as oid) as r
 	left join pg_class c on c.oid = r.oid left join pg_namespace n on n.oid = c.relnamespace`
 
-// prepare makes sure that the server takes writes and that the table is there,
-// ours in shape, and open to us. It creates the table once if it may.
+// prepare makes sure that the server takes writes, and that the table exists,
+// has our columns, and is open to us. It creates a missing table if it may.
 func (b *Backend) prepare(ctx context.Context, create bool) error {
-	var readOnly string
-	var inSchema, schema, kind *string
-	var secured, granted *bool
-	var unique bool
+	var readOnly, current, found, kind string
+	var secured, granted, unique bool
 	var present []string
-	_, err := b.queryRow(ctx, inspect, []any{b.table.quoted()},
-		&readOnly, &b.role, &inSchema, &schema, &kind, &secured, &granted, &present, &unique)
-	if err == nil && readOnly != "off" {
-		err = errReadOnly
-	}
-	if err != nil {
-		return b.explain(ctx, "looking for the table", err)
-	}
-	if schema == nil {
-		if len(b.table) == 1 && inSchema != nil {
-			b.table = table{*inSchema, b.table[0]}
+	_, err := b.queryRow(ctx, inspect, []any{b.table.quoted()}, &readOnly, &b.role, &current, &found, &kind, &secured, &granted, &present, &unique)
+	switch {
+	case err != nil:
+		return err
+	case readOnly != "off":
+		return errReadOnly
+	case found == "":
+		if len(b.table) == 1 && current != "" {
+			b.table = table{current, b.table[0]}
 		}
 		return b.create(ctx, create)
 	}
 	// From here on it is this table, whatever the search_path of a session is.
-	b.table = table{*schema, b.table.channel()}
-	if *kind == "ru" {
+	b.table = table{found, b.table.channel()}
+	switch {
+	case kind == "ru":
 		return b.unfit("it is UNLOGGED and would be empty after a crash: run alter table %s set logged", b.table.quoted())
-	}
-	if *kind != "rp" {
+	case kind != "rp":
 		return b.unfit("it is not an ordinary, permanent table")
-	}
-	for _, c := range columns {
-		if slices.Contains(present, c) {
-			continue
-		}
-		if c == "ext text" && !slices.ContainsFunc(present, func(c string) bool { return strings.HasPrefix(c, "ext ") }) {
-			return b.unfit("it has no column ext: run alter table %s add column %s", b.table.quoted(), extDefinition)
-		}
-		return b.unfit("it has no column %s, only %s", c, strings.Join(present, ", "))
-	}
-	if !unique {
+	case b.table.lacks(present) != "":
+		return b.unfit("it has no column %s", b.table.lacks(present))
+	case !unique:
 		return b.unfit("its column name has no unique index: run alter table %s add primary key (name)", b.table.quoted())
-	}
-	if *secured {
+	case secured:
 		return b.unfit("row-level security may hide rows from role %s: use a table without it", b.role)
-	}
-	if !*granted {
+	case !granted:
 		return fmt.Errorf("%w: role %s may not use the table; an administrator can run: %s", backends.ErrDenied, b.role, b.table.grantSQL(b.role))
 	}
 	return nil
+}
+
+// lacks returns the first column that is not among those present, and what to do
+// about it, or "".
+func (t table) lacks(present []string) string {
+	for _, definition := range columns {
+		column := strings.Join(strings.Fields(definition)[:2], " ")
+		if slices.Contains(present, column) {
+			continue
+		}
+		if column == "ext text" && !slices.ContainsFunc(present, func(c string) bool { return strings.HasPrefix(c, "ext ") }) {
+			return "ext: run alter table " + t.quoted() + " add column " + definition
+		}
+		return column + ", only " + strings.Join(present, ", ")
+	}
+	return ""
 }
 
 func (b *Backend) create(ctx context.Context, allowed bool) error {
@@ -134,20 +128,19 @@ func (b *Backend) create(ctx context.Context, allowed bool) error {
 	if !allowed {
 		return fmt.Errorf("%w: there is no table %s; an administrator can run: %s", backends.ErrMisconfigured, b.table.quoted(), setup)
 	}
-	sql := b.table.createSQL()
-	_, err := b.queryRow(ctx, sql, nil)
+	_, err := b.queryRow(ctx, b.table.createSQL(), nil)
 	switch code(err) {
 	case "42501", "3F000":
 		return fmt.Errorf("%w: there is no table %s, and role %s may not create it; an administrator can run: %s: %w",
 			backends.ErrMisconfigured, b.table.quoted(), b.role, setup, err)
-	case "23505", "42P07": // somebody else has created it meanwhile
+	case "23505", "42P07": // another process has created it meanwhile
 		return b.prepare(ctx, false)
 	}
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return b.explain(ctx, "creating the table", err)
+		return b.handle.Explain(ctx, "creating the table", err)
 	}
-	slog.Warn("elector: created the table, which was not there; if elections are running, theirs was renamed or dropped, and two may lead now: stop this process and restore that table",
-		"table", b.table.quoted(), "store", b.store)
+	slog.Warn("elector: created the table, because it did not exist; if elections are running, their table was renamed or dropped, and there may be two leaders now: stop this process and restore that table",
+		"table", b.table.quoted(), "store", b.handle.Store())
 	return b.prepare(ctx, false)
 }
 

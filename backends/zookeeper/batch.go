@@ -7,42 +7,38 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-// maxBatch keeps a request far below the megabyte that a server takes by
-// default, jute.maxbuffer: it cuts the connection of who sends more.
+// maxBatch keeps a request far below jute.maxbuffer, by default a megabyte: a
+// server closes the connection of a client that sends more.
 const maxBatch = 100
 
-// RenewMany implements [backends.Batcher]: one multi, of which all is applied or
-// nothing.
+// RenewMany implements [backends.Batcher]: one multi, which applies all renewals
+// or none.
 func (b *Backend) RenewMany(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
-	outcomes := make([]backends.Outcome, len(renewals))
-	all := func(err error) []backends.Outcome { return backends.Outcomes(len(renewals), err) }
-	guards := make([]string, len(renewals))
-	var ops []any
-	for i, r := range renewals {
-		if err := backends.CheckName(r.Name); err != nil {
-			return all(err)
+	return b.handle.RenewMany(ctx, renewals, func(ctx context.Context) ([]backends.Outcome, error) {
+		outcomes, guards := make([]backends.Outcome, len(renewals)), make([]string, len(renewals))
+		var ops []any
+		for i, r := range renewals {
+			guard, dataVersion, err := parseVersion(r.Prev.Version)
+			if err != nil {
+				return nil, fmt.Errorf("%w: %v", backends.ErrNotTried, err)
+			}
+			guards[i] = guard
+			ops = append(append(ops, b.exchange(r.Name, guard, dataVersion, r.Next)...), present(b.path(r.Name)))
 		}
-		guard, dataVersion, err := parseVersion(r.Prev.Version)
-		if err != nil {
-			return all(fmt.Errorf("%w: %w", backends.ErrNotTried, err))
+		const each = 3 // operations of a renewal; the second returns the new version
+		answers, refused, err := b.multi(ctx, ops)
+		switch {
+		case refused >= 0:
+			return nil, fmt.Errorf("%w: %w", backends.ErrNotTried, err)
+		case err != nil:
+			return nil, err
+		case len(answers) != len(ops):
+			return nil, fmt.Errorf("%w: it answered %d of %d operations", backends.ErrUnavailable, len(answers), len(ops))
 		}
-		guards[i] = guard
-		ops = append(append(ops, b.exchange(r.Name, guard, dataVersion, r.Next)...), present(b.path(r.Name)))
-	}
-	const each = 3 // operations of a renewal, of which the second tells the new version
-	answers, refused, err := b.multi(ctx, ops)
-	switch {
-	case refused >= 0:
-		return all(fmt.Errorf("%w: %w", backends.ErrNotTried, err))
-	case err != nil:
-		return all(b.explain(ctx, fmt.Sprintf("renewing %d elections", len(renewals)), err))
-	}
-	if len(answers) != len(ops) {
-		return all(fmt.Errorf("%w: it answered %d of %d operations", backends.ErrUnavailable, len(answers), len(ops)))
-	}
-	for i, r := range renewals {
-		outcomes[i].Record = r.Next
-		outcomes[i].Record.Version = version(guards[i], answers[each*i+1].Stat.Version)
-	}
-	return outcomes
+		for i, r := range renewals {
+			outcomes[i].Record = r.Next
+			outcomes[i].Record.Version = version(guards[i], answers[each*i+1].Stat.Version)
+		}
+		return outcomes, nil
+	})
 }

@@ -1,7 +1,6 @@
 package zookeeper
 
 import (
-	"encoding/binary"
 	"errors"
 	"net"
 	"net/url"
@@ -88,7 +87,7 @@ func FuzzNames(f *testing.F) {
 		f.Add(names[0], names[1])
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
-		store := newBackend(&session{}, "/services/elector/", "zookeeper://h")
+		store := newBackend("zookeeper://h", "/services/elector/")
 		var all []string
 		for _, name := range []string{a, b} {
 			if !check.Usable(name) {
@@ -117,7 +116,7 @@ func FuzzNames(f *testing.F) {
 }
 
 // FuzzURL: a URL names servers and a path or is refused, and its password
-// reaches the client library and nobody else.
+// reaches the client library alone.
 func FuzzURL(f *testing.F) {
 	check.URLs(f, "h", "h:1,i:2/a/b/", "[::1]:4/", "h,,i", ":2181", "", "/prefix", "h/a%40b", "h//", "h/a/../b", "h/./a", "h/zookeeper", "h/zookeeper/quota", "h/zookeepers",
 		"h?session_timeout=30s", "h?session_timeout=0s", "h?session_timeout=1000h", "h?session_timeout=30", "h?tls=true", "h?server_name=i", "h?ca=/no/such/file", "h#f")
@@ -150,42 +149,6 @@ func FuzzURL(f *testing.F) {
 			if name, port, err := net.SplitHostPort(host); err != nil || name == "" || port == "" {
 				t.Fatalf("%q: server %q: %v", a.Text, host, err)
 			}
-		}
-	})
-}
-
-// FuzzAnswers: however an answer is cut up on its way, a wire counts the same
-// answers and events. Each byte of what is sent is the length of a message
-// beyond the eight bytes that each has; odd ones are events.
-func FuzzAnswers(f *testing.F) {
-	f.Add([]byte{0, 1, 8, 9, 255}, []byte{1, 2, 3})
-	f.Add([]byte{2, 2, 2}, []byte{4})
-	f.Add([]byte{2, 4, 3}, []byte{})
-	f.Fuzz(func(t *testing.T, messages, cuts []byte) {
-		w := &wire{wires: &wires{patience: time.Hour}, waiting: len(messages)}
-		answers := 0
-		for i, n := range messages {
-			id := int32(-1)
-			if n%2 == 0 {
-				id, answers = int32(n), answers+1
-			}
-			m := binary.BigEndian.AppendUint32(nil, 4+uint32(n))
-			m = binary.BigEndian.AppendUint32(m, uint32(id))
-			m = append(m, make([]byte, n)...)
-			for j := i; len(m) > 0; j++ {
-				cut := len(m)
-				if len(cuts) > 0 {
-					cut = min(cut, max(1, int(cuts[j%len(cuts)])))
-				}
-				w.follow(m[:cut])
-				m = m[cut:]
-			}
-			if w.waiting != len(messages)-answers || len(w.head) != 0 || w.seen != 0 {
-				t.Fatalf("after %d messages with %d answers, %d of %d are waited for, and %d bytes were kept", i+1, answers, w.waiting, len(messages), w.seen)
-			}
-		}
-		if w.waiting == 0 && !w.due.IsZero() || w.waiting > 0 && answers > 0 && w.due.IsZero() {
-			t.Fatalf("%d answers are missing, and the next is due: %v", w.waiting, w.due)
 		}
 	})
 }

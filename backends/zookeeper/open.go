@@ -14,6 +14,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/backends/zookeeper/internal/zkconn"
 	"github.com/elector-go/elector/internal/storeurl"
 	"github.com/elector-go/elector/internal/tlsfiles"
 )
@@ -32,7 +33,7 @@ const (
 	defaultSession = 30 * time.Second
 )
 
-// settings are what a URL says.
+// settings are the meaning of a URL.
 type settings struct {
 	hosts          []string
 	prefix         string
@@ -46,53 +47,43 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, patience)
-		defer cancel()
-	}
-	// A sixth of the session leaves time to try some other servers before it
-	// expires.
-	w := newWires(o.hosts, o.tls, max(o.timeout/6, time.Second))
-	s, err := begin(o.hosts, o.timeout, w)
-	if err != nil {
-		return nil, fmt.Errorf("opening %s: %w: %w", backends.Redact(u), backends.ErrURL, err)
-	}
-	v := *u
-	v.Path = ""
-	b := newBackend(s, o.prefix, backends.Redact(&v))
+	server := *u
+	server.Path = ""
+	b := newBackend(backends.Redact(&server), o.prefix)
 	if o.user != "" {
 		b.acl = zk.DigestACL(zk.PermAll, o.user, o.password)
 	}
-	if err := b.enter(ctx, o); err != nil {
-		err = b.explain(ctx, "opening "+b.store, err)
-		b.Close()
+	err = b.handle.Open(ctx, patience, func(ctx context.Context) (err error) {
+		if b.conn, err = zkconn.Dial(o.hosts, o.tls, o.timeout); err != nil {
+			return err
+		}
+		return b.enter(ctx, o)
+	})
+	if err != nil {
+		if b.conn != nil {
+			b.Close()
+		}
 		return nil, err
 	}
 	return b, nil
 }
 
-// enter waits for a session, signs in and makes sure of the prefix.
+// enter waits for a session, signs in and checks the prefix.
 func (b *Backend) enter(ctx context.Context, o settings) error {
-	s := b.session
-	select {
-	case <-s.ready:
-	case <-s.wires.exhausted: // one round is enough to tell
-		return unreached(s.wires.reason())
-	case <-ctx.Done():
-		return unreached(fmt.Errorf("%w; %w", s.wires.reason(), ctx.Err()))
+	if err := b.conn.Wait(ctx); err != nil {
+		return err
 	}
 	if o.user != "" {
-		if _, err := call(ctx, s, func() (struct{}, error) {
-			return struct{}{}, s.conn.AddAuth("digest", []byte(o.user+":"+o.password))
+		if _, err := call(ctx, b, func() (struct{}, error) {
+			return struct{}{}, b.conn.AddAuth("digest", []byte(o.user+":"+o.password))
 		}); err != nil {
 			return err
 		}
 	}
-	stat, err := b.lookAtPrefix(ctx)
+	stat, err := b.readPrefix(ctx)
 	if errors.Is(err, zk.ErrNoNode) {
 		if err = b.createParents(ctx, b.prefix); err == nil {
-			stat, err = b.lookAtPrefix(ctx)
+			stat, err = b.readPrefix(ctx)
 		}
 	}
 	switch {
@@ -101,31 +92,17 @@ func (b *Backend) enter(ctx context.Context, o settings) error {
 	case stat.EphemeralOwner != 0 && stat.EphemeralOwner != math.MinInt64: // a container's
 		return fmt.Errorf("%w: %s is ephemeral, or has a time to live; delete it, or name another path in the URL", backends.ErrMisconfigured, b.prefix)
 	case stat.DataLength > 0:
-		return fmt.Errorf("%w: %s holds data, so it is something else, an election perhaps; the path in the URL names the parent of the elections' znodes, without an election's name; if it is meant, empty it: set %s \"\"", backends.ErrMisconfigured, b.prefix, b.prefix)
+		return fmt.Errorf("%w: %s holds data, so it is something else, perhaps an election; the path in the URL is the parent of the elections' znodes, without an election's name; if it is the right one, empty it: set %s \"\"", backends.ErrMisconfigured, b.prefix, b.prefix)
 	}
 	return nil
 }
 
-// lookAtPrefix reads the prefix, which whoever may not read is not let in.
-func (b *Backend) lookAtPrefix(ctx context.Context) (*zk.Stat, error) {
-	return call(ctx, b.session, func() (*zk.Stat, error) {
-		_, stat, err := b.session.conn.Get(b.prefix)
+// readPrefix reads the prefix, which is denied to a user without access.
+func (b *Backend) readPrefix(ctx context.Context) (*zk.Stat, error) {
+	return call(ctx, b, func() (*zk.Stat, error) {
+		_, stat, err := b.conn.Get(b.prefix)
 		return stat, err
 	})
-}
-
-// unreached is the error of an Open that got no session.
-func unreached(reason error) error {
-	var untrusted *tls.CertificateVerificationError
-	var plain tls.RecordHeaderError
-	var alert tls.AlertError
-	switch {
-	case errors.Is(reason, backends.ErrMisconfigured):
-		return reason
-	case errors.As(reason, &untrusted), errors.As(reason, &plain), errors.As(reason, &alert):
-		return fmt.Errorf("%w: TLS with the server failed; check ca, cert, key and server_name, when the certificates end, and whether the port speaks TLS (secureClientPort): %w", backends.ErrMisconfigured, reason)
-	}
-	return fmt.Errorf("%w: no server was reached; %s: %w", backends.ErrUnavailable, look, reason)
 }
 
 // parse reads a URL. It touches no network, but reads the files of TLS.

@@ -12,7 +12,13 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/backends/zookeeper/internal/zktest"
 )
+
+// silence keeps the library from writing to standard error.
+type silence struct{}
+
+func (silence) Printf(string, ...any) {}
 
 func TestParse(t *testing.T) {
 	for _, test := range []struct {
@@ -91,17 +97,17 @@ func TestParseRefuses(t *testing.T) {
 // Without a server there is an error as soon as each host has been tried, not
 // only when the caller's time is over.
 func TestOpenGivesUpAfterOneRound(t *testing.T) {
-	server := newFake(t, greets)
-	server.stop()
-	_, err := open(t.Context(), &url.URL{Scheme: "zookeeper", Host: server.address()})
+	server := zktest.NewServer(t, true)
+	server.Stop()
+	_, err := open(t.Context(), &url.URL{Scheme: "zookeeper", Host: server.Address})
 	if !errors.Is(err, backends.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want ErrUnavailable and no deadline", err)
 	}
 }
 
 func TestNewLeavesTheConnectionOpen(t *testing.T) {
-	server := newFake(t, greets)
-	conn, events, err := zk.Connect([]string{server.address()}, time.Hour, zk.WithLogger(silent{}))
+	server := zktest.NewServer(t, true)
+	conn, events, err := zk.Connect([]string{server.Address}, time.Hour, zk.WithLogger(silence{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +118,7 @@ func TestNewLeavesTheConnectionOpen(t *testing.T) {
 		}
 	}
 	b := New(conn, "/services/")
-	if got, want := b.Describe().Store, "zookeeper://"+server.address()+"/services"; got != want {
+	if got, want := b.Describe().Store, "zookeeper://"+server.Address+"/services"; got != want {
 		t.Errorf("the store is %q, want %q", got, want)
 	}
 	for range 2 {
@@ -126,19 +132,19 @@ func TestNewLeavesTheConnectionOpen(t *testing.T) {
 	if _, err := b.Load(t.Context(), "a"); !errors.Is(err, backends.ErrUnavailable) {
 		t.Errorf("Load after Close: got %v, want ErrUnavailable", err)
 	}
-	if n := server.requests.Load(); n != 0 {
+	if n := server.Requests.Load(); n != 0 {
 		t.Errorf("%d requests were sent after Close", n)
 	}
 }
 
 // The client library would keep requests until it has a session.
 func TestNewRefusesWithoutSession(t *testing.T) {
-	server := newFake(t, saysNothing)
-	conn, _, err := zk.Connect([]string{server.address()}, time.Hour, zk.WithLogger(silent{}))
+	server := zktest.NewServer(t, false)
+	conn, _, err := zk.Connect([]string{server.Address}, time.Hour, zk.WithLogger(silence{}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { server.stop(); conn.Close() }()
+	defer func() { server.Stop(); conn.Close() }()
 	if _, err := New(conn, "").Swap(t.Context(), "a", backends.Record{}, record); !errors.Is(err, backends.ErrUnavailable) {
 		t.Errorf("got %v, want ErrUnavailable", err)
 	}

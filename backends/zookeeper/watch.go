@@ -3,17 +3,19 @@ package zookeeper
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/backends/zookeeper/internal/zkconn"
 )
 
-// A reading is what one path was found to hold, and the library's watch that
-// tells when it no longer does. A watch cannot be taken back, so the readings
-// of a path have one in common for as long as it has not fired.
+// A reading is the content of one path, and the library's watch that reports
+// when it changes. A watch cannot be taken back, so the readings of a path share
+// one until it has fired.
 //
-// Readings after the first need no sync. What one session tells never goes back:
+// Readings after the first need no sync. What one session shows never goes back:
 // an event comes before any answer that shows its change, answers come in order,
 // and a new connection is only made to a server that has seen as much. Only a
 // new session may begin with a server that lags behind, so the first reading on
@@ -22,19 +24,19 @@ type reading struct {
 	done chan struct{} // closed when the rest is set
 
 	data []byte
-	stat *zk.Stat // nil if nothing is there
+	stat *zk.Stat // nil if the znode does not exist
 	err  error
 
-	fired <-chan zk.Event // has one event, then is closed; nil if there is no watch
-	lost  <-chan struct{} // closed when the connection is lost that it was made on
+	fired <-chan zk.Event // gets one event, then is closed; nil if there is no watch
+	lost  <-chan struct{} // closed when its connection is lost
 }
 
-// watching reports, of one that is done, whether its watch is still to fire.
+// watching reports whether the watch of a reading that is done has yet to fire.
 func (r *reading) watching() bool {
 	select {
 	case <-r.fired:
 		return false
-	case <-r.lost: // the library makes it anew, but maybe later than one would read
+	case <-r.lost: // the library makes it anew, but maybe after the next reading
 		return false
 	default:
 		return r.fired != nil
@@ -42,10 +44,10 @@ func (r *reading) watching() bool {
 }
 
 // next returns a reading that is newer than last, or if last is nil, one that
-// was not done before. All that ask at the same time share one, in a goroutine
-// that goes on when they give up.
+// was not done before. Concurrent callers share one, in a goroutine that goes on
+// when they give up.
 func (b *Backend) next(ctx context.Context, path string, last *reading, sync bool) (*reading, error) {
-	lost, err := b.session.connected()
+	lost, err := b.conn.Connected()
 	if err != nil {
 		return nil, err
 	}
@@ -61,11 +63,11 @@ func (b *Backend) next(ctx context.Context, path string, last *reading, sync boo
 		go func() {
 			defer close(r.done)
 			if sync && (old == nil || old.lost != lost) {
-				if _, r.err = b.session.conn.Sync(path); r.err != nil {
+				if _, r.err = b.conn.Sync(path); r.err != nil {
 					return
 				}
 			}
-			r.read(b.session.conn, path)
+			r.read(b.conn, path)
 		}()
 	}
 	b.mutex.Unlock()
@@ -74,8 +76,6 @@ func (b *Backend) next(ctx context.Context, path string, last *reading, sync boo
 		return r, r.err
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-b.session.life.Done():
-		return nil, errClosed
 	}
 }
 
@@ -88,7 +88,7 @@ func (r *reading) isDone() bool {
 	}
 }
 
-func (r *reading) read(conn *zk.Conn, path string) {
+func (r *reading) read(conn *zkconn.Conn, path string) {
 	if r.fired == nil {
 		r.data, r.stat, r.fired, r.err = conn.GetW(path)
 		if !errors.Is(r.err, zk.ErrNoNode) {
@@ -109,13 +109,11 @@ func (r *reading) read(conn *zk.Conn, path string) {
 func (b *Backend) wait(ctx context.Context, r *reading) error {
 	select {
 	case <-r.fired:
-		for range r.fired { // it is about to be closed, and until then seems not to have fired
+		for range r.fired { // until it is closed, it seems not to have fired
 		}
 		return nil
 	case <-r.lost:
 		return errLost
-	case <-b.session.life.Done():
-		return errClosed
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -123,50 +121,57 @@ func (b *Backend) wait(ctx context.Context, r *reading) error {
 
 // Watch implements [backends.Watcher], with the errors of Load.
 func (b *Backend) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
-	if err := backends.CheckName(name); err != nil {
-		return err
-	}
-	var last *reading
-	for {
-		r, err := b.next(ctx, b.path(name), last, true)
-		var record backends.Record
-		if err == nil && r.stat != nil {
-			record, err = decode(name, r.data, r.stat)
-		}
-		if err == nil {
+	return b.handle.Watch(ctx, name, func(ctx context.Context) error {
+		for last := (*reading)(nil); ; {
+			r, err := b.next(ctx, b.path(name), last, true)
+			if err != nil {
+				return err
+			}
+			var record backends.Record
+			if r.stat != nil {
+				if record, err = decode(name, r.data, r.stat); err != nil {
+					return err
+				}
+			}
 			changed(record)
+			if err := b.wait(ctx, r); err != nil {
+				return err
+			}
 			last = r
-			err = b.wait(ctx, r)
 		}
-		if err != nil {
-			return b.explain(ctx, "watching election "+name, err)
-		}
-	}
+	})
 }
 
 // WatchPresence implements [backends.PresenceWatcher], with the errors of Load.
-// The node of another session is not ours, even if it names our acquisition:
-// our session has expired then.
 func (b *Backend) WatchPresence(ctx context.Context, name string, held backends.Record) error {
-	if err := backends.CheckName(name); err != nil {
-		return err
-	}
-	var last *reading
-	for {
-		r, err := b.next(ctx, leaderPath(b.path(name)), last, false)
-		if err == nil && (r.stat == nil || string(r.data) != held.Attempt.Nonce || r.stat.EphemeralOwner != b.session.conn.SessionID()) {
-			if last == nil { // it may be somebody else's, sent before this acquisition was made
-				last = r
-				continue
-			}
-			err = backends.ErrDeposed
+	return b.handle.Watch(ctx, name, func(ctx context.Context) error {
+		if err := b.attend(ctx, leaderPath(b.path(name)), held.Attempt.Nonce); !errors.Is(err, backends.ErrDeposed) {
+			return fmt.Errorf("the leader's node: %w", err)
 		}
-		if err == nil {
-			last = r
-			err = b.wait(ctx, r)
-		}
+		return backends.ErrDeposed
+	})
+}
+
+// attend returns ErrDeposed when the leader's node is not that of the
+// acquisition. The node of another session is not ours, even if it names our
+// acquisition: our session has expired then.
+func (b *Backend) attend(ctx context.Context, path, nonce string) error {
+	for last := (*reading)(nil); ; {
+		r, err := b.next(ctx, path, last, false)
 		if err != nil {
-			return b.explain(ctx, "watching the leader's node of election "+name, err)
+			return err
 		}
+		ours := r.stat != nil && string(r.data) == nonce && r.stat.EphemeralOwner == b.conn.SessionID()
+		switch {
+		case ours:
+			if err := b.wait(ctx, r); err != nil {
+				return err
+			}
+		case last != nil:
+			return backends.ErrDeposed
+		}
+		// Otherwise it may be another caller's reading, sent before this
+		// acquisition was made: one more shows it.
+		last = r
 	}
 }

@@ -14,19 +14,19 @@ import (
 
 // A record's znode has a child named by the record's guard, a random id. A
 // change compares the znode's dataVersion, which starts at 0 again when the
-// znode is deleted and created anew, and the id with it, which does not: every
-// change checks that this child is there. The znode's data begin with the id,
-// so that one read tells everything.
+// znode is deleted and created anew, and the id, which is never used again:
+// every change checks that this child exists. The znode's data begin with the
+// id, so that one read returns both.
 const guardWord = "guard "
 
 func newGuard() string { return rand.Text() }
 
-// content is what a record's znode holds: a line with its guard, and JSON.
+// content returns the data of a record's znode: a line with its guard, and JSON.
 func content(guard, name string, r backends.Record) []byte {
 	return append([]byte(guardWord+guard+"\n"), backends.Encode(name, r)...)
 }
 
-// guardOf also returns what follows.
+// guardOf returns the guard that data begin with, and the rest of them.
 func guardOf(data []byte) (guard string, rest []byte, ok bool) {
 	rest, ok = bytes.CutPrefix(data, []byte(guardWord))
 	line, rest, found := bytes.Cut(rest, []byte("\n"))
@@ -35,7 +35,7 @@ func guardOf(data []byte) (guard string, rest []byte, ok bool) {
 	}
 	for _, c := range line {
 		if (c < 'A' || c > 'Z') && (c < '0' || c > '9') {
-			return "", nil, false // it is to be part of a path
+			return "", nil, false // it becomes a part of a path
 		}
 	}
 	return string(line), rest, true
@@ -57,8 +57,8 @@ func decode(name string, data []byte, stat *zk.Stat) (backends.Record, error) {
 	return r, nil
 }
 
-// version does without the zxid, which says the same but is not told by the
-// change that creates a znode. dataVersion alone is compared by the server.
+// version does not use the zxid, which means the same: the change that creates a
+// znode does not return it, and the server compares dataVersion alone.
 func version(guard string, dataVersion int32) backends.Version {
 	return backends.Version(guard + "." + strconv.Itoa(int(dataVersion)))
 }
@@ -68,7 +68,7 @@ func parseVersion(v backends.Version) (guard string, dataVersion int32, err erro
 	n, err := strconv.ParseInt(digits, 10, 32)
 	// -1 would mean any version to the server.
 	if _, rest, ok := guardOf([]byte(guardWord + guard + "\n")); !ok || len(rest) > 0 || err != nil || n < 0 {
-		return "", 0, fmt.Errorf("%w (and the version to replace is none of ZooKeeper's)", backends.ErrConflict)
+		return "", 0, fmt.Errorf("%w (and the version to replace is not from ZooKeeper)", backends.ErrConflict)
 	}
 	return guard, int32(n), nil
 }

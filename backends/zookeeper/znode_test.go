@@ -1,6 +1,7 @@
 package zookeeper
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/backends/zookeeper/internal/zkconn"
 )
 
 var record = backends.Record{Holder: "h", Token: 1, TTL: time.Second, RenewEvery: time.Millisecond, Attempt: backends.Attempt{Nonce: "n", Sequence: 1}}
@@ -65,14 +67,13 @@ func TestClassify(t *testing.T) {
 		{zk.ErrSessionExpired, backends.ErrUnavailable},
 		{zk.ErrSessionMoved, backends.ErrUnavailable},
 		{zk.ErrUnknown, backends.ErrUnavailable},
+		{fmt.Errorf("no server was reached: h:1: %w", zkconn.ErrProtocol), backends.ErrMisconfigured},
+		{fmt.Errorf("no server was reached: h:1: %w", tls.AlertError(42)), backends.ErrMisconfigured},
+		{fmt.Errorf("no server was reached: h:1: %w", tls.RecordHeaderError{}), backends.ErrMisconfigured},
+		{fmt.Errorf("no server was reached: h:1: %w", &tls.CertificateVerificationError{Err: errors.New("x509")}), backends.ErrMisconfigured},
 	} {
-		b := newBackend(&session{life: t.Context()}, "", "zookeeper://h")
-		err := b.explain(t.Context(), "reading", test.err)
-		if !errors.Is(err, test.want) || !errors.Is(err, test.err) {
-			t.Errorf("%v: got %v, want %v", test.err, err, test.want)
-		}
-		if again := b.explain(t.Context(), "writing", fmt.Errorf("x: %w", backends.ErrDeposed)); !errors.Is(again, backends.ErrDeposed) {
-			t.Errorf("got %v, want ErrDeposed", again)
+		if _, kind := classify(test.err, DefaultPrefix); kind != test.want {
+			t.Errorf("%v: got %v, want %v", test.err, kind, test.want)
 		}
 	}
 }

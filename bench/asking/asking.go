@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/elector-go/elector/bench/peers"
 	"github.com/elector-go/elector/bench/results"
+	"github.com/elector-go/elector/internal/proof/chaos/network"
 	"github.com/elector-go/elector/internal/proof/stores"
 )
 
@@ -45,12 +45,8 @@ func Measure(ctx context.Context, o Options) (all []results.Figure, failed error
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
 	}
-	if os.Getenv("ELECTOR_TEST_DYNAMODB") == "" {
-		// Clients want credentials although a local server does not look at them.
-		os.Setenv("AWS_ACCESS_KEY_ID", "test")
-		os.Setenv("AWS_SECRET_ACCESS_KEY", "test")
-	}
-	for _, kind := range kinds(o.Libraries) {
+	stores.AnyCredentials()
+	for _, kind := range peers.Stores(o.Libraries) {
 		o.Log("asking: %s", kind)
 		s, err := stores.StartDurable(ctx, kind)
 		if err != nil {
@@ -66,21 +62,12 @@ func Measure(ctx context.Context, o Options) (all []results.Figure, failed error
 	return all, failed
 }
 
-func kinds(libraries []peers.Library) (all []string) {
-	for _, l := range libraries {
-		if !slices.Contains(all, l.Store) {
-			all = append(all, l.Store)
-		}
-	}
-	return all
-}
-
 // A subject is a library's question, asked of a candidate that leads.
 type subject struct {
 	library string
 	ours    bool
 	ask     func() bool
-	way     *relay // of the candidate
+	way     *network.Proxy // of the candidate
 }
 
 // onStore measures the libraries of one store. All of their candidates lead at
@@ -108,11 +95,9 @@ func onStore(ctx context.Context, s *stores.Store, o Options) (figures []results
 			continue
 		}
 		ends = append(ends, func() {
-			way.heal()
-			if err := within(closing, c.Close); err != nil {
+			if err := errors.Join(way.Heal(), within(closing, c.Close), way.Close()); err != nil {
 				o.Log("asking: closing %s on %s: %v", l.Name, s.Kind, err)
 			}
-			way.close()
 		})
 		subjects = append(subjects, subject{l.Name, l.Ours(), c.Leads, way})
 		if c, ok := c.(interface{ IsLeader() bool }); ok {
@@ -127,8 +112,16 @@ func onStore(ctx context.Context, s *stores.Store, o Options) (figures []results
 		failed = append(failed, &peers.Failure{Library: q.library, Store: s.Kind, Err: errors.New("it lost its lead while its store answered")})
 		return true
 	})
+	var ways []*network.Proxy // two subjects may share one
 	for _, s := range subjects {
-		s.way.hang()
+		if !slices.Contains(ways, s.way) {
+			ways = append(ways, s.way)
+		}
+	}
+	for _, way := range ways {
+		if err := way.Break(network.Cut); err != nil {
+			return figures, err
+		}
 	}
 	hung, err := whileItHangs(ctx, subjects, s.Kind, o, empty)
 	return append(figures, hung...), errors.Join(append(failed, err)...)
@@ -146,22 +139,22 @@ func asksAs(name string) string {
 	return ""
 }
 
-// lead returns a candidate that leads, through a relay of its own.
-func lead(ctx context.Context, s *stores.Store, l peers.Library, ttl time.Duration, run string) (_ *relay, _ peers.Candidate, err error) {
-	way, err := newRelay(s.Address)
+// lead returns a candidate that leads, through a proxy of its own.
+func lead(ctx context.Context, s *stores.Store, l peers.Library, ttl time.Duration, run string) (_ *network.Proxy, _ peers.Candidate, err error) {
+	way, err := network.New(s.Address)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer func() {
 		if err != nil {
-			way.close()
+			way.Close()
 		}
 	}()
 	ctx, cancel := context.WithTimeoutCause(ctx, opening, errors.New("it took a minute to lead"))
 	defer cancel()
 	c, err := l.Open(ctx, peers.Config{
 		Name: "asking_" + strings.NewReplacer("/", "_", "+", "_", "-", "_").Replace(l.Name) + "_" + run,
-		ID:   "a", URL: s.Through(way.address()), Address: way.address(), TTL: ttl,
+		ID:   "a", URL: s.Through(way.Address()), Address: way.Address(), TTL: ttl,
 	})
 	if err != nil {
 		return nil, nil, err

@@ -20,8 +20,6 @@ import (
 
 func TestMain(m *testing.M) { leak.Main(m) }
 
-const watchdog = time.Minute
-
 // echo is a store that sends back what it gets.
 func echo(t *testing.T) (address string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -44,66 +42,6 @@ func echo(t *testing.T) (address string) {
 		}
 	})
 	return l.Addr().String()
-}
-
-func dial(t *testing.T, address string) net.Conn {
-	c, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	c.SetDeadline(time.Now().Add(watchdog))
-	return c
-}
-
-func says(t *testing.T, c net.Conn, line string) {
-	t.Helper()
-	fmt.Fprintln(c, line)
-	if got, err := bufio.NewReader(c).ReadString('\n'); err != nil || strings.TrimSpace(got) != line {
-		t.Fatalf("%q came back as %q, error %v", line, got, err)
-	}
-}
-
-func await(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	for end := time.Now().Add(watchdog); !f(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s did not come", what)
-		}
-	}
-}
-
-func TestRelay(t *testing.T) {
-	r, err := newRelay(echo(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.close()
-	old := dial(t, r.address())
-	says(t, old, "before")
-	if r.swallowed.Load() != 0 {
-		t.Error("something was swallowed before the relay hung")
-	}
-
-	r.hang()
-	fmt.Fprintln(old, "lost")
-	await(t, "what was sent on the old connection", func() bool { return r.swallowed.Load() == 5 })
-	fresh := dial(t, r.address())
-	fmt.Fprintln(fresh, "lost")
-	await(t, "what was sent on the new connection", func() bool { return r.swallowed.Load() == 10 })
-	old.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
-	if _, err := old.Read(make([]byte, 1)); err == nil || !err.(net.Error).Timeout() {
-		t.Errorf("reading while it hangs: %v; want that nothing comes and nothing is closed", err)
-	}
-
-	r.heal()
-	for _, c := range []net.Conn{old, fresh} {
-		c.SetDeadline(time.Now().Add(watchdog))
-		if _, err := c.Read(make([]byte, 1)); err == nil || strings.Contains(err.Error(), "timeout") {
-			t.Errorf("a connection that lost bytes is still open: %v", err)
-		}
-	}
-	says(t, dial(t, r.address()), "after")
 }
 
 // A fake library's candidate asks the store and waits for its answer, again and

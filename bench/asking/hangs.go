@@ -14,7 +14,7 @@ import (
 // often is how often one asks while the store hangs.
 const often = time.Millisecond
 
-// whileItHangs watches the subjects, whose relays have just begun to hang, for
+// whileItHangs watches the subjects, whose network has just been cut, for
 // two TTLs.
 func whileItHangs(ctx context.Context, subjects []subject, kind string, o Options, alone float64) (figures []results.Figure, err error) {
 	start := time.Now()
@@ -24,7 +24,7 @@ func whileItHangs(ctx context.Context, subjects []subject, kind string, o Option
 	empty := &watch{ask: peers.Candidate(&nobody{}).Leads, now: since, sleep: time.Sleep, underWay: func() bool { return false }}
 	var watching sync.WaitGroup
 	for i, s := range subjects {
-		w := &watch{ask: s.ask, now: since, sleep: time.Sleep, underWay: func() bool { return s.way.swallowed.Load() > 0 }}
+		w := &watch{ask: s.ask, now: since, sleep: time.Sleep, underWay: func() bool { return s.way.Count().Requests > 0 }}
 		watches[i] = w
 		watching.Go(func() { w.run(2 * o.TTL) })
 	}
@@ -35,7 +35,9 @@ func whileItHangs(ctx context.Context, subjects []subject, kind string, o Option
 	}
 	// A call that still blocks comes back now.
 	for _, s := range subjects {
-		s.way.heal()
+		if err := s.way.Heal(); err != nil {
+			return nil, err
+		}
 	}
 	done := func() error { watching.Wait(); return nil }
 	if err := within(opening, done); err != nil {
@@ -46,7 +48,7 @@ func whileItHangs(ctx context.Context, subjects []subject, kind string, o Option
 	}
 	for i, s := range subjects {
 		w := watches[i]
-		if s.way.swallowed.Load() == 0 {
+		if s.way.Count().Requests == 0 {
 			return nil, fmt.Errorf("%s on %s: %w", s.library, kind, errNothingUnderWay)
 		}
 		figures = append(figures, w.figures(s.library, kind, 2*o.TTL, alone, empty.longest)...)

@@ -31,13 +31,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/elector-go/elector/bench/peers"
 	"github.com/elector-go/elector/bench/results"
@@ -92,10 +89,7 @@ func Measure(ctx context.Context, o Options) ([]results.Figure, error) {
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
 	}
-	if os.Getenv("ELECTOR_TEST_DYNAMODB") == "" {
-		os.Setenv("AWS_ACCESS_KEY_ID", "test")
-		os.Setenv("AWS_SECRET_ACCESS_KEY", "test")
-	}
+	stores.AnyCredentials()
 	var kinds []string
 	libraries := make(map[string][]peers.Library)
 	for _, l := range o.Libraries {
@@ -124,8 +118,8 @@ func onStore(ctx context.Context, kind string, libraries []peers.Library, o Opti
 		return nil, fmt.Errorf("cost: %w", err)
 	}
 	defer func() { err = errors.Join(err, s.Stop()) }()
-	if err := makeRoom(ctx, s); err != nil {
-		return nil, fmt.Errorf("cost: making room for the connections of all waiters on %s: %w", kind, err)
+	if err := peers.AdmitMany(ctx, s); err != nil {
+		return nil, fmt.Errorf("cost: %w", err)
 	}
 	run := strconv.FormatInt(time.Now().UnixMilli(), 36)
 	var errs []error
@@ -143,21 +137,4 @@ func onStore(ctx context.Context, kind string, libraries []peers.Library, o Opti
 		}
 	}
 	return figures, errors.Join(errs...)
-}
-
-// makeRoom raises PostgreSQL's limit of 100 connections, which 50 processes
-// with a pool each exceed. A server that is not ours is left as it is.
-func makeRoom(ctx context.Context, s *stores.Store) error {
-	if s.Kind != stores.Postgres || s.Admin.User == "" {
-		return nil
-	}
-	conn, err := pgx.Connect(ctx, s.Admin.In(s.URL))
-	if err != nil {
-		return err
-	}
-	_, err = conn.Exec(ctx, "ALTER SYSTEM SET max_connections = 500")
-	if err := errors.Join(err, conn.Close(ctx)); err != nil {
-		return err
-	}
-	return s.Restart(ctx)
 }

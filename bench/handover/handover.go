@@ -19,7 +19,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,6 +36,10 @@ type Options struct {
 	Short     bool          // fewer rounds, and no 50 waiters
 	Libraries []peers.Library
 	Log       func(format string, args ...any) // gets a line for each row; may be nil
+
+	// Written counts what all candidates have written until now; it may be nil.
+	// With it a handover has a figure more: how much the waiters wrote.
+	Written func() int64
 }
 
 // waiters returns the numbers of waiters.
@@ -86,11 +89,7 @@ func Measure(ctx context.Context, o Options) (figures []results.Figure, err erro
 	if o.TTL < time.Second || o.TTL%time.Second != 0 {
 		return nil, fmt.Errorf("a TTL of %v: it must be whole seconds, which is how some libraries count", o.TTL)
 	}
-	if os.Getenv("ELECTOR_TEST_DYNAMODB") == "" {
-		// Clients want credentials although a local server does not look at them.
-		os.Setenv("AWS_ACCESS_KEY_ID", "test")
-		os.Setenv("AWS_SECRET_ACCESS_KEY", "test")
-	}
+	stores.AnyCredentials()
 	all := map[string]*stores.Store{}
 	defer func() {
 		for _, s := range all {
@@ -106,10 +105,8 @@ func Measure(ctx context.Context, o Options) (figures []results.Figure, err erro
 			return nil, err
 		}
 		all[l.Store] = s
-		if l.Store == stores.Postgres {
-			if err := admitMany(ctx, s); err != nil {
-				return nil, fmt.Errorf("making room for the connections of %d candidates in %s: %w", slices.Max(o.waiters())+1, s, err)
-			}
+		if err := peers.AdmitMany(ctx, s); err != nil {
+			return nil, err
 		}
 	}
 	rows, err := o.rows(all)
@@ -147,6 +144,27 @@ func Measure(ctx context.Context, o Options) (figures []results.Figure, err erro
 		figures, err = append(figures, r.figures...), errors.Join(err, r.err)
 	}
 	return figures, err
+}
+
+// Releases measures the handovers of one library on a store that runs, with
+// nothing else going on.
+func (o Options) Releases(ctx context.Context, l peers.Library, s *stores.Store) (figures []results.Figure, err error) {
+	r, err := rulesOf(l, o.TTL)
+	if err != nil {
+		return nil, err
+	}
+	if err := peers.AdmitMany(ctx, s); err != nil {
+		return nil, err
+	}
+	run := strconv.FormatInt(time.Now().Unix(), 36)
+	for _, n := range o.waiters() {
+		some, err := o.handover(ctx, l, r, s, run, n)
+		if err != nil {
+			return nil, err
+		}
+		figures = append(figures, some...)
+	}
+	return figures, nil
 }
 
 // A row is a measurement of one library.

@@ -3,24 +3,23 @@ package handover
 import (
 	"context"
 	"errors"
-	"os/exec"
 	"testing"
 	"time"
 
 	"github.com/elector-go/elector/bench/peers"
 	"github.com/elector-go/elector/bench/results"
 	"github.com/elector-go/elector/internal/leak"
+	"github.com/elector-go/elector/internal/proof/child"
 	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 // TestMain lets the test binary be a leader too: start runs the program that it
 // is called from.
 func TestMain(m *testing.M) {
-	if child([]peers.Library{fakeOverTCP}) {
+	if leaderMain([]peers.Library{fakeOverTCP}) {
 		return
 	}
-	// What starts processes never ends: it shall be there before.
-	stores.StartProcess(exec.Command(""))
+	child.Prepare()
 	leak.Main(m)
 }
 

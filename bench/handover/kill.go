@@ -92,7 +92,7 @@ func (k kill) play(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer first.end()
+	defer first.Kill()
 	opening, opened := context.WithTimeoutCause(ctx, time.Minute, errors.New("a minute has passed"))
 	defer opened()
 	if err := first.elected(opening); err != nil {
@@ -128,18 +128,18 @@ func (k kill) play(ctx context.Context) (time.Duration, error) {
 	at := led.Add(instant(time.Since(led)+k.settle, k.renew, k.phase))
 	select {
 	case <-time.After(time.Until(at)):
-	case <-first.ended:
+	case <-first.Ended():
 		return 0, first.gone()
 	case <-decided:
 		if err := outcome(); err != nil {
 			return 0, err
 		}
-		return 0, fmt.Errorf("the successor was elected before the leader was killed%s", first.log)
+		return 0, fmt.Errorf("the successor was elected before the leader was killed%s", first.Printed())
 	case <-ctx.Done():
 		return 0, context.Cause(ctx)
 	}
 	killed := time.Now()
-	if err := first.kill(); err != nil {
+	if err := first.Kill(); err != nil {
 		return 0, fmt.Errorf("killing the leader: %w", err)
 	}
 	select {

@@ -3,7 +3,6 @@ package handover
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"net"
 	"strings"
@@ -148,10 +147,6 @@ func TestTakeover(t *testing.T) {
 // it has ended.
 func TestLeadEnds(t *testing.T) {
 	config := peers.Config{Address: serve(t, false, false)}
-	line, err := json.Marshal(task{"fake", "tcp", config})
-	if err != nil {
-		t.Fatal(err)
-	}
 	here := fakeOverTCP
 	here.Open = func(ctx context.Context, c peers.Config) (peers.Candidate, error) {
 		opened, err := fakeOverTCP.Open(ctx, c)
@@ -164,11 +159,11 @@ func TestLeadEnds(t *testing.T) {
 	out := make(chan string, 1)
 	ended := make(chan error)
 	go func() {
-		ended <- lead(string(line), []peers.Library{here}, in, writer(func(b []byte) { out <- string(b) }))
+		ended <- lead(task{"fake", "tcp", config}, []peers.Library{here}, in, writer(func(b []byte) { out <- string(b) }))
 	}()
 	select {
 	case said := <-out:
-		if said != leads+"\n" {
+		if said != `"`+leads+"\"\n" {
 			t.Errorf("it says %q", said)
 		}
 	case err := <-ended:

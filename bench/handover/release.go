@@ -15,6 +15,7 @@ import (
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/bench/peers"
 	"github.com/elector-go/elector/bench/results"
+	"github.com/elector-go/elector/internal/proof/child"
 	"github.com/elector-go/elector/internal/proof/stores"
 )
 
@@ -40,6 +41,7 @@ func (o Options) handover(ctx context.Context, l peers.Library, r rules, s *stor
 			lookOut: r.lookOut,
 			calm:    calm,
 			longest: 5*o.TTL + r.poll,
+			written: o.Written,
 		}
 		if r.count != nil {
 			f.count = func(ctx context.Context) (int, error) { return r.count(ctx, s) }
@@ -72,7 +74,12 @@ func (o Options) handover(ctx context.Context, l peers.Library, r rules, s *stor
 	}
 	milliseconds.Note += again(all.disturbed)
 	trips.Note = milliseconds.Note
-	return []results.Figure{milliseconds, trips}, nil
+	figures := []results.Figure{milliseconds, trips}
+	if o.Written != nil {
+		writes := results.Figure{Subject: results.Handover, Store: l.Store, Library: l.Name, What: "writes of all waiters", Count: waiters, Unit: "writes", Values: all.writes}
+		figures = append(figures, writes)
+	}
+	return figures, nil
 }
 
 // again tells of rounds that were not as they should be.
@@ -82,14 +89,15 @@ func again(disturbed []error) string {
 	}
 	// Without what a process printed.
 	reason, _, _ := strings.Cut(disturbed[0].Error(), "\n")
-	return fmt.Sprintf("; %d disturbed rounds were made anew; of the first: %s", len(disturbed), strings.TrimSuffix(reason, printed))
+	return fmt.Sprintf("; %d disturbed rounds were made anew; of the first: %s", len(disturbed), strings.TrimSuffix(reason, child.PrintedMark))
 }
 
 // A play is what so many rounds have shown.
 type play struct {
 	times     []time.Duration
-	kept      []error // see field
-	disturbed []error // why rounds do not count
+	writes    []float64 // of the waiters, where they are counted
+	kept      []error   // see field
+	disturbed []error   // why rounds do not count
 }
 
 // mostDisturbed is how many rounds of a row may be made anew.
@@ -103,7 +111,7 @@ func playAll(ctx context.Context, fresh func() *field, waiters, rounds int) (pla
 	for len(all.times) < rounds {
 		f := fresh()
 		err := f.play(ctx, waiters, len(all.times), rounds)
-		all.times, all.kept = append(all.times, f.times...), append(all.kept, f.kept...)
+		all.times, all.writes, all.kept = append(all.times, f.times...), append(all.writes, f.writes...), append(all.kept, f.kept...)
 		if err == nil {
 			break
 		}
@@ -181,8 +189,11 @@ type field struct {
 
 	longest time.Duration // that a successor may take
 
-	times []time.Duration
-	kept  []error // why a library, not ours, could not release: such rounds count
+	written func() int64 // what all candidates have written; may be nil
+
+	times  []time.Duration
+	writes []float64
+	kept   []error // why a library, not ours, could not release: such rounds count
 
 	made    int
 	leader  *candidate
@@ -307,6 +318,10 @@ func (f *field) resign(ctx context.Context) (time.Duration, error) {
 	}
 	resigning, resigned := context.WithTimeout(ctx, f.longest)
 	defer resigned()
+	var written int64
+	if f.written != nil {
+		written = f.written()
+	}
 	start := time.Now()
 	failed := old.Resign(resigning)
 	if failed != nil {
@@ -317,6 +332,9 @@ func (f *field) resign(ctx context.Context) (time.Duration, error) {
 	}
 	if err := f.elect(ctx, f.longest); err != nil {
 		return 0, errors.Join(failed, err)
+	}
+	if f.written != nil {
+		f.writes = append(f.writes, float64(f.written()-written-1)) // one is the release
 	}
 	old.cancel()
 	if err := old.Close(); err != nil && f.library.Ours() {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/bench/peers"
+	"github.com/elector-go/elector/internal/proof/child"
 )
 
 // An office is a store in this process: who asks first leads, and the others
@@ -20,6 +21,7 @@ type office struct {
 	queue   []chan struct{}
 	opened  int
 	closed  int
+	written int64
 	counted []int
 
 	asked   int           // whether somebody leads
@@ -63,6 +65,7 @@ func (f fake) Campaign(ctx context.Context) error {
 	select {
 	case <-turn:
 		time.Sleep(o.delay)
+		o.write()
 		return nil
 	case <-ctx.Done():
 		o.mutex.Lock()
@@ -72,8 +75,15 @@ func (f fake) Campaign(ctx context.Context) error {
 	}
 }
 
+func (o *office) write() {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	o.written++
+}
+
 func (f fake) Resign(context.Context) error {
 	o := f.o
+	o.write()
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	if !o.lapses && (o.fails != nil || o.keeps) {
@@ -121,7 +131,12 @@ func TestPlay(t *testing.T) {
 	const waiters, rounds = 10, 4
 	const late = 20 * time.Millisecond
 	o := &office{delay: late}
-	all, err := playAll(within(t), o.field, waiters, rounds)
+	fresh := func() *field {
+		f := o.field()
+		f.written = func() int64 { o.mutex.Lock(); defer o.mutex.Unlock(); return o.written }
+		return f
+	}
+	all, err := playAll(within(t), fresh, waiters, rounds)
 	if err != nil || len(all.times) != rounds || len(all.disturbed) != 0 {
 		t.Fatalf("%d rounds, disturbed by %v, error %v", len(all.times), all.disturbed, err)
 	}
@@ -129,6 +144,9 @@ func TestPlay(t *testing.T) {
 		if d < late {
 			t.Errorf("a successor after %v, although it knew after %v only", d, late)
 		}
+	}
+	if want := slices.Repeat([]float64{1}, rounds); !slices.Equal(all.writes, want) {
+		t.Errorf("the waiters wrote %v; want %v, the release not among them", all.writes, want)
 	}
 	// A leader, its waiters, and a new one for each that resigned but the last.
 	if want := 1 + waiters + rounds - 1; o.opened != want || o.closed != want {
@@ -198,7 +216,7 @@ func TestPlayDisturbed(t *testing.T) {
 	if told := again(all.disturbed); told != "; 1 disturbed rounds were made anew; of the first: round 3: candidate-3 has lost office before it could resign" {
 		t.Error(told)
 	}
-	if told := again([]error{errors.New("gone" + printed + "\n\ta line")}); told != "; 1 disturbed rounds were made anew; of the first: gone" {
+	if told := again([]error{errors.New("gone" + child.PrintedMark + "\n\ta line")}); told != "; 1 disturbed rounds were made anew; of the first: gone" {
 		t.Error(told)
 	}
 

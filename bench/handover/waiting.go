@@ -70,42 +70,11 @@ func value(text []byte, name string) (int, error) {
 // postgresListeners is how many connections listen: each waiter of elector has
 // one. Such a connection says nothing else, but a ping after 30 s of silence.
 func postgresListeners(ctx context.Context, s *stores.Store) (count int, err error) {
-	err = onPostgres(ctx, s, func(conn *pgx.Conn) error {
-		return conn.QueryRow(ctx, `SELECT count(*) FROM pg_stat_activity
-			WHERE application_name = 'elector' AND state = 'idle' AND (query ILIKE 'listen %' OR query = '-- ping')`).Scan(&count)
-	})
-	return count, err
-}
-
-// enoughConnections are for two libraries with 51 candidates each, of which
-// each has up to two.
-const enoughConnections = 300
-
-// admitMany lets a PostgreSQL server of ours take enough connections. Its
-// default is 100.
-func admitMany(ctx context.Context, s *stores.Store) error {
-	var most int
-	err := onPostgres(ctx, s, func(conn *pgx.Conn) error {
-		err := conn.QueryRow(ctx, "SELECT setting::int FROM pg_settings WHERE name = 'max_connections'").Scan(&most)
-		if err != nil || most >= enoughConnections {
-			return err
-		}
-		if s.PID == 0 {
-			return fmt.Errorf("its max_connections is %d; %d are needed, and the server is not ours to be changed", most, enoughConnections)
-		}
-		_, err = conn.Exec(ctx, fmt.Sprintf("ALTER SYSTEM SET max_connections = %d", enoughConnections))
-		return err
-	})
-	if err != nil || most >= enoughConnections {
-		return err
-	}
-	return s.Restart(ctx)
-}
-
-func onPostgres(ctx context.Context, s *stores.Store, do func(*pgx.Conn) error) error {
 	conn, err := pgx.Connect(ctx, s.URL)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return errors.Join(do(conn), conn.Close(ctx))
+	err = conn.QueryRow(ctx, `SELECT count(*) FROM pg_stat_activity
+		WHERE application_name = 'elector' AND state = 'idle' AND (query ILIKE 'listen %' OR query = '-- ping')`).Scan(&count)
+	return count, errors.Join(err, conn.Close(ctx))
 }

@@ -16,9 +16,13 @@ import (
 
 const electorModule = "github.com/elector-go/elector"
 
-// electorOn is this repository's library with its defaults, but for the TTL.
-// Nothing is logged, as with the others, so that it does not count.
-func electorOn(store string) Library {
+// electorOn is Ours without a trace.
+func electorOn(store string) Library { return Ours(store, nil) }
+
+// Ours is this repository's library on a kind of store, with its defaults, but
+// for the TTL. All candidates share the trace, which may be nil. Nothing is
+// logged, as with the others, so that it does not count.
+func Ours(store string, trace *elector.Trace) Library {
 	return Library{
 		Name:     ourName,
 		Module:   electorModule,
@@ -28,7 +32,7 @@ func electorOn(store string) Library {
 		// RequestTimeout: half of RenewEvery, which is a third of H.
 		Slowest: func(ttl time.Duration) time.Duration { return ttl * 9 / 10 / 3 / 2 },
 		Open: func(ctx context.Context, c Config) (Candidate, error) {
-			e, err := elector.Open(ctx, c.URL, c.Name, &elector.Options{ID: c.ID, TTL: c.TTL, Logger: slog.New(slog.DiscardHandler)})
+			e, err := elector.Open(ctx, c.URL, c.Name, &elector.Options{ID: c.ID, TTL: c.TTL, Trace: trace, Logger: slog.New(slog.DiscardHandler)})
 			if err != nil {
 				return nil, err
 			}

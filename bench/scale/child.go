@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/elector-go/elector/internal/proof/child"
 )
 
 // childVariable makes this program a child: an environment variable with a
@@ -70,11 +72,11 @@ func typicalUsage() usage {
 // Main is the main function of a child. It returns false if this process is
 // none.
 func Main() bool {
-	line := os.Getenv(childVariable)
-	if line == "" {
+	var t task
+	is, err := child.Task(childVariable, &t)
+	if !is {
 		return false
 	}
-	var t task
 	var mutex sync.Mutex
 	out := json.NewEncoder(os.Stdout)
 	tell := func(m message) {
@@ -82,9 +84,8 @@ func Main() bool {
 		defer mutex.Unlock()
 		out.Encode(m)
 	}
-	err := json.Unmarshal([]byte(line), &t)
 	if err == nil {
-		err = child(t, os.Stdin, tell)
+		err = holder(t, os.Stdin, tell)
 	}
 	if err != nil {
 		tell(message{Kind: failed, Error: err.Error()})
@@ -93,9 +94,9 @@ func Main() bool {
 	return true
 }
 
-// child holds elections until its input ends, and reports at each line of it.
+// holder holds elections until its input ends, and reports at each line of it.
 // One who waits reports meanwhile, and ends when it has won all of them.
-func child(t task, input io.Reader, tell func(message)) error {
+func holder(t task, input io.Reader, tell func(message)) error {
 	ctx := context.Background()
 	before := measureUsage()
 	c, err := open(ctx, t)

@@ -49,11 +49,7 @@ func Measure(ctx context.Context, o Options) ([]results.Figure, error) {
 			o.TTL = 3 * time.Second
 		}
 	}
-	if os.Getenv("ELECTOR_TEST_DYNAMODB") == "" {
-		// Clients want credentials although a local server does not look at them.
-		os.Setenv("AWS_ACCESS_KEY_ID", "test")
-		os.Setenv("AWS_SECRET_ACCESS_KEY", "test")
-	}
+	stores.AnyCredentials()
 	if o.Profiles != "" {
 		if err := os.MkdirAll(o.Profiles, 0o777); err != nil {
 			return nil, err
@@ -162,7 +158,7 @@ func (r run) measure(ctx context.Context) (figures []results.Figure, err error) 
 	if err != nil {
 		return nil, err
 	}
-	defer holder.kill()
+	defer holder.Kill()
 	before, err := holder.await(ctx, connected)
 	if err != nil {
 		return nil, err
@@ -232,7 +228,7 @@ func (r run) takeOver(ctx context.Context, t task, holder *process, figure repor
 	if err != nil {
 		return err
 	}
-	defer successor.kill()
+	defer successor.Kill()
 	before, err := successor.await(ctx, connected)
 	if err != nil {
 		return err
@@ -260,7 +256,7 @@ func (r run) takeOver(ctx context.Context, t task, holder *process, figure repor
 	if idle.Lost > 0 {
 		return fmt.Errorf("%d leases were lost while another process began to wait", idle.Lost)
 	}
-	holder.kill()
+	holder.Kill()
 	killed := time.Now()
 	if _, err := successor.await(ctx, held); err != nil {
 		return err

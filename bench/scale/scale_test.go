@@ -26,7 +26,7 @@ func fresh(name string) string { return name + strings.ToLower(rand.Text()) }
 func TestChild(t *testing.T) {
 	var told []message
 	task := task{Library: "elector", URL: "memory://scale", TTL: time.Minute, Elections: 200, Prefix: fresh("child")}
-	if err := child(task, strings.NewReader("\n\n"), func(m message) { told = append(told, m) }); err != nil {
+	if err := holder(task, strings.NewReader("\n\n"), func(m message) { told = append(told, m) }); err != nil {
 		t.Fatal(err)
 	}
 	var kinds []string
@@ -45,22 +45,22 @@ func TestChild(t *testing.T) {
 // won when all others have gone.
 func TestWaitingChild(t *testing.T) {
 	const elections = 50
-	holder := task{Library: "elector", URL: "memory://scale", TTL: time.Minute, Elections: elections, Prefix: fresh("waiting")}
-	c, err := open(t.Context(), holder)
+	first := task{Library: "elector", URL: "memory://scale", TTL: time.Minute, Elections: elections, Prefix: fresh("waiting")}
+	c, err := open(t.Context(), first)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.hold(t.Context(), holder.election(1)); err != nil {
+	if err := c.hold(t.Context(), first.election(1)); err != nil {
 		t.Fatal(err)
 	}
-	if err := holdAll(t.Context(), c, holder); err != nil {
+	if err := holdAll(t.Context(), c, first); err != nil {
 		t.Fatal(err)
 	}
-	waiter := holder
+	waiter := first
 	waiter.Wait = true
 	input, ask := io.Pipe()
 	told, ended := make(chan message, 10), make(chan error, 1)
-	go func() { ended <- child(waiter, input, func(m message) { told <- m }) }()
+	go func() { ended <- holder(waiter, input, func(m message) { told <- m }) }()
 	for _, want := range []string{connected, waiting, report, held} {
 		switch want {
 		case report:
@@ -78,7 +78,7 @@ func TestWaitingChild(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if err := child(task{Library: clientGo, URL: "memory://scale", TTL: time.Minute, Elections: 1, Prefix: fresh("other"), Wait: true}, strings.NewReader(""), func(message) {}); err == nil {
+	if err := holder(task{Library: clientGo, URL: "memory://scale", TTL: time.Minute, Elections: 1, Prefix: fresh("other"), Wait: true}, strings.NewReader(""), func(message) {}); err == nil {
 		t.Error("another library waits")
 	}
 }
@@ -117,7 +117,7 @@ func TestProfiles(t *testing.T) {
 		}
 	}
 	task := task{Library: "elector", URL: "memory://scale", TTL: time.Minute, Elections: 3, Prefix: fresh("profiles"), Profiles: r.profiles()}
-	if err := child(task, strings.NewReader("\n\n"), tell); err != nil || reports != 2 {
+	if err := holder(task, strings.NewReader("\n\n"), tell); err != nil || reports != 2 {
 		t.Errorf("%d reports, error %v", reports, err)
 	}
 	if r.o.Profiles = ""; r.profiles() != "" {
@@ -160,7 +160,7 @@ func TestClientGo(t *testing.T) {
 }
 
 func TestUnknownLibrary(t *testing.T) {
-	if err := child(task{Library: "nobody's"}, strings.NewReader(""), nil); err == nil {
+	if err := holder(task{Library: "nobody's"}, strings.NewReader(""), nil); err == nil {
 		t.Error("no error")
 	}
 }

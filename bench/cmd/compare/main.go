@@ -59,7 +59,7 @@ func main() {
 	var c comparison
 	flag.BoolVar(&c.short, "short", false, "fewest rounds that still show each row, most subjects at the same time; needs -out")
 	only := flag.String("only", "", "subjects, with commas between: "+strings.Join(subjectNames(), ", "))
-	libraries := flag.String("libraries", "", "libraries, with commas between, and ours on their stores: "+strings.Join(peerNames(), ", "))
+	libraries := flag.String("libraries", "", "libraries, with commas between, and ours on their stores: "+strings.Join(peers.Names(), ", "))
 	flag.DurationVar(&c.ttl, "ttl", 3*time.Second, "of all libraries; whole seconds")
 	page := flag.Bool("page", false, "write the page again, from results.json and about.json")
 	flag.StringVar(&c.out, "out", ".", "the folder to write to")
@@ -145,7 +145,7 @@ func (c *comparison) run(ctx context.Context, all []subject, ask func(context.Co
 	if err != nil {
 		return err
 	}
-	libraries, err := chooseLibraries(c.wanted)
+	libraries, err := peers.Choose(c.wanted)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (c *comparison) run(ctx context.Context, all []subject, ask func(context.Co
 			return err
 		}
 	}
-	systems, err := ask(ctx, kinds(libraries), c.log)
+	systems, err := ask(ctx, peers.Stores(libraries), c.log)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (c *comparison) run(ctx context.Context, all []subject, ask func(context.Co
 			err = nil
 		}
 		if err == nil {
-			err = report.Complete(measured, s.subjects, kinds(libraries))
+			err = report.Complete(measured, s.subjects, peers.Stores(libraries))
 		}
 		mutex.Lock()
 		defer mutex.Unlock()

@@ -16,27 +16,9 @@ import (
 	"github.com/elector-go/elector/bench/results"
 )
 
-func TestChooseLibraries(t *testing.T) {
-	for _, c := range []struct{ wanted, want string }{
-		{"pglock", "elector@postgres pglock@postgres pglock/pgx@postgres"},
-		{"etcd, dynamolock", "elector@etcd etcd@etcd elector@dynamodb dynamolock@dynamodb"},
-	} {
-		chosen, err := chooseLibraries(list(c.wanted))
-		var got []string
-		for _, l := range chosen {
-			got = append(got, l.Name+"@"+l.Store)
-		}
-		if err != nil || strings.Join(got, " ") != c.want {
-			t.Errorf("%s chooses %v, error %v; want %s", c.wanted, got, err, c.want)
-		}
-	}
-	if all, err := chooseLibraries(nil); err != nil || len(all) != len(peers.All()) {
-		t.Errorf("nothing chooses %d libraries, error %v; want all", len(all), err)
-	}
-	for _, unknown := range []string{"pg", "elector", "consul"} {
-		if _, err := chooseLibraries([]string{unknown}); err == nil || !strings.Contains(err.Error(), `"`+unknown+`"`) {
-			t.Errorf("%s: error %v", unknown, err)
-		}
+func TestList(t *testing.T) {
+	if got := list("etcd, dynamolock,"); !slices.Equal(got, []string{"etcd", "dynamolock"}) {
+		t.Errorf("%q", got)
 	}
 }
 
@@ -71,7 +53,7 @@ func TestMerge(t *testing.T) {
 	f := func(subject, store, library string, v float64) results.Figure {
 		return results.Figure{Subject: subject, Store: store, Library: library, What: "x", Values: []float64{v}}
 	}
-	libraries, _ := chooseLibraries([]string{"client-go"})
+	libraries, _ := peers.Choose([]string{"client-go"})
 	before := []results.Figure{
 		f(results.Check, "postgres", "pglock", 1), f(results.Check, "etcd", "client-go (IsLeader)", 1), f(results.Check, "etcd", "etcd", 1),
 		f(results.Cost, "etcd", "elector", 1), f(results.Check, "etcd", "elector", 1),

@@ -79,45 +79,6 @@ func chooseSubjects(all []subject, wanted []string) (chosen []subject, err error
 	return chosen, nil
 }
 
-func peerNames() (all []string) {
-	for _, l := range peers.All() {
-		if !l.Ours() {
-			all = append(all, l.Name)
-		}
-	}
-	return all
-}
-
-// chooseLibraries returns those that were named, with their variants, all if
-// none was; and ours on the stores that they run on.
-func chooseLibraries(wanted []string) (chosen []peers.Library, err error) {
-	matches := func(name, w string) bool { return name == w || strings.HasPrefix(name, w+"/") }
-	for _, w := range wanted {
-		if !slices.ContainsFunc(peerNames(), func(n string) bool { return matches(n, w) }) {
-			return nil, fmt.Errorf("unknown library %q; known are %s", w, strings.Join(peerNames(), ", "))
-		}
-	}
-	named := func(l peers.Library) bool {
-		return !l.Ours() && (len(wanted) == 0 || slices.ContainsFunc(wanted, func(w string) bool { return matches(l.Name, w) }))
-	}
-	for _, l := range peers.All() {
-		beside := func(other peers.Library) bool { return other.Store == l.Store && named(other) }
-		if named(l) || l.Ours() && slices.ContainsFunc(peers.All(), beside) {
-			chosen = append(chosen, l)
-		}
-	}
-	return chosen, nil
-}
-
-func kinds(libraries []peers.Library) (all []string) {
-	for _, l := range libraries {
-		if !slices.Contains(all, l.Store) {
-			all = append(all, l.Store)
-		}
-	}
-	return all
-}
-
 // merge replaces what there was of the same subjects and libraries by what was
 // measured now, and puts all in the order of subjects and libraries.
 func merge(before, now []results.Figure, measured []string, libraries []peers.Library) []results.Figure {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/elector-go/elector/bench/peers"
 	"github.com/elector-go/elector/internal/proof/chaos/history"
+	"github.com/elector-go/elector/internal/proof/child"
 )
 
 // candidateVariable makes this program a candidate: an environment variable
@@ -44,13 +45,23 @@ const (
 // sampleEvery is how often a candidate asks its library.
 const sampleEvery = 5 * time.Millisecond
 
-// candidate is the main function of a candidate. It ends when its input does.
-func candidate(line string) error {
-	out := &printer{encoder: json.NewEncoder(os.Stdout)}
+// candidateMain is the main function of a candidate, which ends when its input
+// does. It returns false if this process is none.
+func candidateMain() bool {
 	var t task
-	if err := json.Unmarshal([]byte(line), &t); err != nil {
-		return err
+	is, err := child.Task(candidateVariable, &t)
+	if is && err == nil {
+		err = candidate(t)
 	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	return is
+}
+
+func candidate(t task) error {
+	out := &printer{encoder: json.NewEncoder(os.Stdout)}
 	library, ok := find(t.Library, t.Store)
 	if !ok {
 		return fmt.Errorf("there is no library %q on %s", t.Library, t.Store)

@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -37,18 +36,14 @@ const atOnce = 3
 const exitPeers = 3
 
 func main() {
-	if line := os.Getenv(candidateVariable); line != "" {
-		if err := candidate(line); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
+	if candidateMain() {
 		return
 	}
 	ttl := flag.Duration("ttl", 3*time.Second, "of all libraries; whole seconds")
 	rounds := flag.Int("rounds", 3, "of each case")
 	file := flag.String("json", "", "also write the figures to this file, as bench/results keeps them")
 	flag.Usage = func() {
-		fmt.Fprintf(os.Stderr, "Usage: overlap [-ttl 3s] [-rounds 3] [-json file] [library ...]\nLibraries: %s\n", strings.Join(names(), ", "))
+		fmt.Fprintf(os.Stderr, "Usage: overlap [-ttl 3s] [-rounds 3] [-json file] [library ...]\nLibraries: %s\n", strings.Join(peers.Names(), ", "))
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -67,19 +62,15 @@ func compare(ctx context.Context, wanted []string, ttl time.Duration, rounds int
 	if ttl < time.Second || ttl%time.Second != 0 || rounds < 1 {
 		return fmt.Errorf("a TTL of %v, %d rounds: the TTL must be whole seconds, which is how some libraries count, and there must be a round", ttl, rounds)
 	}
-	libraries, err := choose(wanted)
+	libraries, err := peers.Choose(wanted)
 	if err != nil {
 		return err
 	}
-	if os.Getenv("ELECTOR_TEST_DYNAMODB") == "" {
-		// Clients want credentials although a local server does not look at them.
-		os.Setenv("AWS_ACCESS_KEY_ID", "test")
-		os.Setenv("AWS_SECRET_ACCESS_KEY", "test")
-	}
+	stores.AnyCredentials()
 	fmt.Printf("%d rounds of each case at a TTL of %v; each round watches both processes for up to %v after the cut\n", rounds, ttl, observed*ttl)
 	var all []*row
 	var wait sync.WaitGroup
-	for _, kind := range kinds(libraries) {
+	for _, kind := range peers.Stores(libraries) {
 		var rows []*row
 		for _, l := range libraries {
 			if l.Store == kind {
@@ -159,15 +150,6 @@ func onStore(ctx context.Context, kind string, rows []*row, ttl time.Duration, r
 	playing.Wait()
 }
 
-func names() (all []string) {
-	for _, l := range peers.All() {
-		if !l.Ours() {
-			all = append(all, l.Name)
-		}
-	}
-	return all
-}
-
 func find(name, store string) (peers.Library, bool) {
 	for _, l := range peers.All() {
 		if l.Name == name && l.Store == store {
@@ -175,41 +157,4 @@ func find(name, store string) (peers.Library, bool) {
 		}
 	}
 	return peers.Library{}, false
-}
-
-// choose returns the libraries that were named, with their variants, all if none
-// was; and ours on the stores that they run on.
-func choose(wanted []string) (chosen []peers.Library, err error) {
-	named := func(l peers.Library) bool {
-		return len(wanted) == 0 || slices.ContainsFunc(wanted, func(w string) bool {
-			return l.Name == w || strings.HasPrefix(l.Name, w+"/")
-		})
-	}
-	used := map[string]bool{} // stores
-	for _, l := range peers.All() {
-		if !l.Ours() && named(l) {
-			used[l.Store] = true
-		}
-	}
-	for _, w := range wanted {
-		if !slices.ContainsFunc(names(), func(n string) bool { return n == w || strings.HasPrefix(n, w+"/") }) {
-			return nil, fmt.Errorf("unknown library %q; known are %s", w, strings.Join(names(), ", "))
-		}
-	}
-	for _, l := range peers.All() {
-		if used[l.Store] && (l.Ours() || named(l)) {
-			chosen = append(chosen, l)
-		}
-	}
-	return chosen, nil
-}
-
-// kinds returns the stores that the libraries run on.
-func kinds(libraries []peers.Library) (all []string) {
-	for _, l := range libraries {
-		if !slices.Contains(all, l.Store) {
-			all = append(all, l.Store)
-		}
-	}
-	return all
 }

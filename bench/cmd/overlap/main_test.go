@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -11,47 +10,17 @@ import (
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/bench/peers"
 	"github.com/elector-go/elector/internal/leak"
+	"github.com/elector-go/elector/internal/proof/child"
 )
 
 // TestMain lets the test binary be a candidate too: start runs the program that
 // it is called from.
 func TestMain(m *testing.M) {
-	if line := os.Getenv(candidateVariable); line != "" {
-		if err := candidate(line); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
+	if candidateMain() {
 		return
 	}
+	child.Prepare()
 	leak.Main(m)
-}
-
-func TestChoose(t *testing.T) {
-	for _, c := range []struct {
-		wanted string
-		want   string // name@store
-	}{
-		{"pglock", "elector@postgres pglock@postgres pglock/pgx@postgres"},
-		{"pglock/pgx", "elector@postgres pglock/pgx@postgres"},
-		{"etcd dynamolock", "elector@etcd etcd@etcd elector@dynamodb dynamolock@dynamodb"},
-	} {
-		chosen, err := choose(strings.Fields(c.wanted))
-		var got []string
-		for _, l := range chosen {
-			got = append(got, l.Name+"@"+l.Store)
-		}
-		if err != nil || strings.Join(got, " ") != c.want {
-			t.Errorf("%s chooses %v, error %v; want %s", c.wanted, got, err, c.want)
-		}
-	}
-	if all, err := choose(nil); err != nil || len(all) != len(peers.All()) {
-		t.Errorf("nothing wanted chooses %d libraries, error %v; want all %d", len(all), err, len(peers.All()))
-	}
-	for _, unknown := range []string{"consul", "pg", "elector"} {
-		if _, err := choose([]string{unknown}); err == nil || !strings.Contains(err.Error(), `"`+unknown+`"`) {
-			t.Errorf("%s: error %v; want one that names it", unknown, err)
-		}
-	}
 }
 
 func TestElectionNames(t *testing.T) {
@@ -91,10 +60,8 @@ func TestCandidateThatCannotStart(t *testing.T) {
 }
 
 func TestProcessKeepsRuns(t *testing.T) {
-	p := &process{name: "a", events: map[string]chan struct{}{}, finished: make(chan struct{}), log: &tail{}}
-	for _, kind := range []string{campaigns, leads, began, ended, lasts, failed} {
-		p.events[kind] = make(chan struct{})
-	}
+	p := newProcess("a")
+	p.Again = &child.Again{}
 	p.take(message{Kind: began, Run: run{1, 2, 1, 2}})
 	if !p.believes() {
 		t.Error("it does not believe after a run has begun")

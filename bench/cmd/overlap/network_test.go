@@ -94,33 +94,33 @@ func (c *caller) hearNothing() {
 	}
 }
 
-func (n *network) awaitSwallowed(t *testing.T, want int64) {
+func (n *way) awaitSwallowed(t *testing.T, want int64) {
 	t.Helper()
-	for tick, deadline := time.NewTicker(time.Millisecond), time.Now().Add(watchdog); n.swallowed.Load() < want; <-tick.C {
+	for tick, deadline := time.NewTicker(time.Millisecond), time.Now().Add(watchdog); n.swallowed() < want; <-tick.C {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d chunks were swallowed; want %d", n.swallowed.Load(), want)
+			t.Fatalf("%d bytes were swallowed; want %d", n.swallowed(), want)
 		}
 	}
 }
 
 func TestCut(t *testing.T) {
 	server := newEcho(t)
-	n, err := newNetwork(server.listener.Addr().String())
+	n, err := newWay(server.listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer n.close()
-	there := dial(t, n.address())
+	defer n.Close()
+	there := dial(t, n.Address())
 	there.say("one")
 	there.hear("one")
 	if err := n.cut(); err != nil {
 		t.Fatal(err)
 	}
 	there.say("two")
-	n.awaitSwallowed(t, 1)
-	later := dial(t, n.address())
+	n.awaitSwallowed(t, 4)
+	later := dial(t, n.Address())
 	later.say("three")
-	n.awaitSwallowed(t, 2)
+	n.awaitSwallowed(t, 10)
 	there.hearNothing()
 	later.hearNothing()
 	if got := server.got(); got != "one" || n.leaked.Load() != 0 {
@@ -130,28 +130,27 @@ func TestCut(t *testing.T) {
 
 func TestSlowThenCut(t *testing.T) {
 	server := newEcho(t)
-	n, err := newNetwork(server.listener.Addr().String())
+	n, err := newWay(server.listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer n.close()
-	c := dial(t, n.address())
+	defer n.Close()
+	c := dial(t, n.Address())
 	c.say("hello")
 	c.hear("hello")
 
 	const late = 300 * time.Millisecond
 	var took time.Duration
+	next, err := n.hold([]byte("renew"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	cut := make(chan error, 1)
 	go func() {
 		var err error
-		took, err = n.slowThenCut([]byte("renew"), late, watchdog)
+		took, err = n.slowThenCut(next, late, watchdog)
 		cut <- err
 	}()
-	for tick, deadline := time.NewTicker(time.Millisecond), time.Now().Add(watchdog); n.proxy.Toxics.GetToxic("renewal") == nil; <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatal("it does not look for the renewal")
-		}
-	}
 	// Other requests pass until the renewal comes.
 	for range 3 {
 		c.say("read")
@@ -170,7 +169,7 @@ func TestSlowThenCut(t *testing.T) {
 		t.Errorf("it says that the answer took %v; want no less than %v", took, late)
 	}
 	c.say("renew 2")
-	n.awaitSwallowed(t, 1)
+	n.awaitSwallowed(t, 8)
 	c.hearNothing()
 	if got := server.got(); got != "hello read read read renew 1" || n.leaked.Load() != 0 {
 		t.Errorf("the server got %q, %d chunks leaked; want nothing after the first renewal", got, n.leaked.Load())
@@ -179,12 +178,16 @@ func TestSlowThenCut(t *testing.T) {
 
 func TestNoRenewalIsAnError(t *testing.T) {
 	server := newEcho(t)
-	n, err := newNetwork(server.listener.Addr().String())
+	n, err := newWay(server.listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer n.close()
-	if _, err := n.slowThenCut([]byte("renew"), time.Second, time.Millisecond); err == nil || !strings.Contains(err.Error(), "no renewal") {
+	defer n.Close()
+	next, err := n.hold([]byte("renew"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.slowThenCut(next, time.Second, time.Millisecond); err == nil || !strings.Contains(err.Error(), "no renewal") {
 		t.Errorf("error %v; want that no renewal was seen", err)
 	}
 }

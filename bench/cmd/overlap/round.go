@@ -71,15 +71,15 @@ func (r round) playUndisturbed(ctx context.Context, report func(error)) (f figur
 // play runs the round once. It returns an error if the case did not take place:
 // there was no leader, the network did not go dark for it, or nobody took over.
 func (r round) play(ctx context.Context) (f figure, err error) {
-	way, err := newNetwork(r.store.Address)
+	way, err := newWay(r.store.Address)
 	if err != nil {
 		return f, err
 	}
-	defer way.close()
+	defer func() { err = errors.Join(err, way.Close()) }()
 	patience, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("a minute has passed"))
 	defer cancel()
 
-	a, err := r.start("a", r.store.Through(way.address()), way.address())
+	a, err := r.start("a", r.store.Through(way.Address()), way.Address())
 	if err != nil {
 		return f, err
 	}
@@ -113,7 +113,11 @@ func (r round) play(ctx context.Context) (f figure, err error) {
 	} else {
 		var took time.Duration
 		slowest := r.library.Slowest(r.ttl)
-		took, err = way.slowThenCut(a.renewal, time.Duration(justInTime*float64(slowest)), 3*r.ttl)
+		next, failed := way.hold(a.renewal)
+		if failed != nil {
+			return f, failed
+		}
+		took, err = way.slowThenCut(next, time.Duration(justInTime*float64(slowest)), 3*r.ttl)
 		if err == nil && took > slowest {
 			err = fmt.Errorf("%w: the late answer came after %v, and counts for %v", errDisturbed, took, slowest)
 		}
@@ -129,12 +133,12 @@ func (r round) play(ctx context.Context) (f figure, err error) {
 		return f, err
 	}
 	if !a.alive() || !b.alive() {
-		return f, fmt.Errorf("a candidate has ended by itself%s%s", a.log, b.log)
+		return f, fmt.Errorf("a candidate has ended by itself%s%s", a.Printed(), b.Printed())
 	}
 	old, open := a.end()
 	successor, _ := b.end()
 	if len(successor) == 0 {
-		return f, fmt.Errorf("nobody took over within %v of the cut%s", observed*r.ttl, b.log)
+		return f, fmt.Errorf("nobody took over within %v of the cut%s", observed*r.ttl, b.Printed())
 	}
 	f = judge(r.library.Ours(), old, successor, open, dark)
 	switch {
@@ -144,7 +148,7 @@ func (r round) play(ctx context.Context) (f figure, err error) {
 		return f, fmt.Errorf("%w: the leader gave up before its network was dark%s", errDisturbed, a.gaveUp())
 	case successor[0].FirstAnswered < dark:
 		return f, errors.New("the successor was elected before the cut")
-	case way.swallowed.Load() == 0:
+	case way.swallowed() == 0:
 		return f, fmt.Errorf("%w: the cut did not bite: the old leader sent nothing into the dark%s", errDisturbed, a.gaveUp())
 	case way.leaked.Load() > 0:
 		return f, errors.New("the cut did not hold: something came through")

@@ -51,7 +51,7 @@ func Measure(ctx context.Context, program, url string) (*Figures, error) {
 		return nil, err
 	}
 	defer b.Close()
-	_, pushes := b.(backends.Watcher)
+	_, pushes := backends.AsWatcher(b)
 	var timeLine bytes.Buffer
 	d := &demo{program: program, url: url, rules: rulesOf(b.Describe(), pushes), print: &printer{out: &timeLine}}
 	v, err := d.perform(ctx, d.playPair)

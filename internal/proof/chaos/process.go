@@ -13,7 +13,7 @@ import (
 
 	"github.com/elector-go/elector/internal/proof/chaos/history"
 	"github.com/elector-go/elector/internal/proof/chaos/task"
-	"github.com/elector-go/elector/internal/proof/stores"
+	"github.com/elector-go/elector/internal/proof/child"
 )
 
 // A process is a candidate that runs. One goroutine at a time may use it.
@@ -45,7 +45,7 @@ func startProcess(program, dir string, t task.Task, environment []string, tell f
 		return nil, err
 	}
 	before := history.BootTime()
-	if err := stores.StartProcess(p.cmd); err != nil {
+	if err := child.Start(p.cmd); err != nil {
 		return nil, fmt.Errorf("starting candidate %s: %w", p.name, err)
 	}
 	p.does(history.Started, before)
@@ -104,7 +104,7 @@ func (p *process) terminate(ctx context.Context) error {
 // freeze returns when it stands.
 func (p *process) freeze() error {
 	before := history.BootTime()
-	if err := stores.Freeze(p.cmd.Process.Pid); err != nil {
+	if err := child.Freeze(p.cmd.Process.Pid); err != nil {
 		return err
 	}
 	p.does(history.Stopped, before)
@@ -123,7 +123,7 @@ func (p *process) freezeBeforeWrite() error {
 // awaitFreeze waits until it has stopped itself.
 func (p *process) awaitFreeze() error {
 	before := history.BootTime()
-	if err := stores.WaitFrozen(p.cmd.Process.Pid); err != nil {
+	if err := child.WaitFrozen(p.cmd.Process.Pid); err != nil {
 		return err
 	}
 	p.does(history.Stopped, before)
@@ -132,7 +132,7 @@ func (p *process) awaitFreeze() error {
 
 func (p *process) thaw() error {
 	before := history.BootTime()
-	if err := stores.Thaw(p.cmd.Process.Pid); err != nil {
+	if err := child.Thaw(p.cmd.Process.Pid); err != nil {
 		return err
 	}
 	p.does(history.Continued, before)

@@ -2,11 +2,7 @@ package chaos
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -15,17 +11,11 @@ import (
 	"github.com/elector-go/elector/internal/leak"
 	"github.com/elector-go/elector/internal/proof/chaos/checker"
 	"github.com/elector-go/elector/internal/proof/chaos/history"
-	"github.com/elector-go/elector/internal/proof/stores"
+	"github.com/elector-go/elector/internal/proof/child"
 )
 
 func TestMain(m *testing.M) {
-	// The first child starts a goroutine that lives as long as we do: it is
-	// part of what is there before the tests.
-	first := exec.Command("true")
-	if err := errors.Join(stores.StartProcess(first), first.Wait()); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	child.Prepare()
 	leak.Main(m)
 }
 

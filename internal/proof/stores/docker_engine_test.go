@@ -64,7 +64,7 @@ func TestDockerStartAndStop(t *testing.T) {
 		if n := len(labelled(t, c.guard.label())); n != 1 {
 			t.Errorf("%d containers have its label", n)
 		}
-		if c.guard.cmd == nil {
+		if c.guard.guard == nil {
 			t.Fatal("it has no guard process, although docker's command line is there")
 		}
 		must(t, s.Stop())

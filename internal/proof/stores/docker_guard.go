@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strconv"
@@ -25,19 +23,17 @@ const (
 	storeLabel = "elector.test.store"
 )
 
-// A containerGuard is a small process that outlives us if we are killed: its
-// input then ends, and it removes the container. Where docker's command line is
-// missing there is no such process: the next test that starts a container
+// A containerGuard removes the container if we are killed. Where docker's command
+// line is missing there is no such process: the next test that starts a container
 // removes what is left over, see removeOrphans.
 type containerGuard struct {
 	labels map[string]string
-	cmd    *exec.Cmd // nil without a process
-	input  io.WriteCloser
+	*guard // nil without a process
 }
 
-// containerGuardScript removes the containers with the label $1. The engine may
-// be about to make one: it looks again.
-const containerGuardScript = `
+// containerScript removes the containers with the label $1. The engine may be
+// about to make one: it looks again.
+const containerScript = `
 while read -r line; do
 	if [ "$line" = done ]; then exit 0; fi
 done
@@ -60,30 +56,11 @@ func newContainerGuard(p *testcontainers.DockerProvider) (*containerGuard, error
 	if _, err := exec.LookPath("docker"); errors.Is(err, exec.ErrNotFound) {
 		return g, nil
 	}
-	g.cmd = exec.Command("/bin/sh", "-c", containerGuardScript, "elector-container-guard", g.label())
-	g.cmd.Dir = "/"
-	g.cmd.Env = append(os.Environ(), "DOCKER_HOST="+p.Client().DaemonHost())
-	g.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // no Ctrl-C for it
-	if g.input, err = g.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	return g, g.cmd.Start()
+	g.guard, err = newGuard(containerScript, g.label(), "DOCKER_HOST="+p.Client().DaemonHost())
+	return g, err
 }
 
 func (g *containerGuard) label() string { return storeLabel + "=" + g.labels[storeLabel] }
-
-// dismiss ends the guard; there is nothing left to guard.
-func (g *containerGuard) dismiss() error {
-	if g.cmd == nil {
-		return nil
-	}
-	fmt.Fprintln(g.input, "done")
-	g.input.Close()
-	if err := g.cmd.Wait(); err != nil {
-		return fmt.Errorf("the container's guard process: %w", err)
-	}
-	return nil
-}
 
 var orphans sync.Once
 

@@ -7,6 +7,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/elector-go/elector/internal/proof/child"
 )
 
 // stop ends the server and its guard and removes its folder.
@@ -21,13 +23,9 @@ func (s *server) stop() error {
 		err = s.end(s.quit)
 	case !s.told:
 		// Its other processes follow the first one, but not while they stand.
-		err = errors.Join(s.died(), signal(syscall.SIGKILL, s.frozen...), waitGone(s.frozen))
+		err = errors.Join(s.died(), child.Signal(syscall.SIGKILL, s.frozen...), child.WaitGone(s.frozen...))
 	}
-	err = errors.Join(err, os.RemoveAll(s.dir))
-	if s.guard != nil {
-		err = errors.Join(err, s.guard.dismiss())
-	}
-	return err
+	return errors.Join(err, os.RemoveAll(s.dir), s.guard.dismiss())
 }
 
 // pause stops the first process, so that it makes no more, and then the
@@ -36,23 +34,23 @@ func (s *server) pause() error {
 	if s.hasExited() {
 		return s.notRunning()
 	}
-	if err := freeze(s.pid); err != nil {
+	if err := child.Freeze(s.pid); err != nil {
 		return err
 	}
-	others, err := children(s.pid)
+	others, err := child.Of(s.pid)
 	if err != nil {
 		return err
 	}
 	s.frozen = append([]int{s.pid}, others...)
 	s.guard.watch(append([]int{-s.pid}, others...)...)
-	return freeze(others...)
+	return child.Freeze(others...)
 }
 
 func (s *server) resume() error {
 	if s.hasExited() {
 		return s.notRunning()
 	}
-	err := signal(syscall.SIGCONT, s.frozen...)
+	err := child.Thaw(s.frozen...)
 	s.frozen = nil
 	s.guard.watch(-s.pid)
 	return err
@@ -91,7 +89,7 @@ func (s *server) end(by syscall.Signal) error {
 			return err
 		}
 		s.told = true
-		if err := signal(by, -s.pid); err != nil {
+		if err := child.Signal(by, -s.pid); err != nil {
 			return err
 		}
 		select {
@@ -108,12 +106,12 @@ func (s *server) end(by syscall.Signal) error {
 	s.told = true
 	all := s.frozen
 	s.frozen = nil
-	if err := signal(syscall.SIGKILL, append([]int{-s.pid}, all...)...); err != nil {
+	if err := child.Signal(syscall.SIGKILL, append([]int{-s.pid}, all...)...); err != nil {
 		return err
 	}
 	<-s.exited
 	s.guard.watch()
-	return waitGone(all)
+	return child.WaitGone(all...)
 }
 
 func (s *server) notRunning() error {

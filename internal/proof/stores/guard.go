@@ -3,22 +3,23 @@ package stores
 import (
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
 )
 
 // A guard is a small process that outlives us if we are killed: its input then
-// ends, and it kills the server, processes that stand still included, and
-// removes the folder.
+// ends, and it does what its script has after the loop that reads.
 type guard struct {
 	cmd   *exec.Cmd
 	input io.WriteCloser
 }
 
-// guardScript keeps the last line of its input, the processes to kill. $1 is
-// the folder; a dying server may write to it while it is being removed.
-const guardScript = `
+// serverGuard kills the server, processes that stand still included, and removes
+// the folder $1. It keeps the last line of its input, the processes to kill. A
+// dying server may write to the folder while it is being removed.
+const serverGuard = `
 while read -r line; do
 	if [ "$line" = done ]; then exit 0; fi
 	targets=$line
@@ -27,9 +28,12 @@ kill -s KILL -- $targets 2>/dev/null
 rm -rf -- "$1" 2>/dev/null || { sleep 1; rm -rf -- "$1"; }
 `
 
-func newGuard(dir string) (*guard, error) {
-	cmd := exec.Command("/bin/sh", "-c", guardScript, "elector-store-guard", dir)
+// newGuard starts a guard with the argument $1 of its script, and with what it
+// needs in its environment besides ours.
+func newGuard(script, argument string, environment ...string) (*guard, error) {
+	cmd := exec.Command("/bin/sh", "-c", script, "elector-store-guard", argument)
 	cmd.Dir = "/"
+	cmd.Env = append(os.Environ(), environment...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // no Ctrl-C for it
 	input, err := cmd.StdinPipe()
 	if err != nil {
@@ -48,8 +52,11 @@ func (g *guard) watch(pids ...int) {
 	fmt.Fprintln(g.input, strings.Trim(fmt.Sprint(pids), "[]"))
 }
 
-// dismiss ends the guard; there is nothing left to guard.
+// dismiss ends the guard, if there is one; there is nothing left to guard.
 func (g *guard) dismiss() error {
+	if g == nil {
+		return nil
+	}
 	fmt.Fprintln(g.input, "done")
 	g.input.Close()
 	if err := g.cmd.Wait(); err != nil {

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 )
@@ -102,6 +104,12 @@ func TestPostgresPooler(t *testing.T) {
 		t.Fatalf("through a pooler Watch ends with %v", err)
 	}
 
+	silent := opener(pooled + "&listen=false")(t)
+	defer silent.Close()
+	if _, watches := backends.AsWatcher(silent); watches {
+		t.Error("with listen=false the backend is taken for one that can watch")
+	}
+
 	campaign := func(url string, log io.Writer) *elector.Lease {
 		e, err := elector.Open(ctx, url, "pooled", &elector.Options{TTL: 4 * time.Second, Logger: slog.New(slog.NewTextHandler(log, nil))})
 		must(t, err)
@@ -129,19 +137,31 @@ func TestPostgresPooler(t *testing.T) {
 	}
 }
 
-// A table that is created is told of loudly: it may have been renamed under a
-// running leader.
+// The log warns of a table that is created: it may have been renamed under a
+// running leader. Half of its pages is left for renewals; a table without that
+// is used as it is.
 func TestPostgresCreates(t *testing.T) {
 	s := begin(t, Postgres)
 	log, before := newLines(), slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
 	defer slog.SetDefault(before)
+	admin, err := pgx.Connect(t.Context(), s.URL)
+	must(t, err)
+	defer admin.Close(context.Background())
 	for range 2 {
 		must(t, opener(s.URL+"?table=fresh")(t).Close())
 		if n := log.count("level=WARN"); n != 1 || log.count(`\"public\".\"fresh\"`) != 1 {
 			t.Errorf("of one table created the log warns %d times: %s", n, &log.text)
 		}
+		var filled bool
+		must(t, admin.QueryRow(t.Context(), "select 'fillfactor=50' = any(reloptions) from pg_class where relname = 'fresh'").Scan(&filled))
+		if !filled {
+			t.Error("the table was created without fillfactor 50")
+		}
 	}
+	_, err = admin.Exec(t.Context(), "alter table fresh reset (fillfactor)")
+	must(t, err)
+	must(t, opener(s.URL+"?table=fresh")(t).Close())
 }
 
 // A server without TLS is no reason where TLS is only preferred.

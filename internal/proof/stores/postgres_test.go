@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/elector-go/elector/backends"
 	_ "github.com/elector-go/elector/backends/postgres"
 	"github.com/elector-go/elector/conformance"
 )
@@ -95,7 +96,11 @@ func postgresSetups(s *Store, exec func(testing.TB, string, ...any)) map[string]
 		},
 		"an unknown parameter": func(t testing.TB) error { return openError(t, s.URL+"?tabel=elector") },
 		"a server that takes no writes": func(t testing.TB) error {
-			return openError(t, s.URL+"?options="+strings.ReplaceAll("-c default_transaction_read_only=on", " ", "%20"))
+			err := openError(t, s.URL+"?options="+strings.ReplaceAll("-c default_transaction_read_only=on", " ", "%20"))
+			if !errors.Is(err, backends.ErrReadOnly) {
+				t.Errorf("a server that takes no writes: %v", err)
+			}
+			return err
 		},
 	}
 	if s.PasswordURL != "" { // a server of ours

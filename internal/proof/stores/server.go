@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/elector-go/elector/internal/proof/child"
 )
 
 // A recipe says how servers of one kind are run.
@@ -83,7 +85,7 @@ func (s *server) begin(ctx context.Context) (err error) {
 	if s.dir, err = filepath.EvalSymlinks(s.dir); err != nil {
 		return err
 	}
-	if s.guard, err = newGuard(s.dir); err != nil {
+	if s.guard, err = newGuard(serverGuard, s.dir); err != nil {
 		return err
 	}
 	if s.account != nil {
@@ -142,7 +144,7 @@ func (s *server) launch(ctx context.Context) error {
 	}
 	cmd := s.cmd(s.program, s.arguments(s)...)
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := startProcess(cmd); err != nil {
+	if err := child.Start(cmd); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
@@ -196,7 +198,7 @@ func (s *server) cmd(program string, args ...string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
 	cmd.Dir = s.dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}
-	cmd.SysProcAttr = attributes(s.account)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.account}
 	return cmd
 }
 
@@ -205,7 +207,7 @@ func (s *server) run(ctx context.Context, program string, args ...string) error 
 	cmd := s.cmd(program, args...)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := startProcess(cmd); err != nil {
+	if err := child.Start(cmd); err != nil {
 		return err
 	}
 	s.guard.watch(-cmd.Process.Pid)

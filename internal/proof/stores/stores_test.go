@@ -20,6 +20,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/elector-go/elector/internal/proof/child"
 )
 
 var kinds = []string{Etcd, Postgres, ZooKeeper, DynamoDB, GCS}
@@ -69,7 +71,7 @@ func put(t *testing.T, l link, value string) {
 // all returns every process of the store, its guard included.
 func all(t *testing.T, s *Store) []int {
 	t.Helper()
-	others, err := children(s.PID)
+	others, err := child.Of(s.PID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,13 +80,13 @@ func all(t *testing.T, s *Store) []int {
 
 func alive(t *testing.T, pids []int) (found []int) {
 	t.Helper()
-	table, err := processes()
+	table, err := child.Table()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range table {
 		for _, pid := range pids {
-			if p.pid == pid && p.state != 'Z' {
+			if p.PID == pid && p.State != 'Z' {
 				found = append(found, pid)
 			}
 		}
@@ -251,7 +253,7 @@ func TestDeathIsReported(t *testing.T) {
 			if err := os.WriteFile(ours(s).logPath(), []byte("out of cheese\n"), 0); err != nil {
 				t.Fatal(err)
 			}
-			if err := signal(syscall.SIGKILL, s.PID); err != nil {
+			if err := child.Signal(syscall.SIGKILL, s.PID); err != nil {
 				t.Fatal(err)
 			}
 			<-ours(s).exited
@@ -535,7 +537,7 @@ func startAndHang(what string) {
 	if err == nil && paused {
 		err = s.Pause()
 	}
-	others, err2 := children(s.PID)
+	others, err2 := child.Of(s.PID)
 	if err := errors.Join(err, err2); err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -551,18 +553,18 @@ func TestNothingOutlivesUs(t *testing.T) {
 	}
 	for _, what := range whats {
 		t.Run(what, func(t *testing.T) {
-			child := exec.Command(os.Args[0])
-			child.Env = append(os.Environ(), helper+"="+what)
-			out, err := child.StdoutPipe()
+			helped := exec.Command(os.Args[0])
+			helped.Env = append(os.Environ(), helper+"="+what)
+			out, err := helped.StdoutPipe()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := child.Start(); err != nil {
+			if err := helped.Start(); err != nil {
 				t.Fatal(err)
 			}
 			line, _ := bufio.NewReader(out).ReadString('\n')
-			child.Process.Kill()
-			child.Wait()
+			helped.Process.Kill()
+			helped.Wait()
 			fields := strings.Fields(line)
 			if len(fields) < 2 || !filepath.IsAbs(fields[0]) {
 				t.Fatalf("the child says %q", line)
@@ -575,7 +577,7 @@ func TestNothingOutlivesUs(t *testing.T) {
 				}
 				pids = append(pids, pid)
 			}
-			if err := waitGone(pids); err != nil {
+			if err := child.WaitGone(pids...); err != nil {
 				t.Error(err)
 			}
 			for deadline := time.Now().Add(30 * time.Second); isThere(t, fields[0]); {

@@ -1,10 +1,8 @@
 package stores
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +13,7 @@ import (
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/conformance"
 	"github.com/elector-go/elector/internal/leak"
+	"github.com/elector-go/elector/internal/proof/child"
 )
 
 // The suite runs on every store; what came out of it is told at the end as one
@@ -23,13 +22,7 @@ func TestMain(m *testing.M) {
 	if what := os.Getenv(helper); what != "" {
 		startAndHang(what)
 	}
-	// The first child starts a goroutine that lives as long as we do: it is
-	// part of what is there before the tests.
-	first := exec.Command("true")
-	if err := errors.Join(startProcess(first), first.Wait()); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	child.Prepare()
 	leak.Main(m, writeTable)
 }
 
@@ -50,7 +43,7 @@ func conform(t *testing.T, store, origin string, h conformance.Harness) {
 	h.Report = func(name, result, reason string) {
 		resultsMutex.Lock()
 		defer resultsMutex.Unlock()
-		if reason != "" {
+		if result == "not applicable" {
 			reason = store + ", " + name + ": " + reason
 			reasons = append(reasons, reason)
 			result = fmt.Sprintf("not applicable [%d]", len(reasons))
@@ -97,6 +90,7 @@ func writeTable() {
 		fmt.Fprintln(w)
 	}
 	w.Flush()
+	fmt.Fprintf(f, "%s\n", conformance.Legend)
 	for i, reason := range reasons {
 		fmt.Fprintf(f, "[%d] %s\n", i+1, reason)
 	}

@@ -7,27 +7,15 @@
 package cluster
 
 import (
-	"context"
-	"fmt"
-	"os"
 	"testing"
 
 	_ "github.com/elector-go/elector/backends/etcd"
 	_ "github.com/elector-go/elector/backends/zookeeper"
 	"github.com/elector-go/elector/internal/leak"
-	"github.com/elector-go/elector/internal/proof/stores"
+	"github.com/elector-go/elector/internal/proof/child"
 )
 
 func TestMain(m *testing.M) {
-	// The first store starts a goroutine that lives as long as we do: it is part
-	// of what is there before the tests.
-	first, err := stores.StartCluster(context.Background(), stores.Etcd, 1)
-	if err == nil {
-		err = first.Stop()
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	child.Prepare()
 	leak.Main(m)
 }

@@ -38,7 +38,7 @@ func handover(s *scene) {
 	// A store that pushes nothing is asked once or twice in an interval.
 	s.didNotWait(won, told.At, o.TTL)
 	most := jitter + 4*2*d
-	if _, pushes := b.backend.(backends.Watcher); !pushes {
+	if _, pushes := backends.AsWatcher(b.backend); !pushes {
 		most += 2 * b.every
 	}
 	if took := won.Before - told.At - b.allowance(told.At); took > most {

@@ -118,11 +118,11 @@ func (p *Proxy) replace(f Fault) error {
 	p.mutex.Unlock()
 	switch f {
 	case Cut:
-		return errors.Join(p.add("upstream", "timeout", nil), p.add("downstream", "timeout", nil))
+		return errors.Join(p.darken(Requests), p.darken(Replies))
 	case LoseRequests:
-		return p.add("upstream", "timeout", nil)
+		return p.darken(Requests)
 	case LoseReplies:
-		return p.add("downstream", "timeout", nil)
+		return p.darken(Replies)
 	case Reset:
 		p.cut(true)
 	case Refuse:
@@ -134,30 +134,61 @@ func (p *Proxy) replace(f Fault) error {
 		if p.told {
 			up, down = p.up, p.down
 		}
-		return errors.Join(p.delay("upstream", up), p.delay("downstream", down))
+		return errors.Join(p.delay(Requests, up), p.delay(Replies, down))
 	case Trickle:
 		slices := map[string]any{"average_size": 16, "delay": (100 * time.Millisecond).Microseconds()}
-		return errors.Join(p.add("upstream", "slicer", slices), p.add("downstream", "slicer", slices))
+		return errors.Join(p.add("slow", Requests, "slicer", slices), p.add("slow", Replies, "slicer", slices))
 	case SlowReplies:
 		down := 250 * time.Millisecond
 		if p.told {
 			down = p.down
 		}
-		return p.delay("downstream", down)
+		return p.delay(Replies, down)
 	}
 	return nil
+}
+
+// The two directions.
+const (
+	Requests = "upstream"
+	Replies  = "downstream"
+)
+
+// Slow delays all that passes in a direction, besides the faults that are there,
+// until Heal.
+func (p *Proxy) Slow(direction string, d time.Duration) error {
+	p.orders.Lock()
+	defer p.orders.Unlock()
+	return p.delay(direction, d)
+}
+
+// Darken lets nothing pass in a direction any more, behind the faults that are
+// there, until Heal. Connections stay open, and new ones are accepted.
+func (p *Proxy) Darken(direction string) error {
+	p.orders.Lock()
+	defer p.orders.Unlock()
+	return p.darken(direction)
+}
+
+func (p *Proxy) darken(direction string) error {
+	p.lossy = true
+	return p.add("dark", direction, "timeout", nil)
 }
 
 func (p *Proxy) delay(direction string, d time.Duration) error {
 	if d == 0 {
 		return nil
 	}
-	return p.add(direction, "latency", map[string]any{"latency": d.Milliseconds()})
+	return p.add("late", direction, "latency", map[string]any{"latency": d.Milliseconds()})
 }
 
-// add puts a toxic into one direction of every connection.
-func (p *Proxy) add(direction, toxic string, attributes map[string]any) error {
-	config, err := json.Marshal(map[string]any{"name": direction, "type": toxic, "stream": direction, "attributes": attributes})
+// A toxic is one of toxiproxy's, in one direction of every connection.
+type toxic struct{ name, direction string }
+
+// add puts a toxic behind those that are there.
+func (p *Proxy) add(name, direction, kind string, attributes any) error {
+	t := toxic{name + " " + direction, direction}
+	config, err := json.Marshal(map[string]any{"name": t.name, "type": kind, "stream": direction, "attributes": attributes})
 	if err != nil {
 		return err
 	}
@@ -165,13 +196,15 @@ func (p *Proxy) add(direction, toxic string, attributes map[string]any) error {
 	if _, err := p.toxics.AddToxicJson(bytes.NewReader(config)); err != nil {
 		return fmt.Errorf("toxiproxy does not take %s: %w", config, err)
 	}
-	p.broken = append(p.broken, direction)
-	p.holds(direction, true)
+	p.broken = append(p.broken, t)
+	if kind != "tap" {
+		p.holds(direction, true)
+	}
 	return nil
 }
 
 func (p *Proxy) holds(direction string, held bool) {
-	if direction == "upstream" {
+	if direction == Requests {
 		p.holdsRequests.Store(held)
 	} else {
 		p.holdsReplies.Store(held)
@@ -180,7 +213,7 @@ func (p *Proxy) holds(direction string, held bool) {
 
 // mend removes the fault.
 func (p *Proxy) mend() error {
-	if p.fault == Cut || p.fault == LoseRequests || p.fault == LoseReplies {
+	if p.lossy {
 		// While the toxics are in place, which swallow what comes: they would
 		// cut too, but leave goroutines behind if something came.
 		for more := true; more; {
@@ -194,11 +227,14 @@ func (p *Proxy) mend() error {
 		p.mutex.Lock()
 	}
 	var errs []error
-	for _, direction := range p.broken {
-		p.holds(direction, false)
-		errs = append(errs, p.toxics.RemoveToxic(context.Background(), direction))
+	for _, t := range p.broken {
+		p.holds(t.direction, false)
+		errs = append(errs, p.toxics.RemoveToxic(context.Background(), t.name))
 	}
-	p.broken = nil
+	for _, id := range p.taps {
+		taps.Delete(id)
+	}
+	p.broken, p.taps, p.lossy = nil, nil, false
 	was := p.fault
 	p.fault = ""
 	p.mutex.Unlock()

@@ -3,7 +3,6 @@ package network
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
 	"sync"
 	"testing"
@@ -11,7 +10,7 @@ import (
 
 	"github.com/elector-go/elector/internal/leak"
 	"github.com/elector-go/elector/internal/proof/chaos/history"
-	"github.com/elector-go/elector/internal/proof/stores"
+	"github.com/elector-go/elector/internal/proof/child"
 )
 
 // enough is much longer than anything here takes.
@@ -28,16 +27,7 @@ func TestMain(m *testing.M) {
 	if given := flag.Lookup("test.parallel"); given.Value.String() == given.DefValue {
 		flag.Set("test.parallel", "20")
 	}
-	// The first store starts a goroutine that lives as long as we do: it is
-	// part of what is there before the tests.
-	first, err := stores.StartLocal(context.Background(), stores.DynamoDB)
-	if err == nil {
-		err = first.Stop()
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	child.Prepare()
 	ctx, stop := context.WithCancel(context.Background())
 	var watching sync.WaitGroup
 	watching.Go(func() { (&history.Recorder{Tell: stalls.tell}).WatchStalls(ctx) })

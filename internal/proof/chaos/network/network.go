@@ -27,8 +27,10 @@ type Proxy struct {
 
 	orders   sync.Mutex // one Break, Heal, Delay or Close at a time
 	up, down time.Duration
-	told     bool // up and down were set by Delay
-	broken   []string
+	told     bool    // up and down were set by Delay
+	broken   []toxic // what is in force
+	lossy    bool    // one of these swallows what passes
+	taps     []int   // to forget
 
 	mutex       sync.Mutex // what is new during an order has to see all of it or nothing
 	fault       Fault      // "" is none

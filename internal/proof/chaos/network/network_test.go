@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -116,6 +117,16 @@ func wantsEnd(t *testing.T, conn net.Conn) error {
 	return err
 }
 
+// wantsSilence wants nothing to come for a moment, and no end either.
+func wantsSilence(t *testing.T, conn net.Conn) {
+	t.Helper()
+	must(t, conn.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
+	if n, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("got %d bytes, error %v, want silence on an open connection", n, err)
+	}
+	must(t, conn.SetReadDeadline(time.Now().Add(enough)))
+}
+
 // until waits until the count of what a fault has done satisfies.
 func until(t *testing.T, p *Proxy, what string, satisfied func(Count) bool) {
 	t.Helper()
@@ -168,6 +179,9 @@ func TestSilence(t *testing.T) {
 				if p.Count() == before {
 					t.Errorf("connection %d: the fault is not counted", i)
 				}
+			}
+			for _, conn := range []net.Conn{open, fresh} {
+				wantsSilence(t, conn)
 			}
 			must(t, p.Heal())
 			for _, conn := range []net.Conn{open, fresh} {

@@ -2,9 +2,7 @@ package raw_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -17,19 +15,12 @@ import (
 	_ "github.com/elector-go/elector/backends/zookeeper"
 	"github.com/elector-go/elector/internal/leak"
 	"github.com/elector-go/elector/internal/proof/chaos/raw"
+	"github.com/elector-go/elector/internal/proof/child"
 	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 func TestMain(m *testing.M) {
-	// The first store starts a goroutine that lives as long as we do.
-	first, err := stores.StartLocal(context.Background(), stores.DynamoDB)
-	if err == nil {
-		err = first.Stop()
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	child.Prepare()
 	for key, value := range map[string]string{"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_EC2_METADATA_DISABLED": "true"} {
 		os.Setenv(key, value)
 	}

@@ -13,11 +13,9 @@ import (
 	"time"
 
 	"github.com/moby/moby/client"
-)
 
-// The engine shall end with us: it gets that signal when the thread that
-// started it ends, and the main one ends last.
-func init() { runtime.LockOSThread() }
+	"github.com/elector-go/elector/internal/proof/child"
+)
 
 const (
 	engineStarts = time.Minute // much longer than it takes
@@ -117,9 +115,8 @@ func startDockerd(ctx context.Context, dockerd string, options ...string) (end f
 	defer log.Close()
 	cmd := exec.Command(dockerd, options...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = endsWithUs()
 	begun := time.Now()
-	if err := cmd.Start(); err != nil {
+	if err := child.StartUntil(cmd, syscall.SIGTERM); err != nil { // so that it ends its containers
 		return nil, err
 	}
 	exited := make(chan error, 1)

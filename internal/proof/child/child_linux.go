@@ -1,4 +1,4 @@
-package stores
+package child
 
 import (
 	"bytes"
@@ -10,11 +10,6 @@ import (
 	"sync"
 	"syscall"
 )
-
-// attributes put a child into its own process group and make it die with us.
-func attributes(account *syscall.Credential) *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: account}
-}
 
 // starter is a goroutine with a thread of its own that never ends: a child's
 // parent death signal comes when the thread that made it ends, and Go ends
@@ -30,20 +25,20 @@ var starter = sync.OnceValue(func() chan<- func() {
 	return jobs
 })
 
-// startProcess is cmd.Start for children that shall live as long as we do.
-func startProcess(cmd *exec.Cmd) error {
+func start(cmd *exec.Cmd, end syscall.Signal) error {
+	cmd.SysProcAttr.Pdeathsig = end
 	started := make(chan error)
 	starter() <- func() { started <- cmd.Start() }
 	return <-started
 }
 
-// processes reads the system's table of processes.
-func processes() ([]processState, error) {
+// Table reads the system's table of processes.
+func Table() ([]State, error) {
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return nil, err
 	}
-	var all []processState
+	var all []State
 	for _, dir := range dirs {
 		stat, err := os.ReadFile(filepath.Join(dir, "stat"))
 		if err != nil {
@@ -56,7 +51,7 @@ func processes() ([]processState, error) {
 			continue
 		}
 		parent, _ := strconv.Atoi(string(fields[1]))
-		all = append(all, processState{pid, parent, fields[0][0]})
+		all = append(all, State{pid, parent, fields[0][0]})
 	}
 	return all, nil
 }

@@ -1,0 +1,34 @@
+package peers
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestChoose(t *testing.T) {
+	for _, c := range []struct {
+		wanted string
+		want   string // name@store
+	}{
+		{"pglock", "elector@postgres pglock@postgres pglock/pgx@postgres"},
+		{"pglock/pgx", "elector@postgres pglock/pgx@postgres"},
+		{"etcd dynamolock", "elector@etcd etcd@etcd elector@dynamodb dynamolock@dynamodb"},
+	} {
+		chosen, err := Choose(strings.Fields(c.wanted))
+		var got []string
+		for _, l := range chosen {
+			got = append(got, l.Name+"@"+l.Store)
+		}
+		if err != nil || strings.Join(got, " ") != c.want {
+			t.Errorf("%s chooses %v, error %v; want %s", c.wanted, got, err, c.want)
+		}
+	}
+	if all, err := Choose(nil); err != nil || len(all) != len(All()) {
+		t.Errorf("nothing wanted chooses %d libraries, error %v; want all %d", len(all), err, len(All()))
+	}
+	for _, unknown := range []string{"consul", "pg", "elector"} {
+		if _, err := Choose([]string{unknown}); err == nil || !strings.Contains(err.Error(), `"`+unknown+`"`) {
+			t.Errorf("%s: error %v; want one that names it", unknown, err)
+		}
+	}
+}

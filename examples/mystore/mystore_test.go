@@ -1,0 +1,34 @@
+package mystore_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/conformance"
+	"github.com/elector-go/elector/examples/mystore"
+)
+
+func TestConformance(t *testing.T) {
+	table := mystore.Dial(t.Name())
+	get := func(t testing.TB, name string) []byte {
+		row, err := table.Get(context.Background(), name)
+		if errors.Is(err, mystore.ErrNoRow) {
+			return nil // absent
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return row.Value
+	}
+	conformance.Run(t, conformance.Harness{
+		Open: func(testing.TB) backends.Backend { return mystore.New(table) },
+		Slow: true, // if each write costs milliseconds
+		Raw: &conformance.Raw{
+			Get:    get,
+			Put:    func(_ testing.TB, name string, content []byte) { table.Put(name, content) },
+			Delete: func(_ testing.TB, name string) { table.Delete(name) },
+		},
+	})
+}
