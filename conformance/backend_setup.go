@@ -70,7 +70,7 @@ func revealed(store string) error {
 		return nil // not a URL, so the suite cannot tell
 	}
 	if password, ok := u.User.Password(); ok && strings.Trim(password, "x*") != "" {
-		return errors.New("there is one in Store between ':' and '@'; use backends.Redact")
+		return errors.New("one is in Store between ':' and '@': use backends.Redact")
 	}
 	for key := range u.Query() {
 		if k := strings.ToLower(key); strings.Contains(k, "pass") || strings.Contains(k, "secret") {

@@ -32,7 +32,7 @@ func tryLock(path string) (*os.File, error) {
 
 func take(f *os.File) (taken bool, err error) {
 	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if err == unix.EWOULDBLOCK || err == unix.EINTR {
+	if errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, unix.EINTR) {
 		return false, nil
 	}
 	if err != nil {
