@@ -76,10 +76,17 @@
 //
 // # Limits
 //
-// Each renewal makes a revision: about three for each TTL and election, all of
-// them kept until compacted. Auto-compaction must be on, for instance with
-// --auto-compaction-mode=periodic --auto-compaction-retention=1h; otherwise
-// the database reaches its quota, and etcd then takes no writes.
+// Each renewal makes a revision, about three for each TTL and election, and
+// etcd keeps all revisions until it compacts. Auto-compaction must be on:
+//
+//	--auto-compaction-mode=periodic --auto-compaction-retention=5m
+//
+// Otherwise the database reaches its quota, and etcd then refuses all writes. A
+// revision takes about 345 bytes with a short name and no value. 10,000
+// elections that renew every 4.5 s, the default, make 8 million revisions in an
+// hour, which are 2.76 GB; the default quota of 2 GiB is full after 47 minutes.
+// So a retention of 1h is too long for them. With one of 5m etcd keeps the
+// revisions of 5 to 10 minutes, at most 0.46 GB.
 //
 // The shortest TTL is 500 ms: with a shorter one the server would have to answer
 // within less than 75 ms, and etcd calls a request slow only above 100 ms. When

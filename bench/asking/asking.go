@@ -48,7 +48,7 @@ func Measure(ctx context.Context, o Options) (all []results.Figure, failed error
 	stores.AnyCredentials()
 	for _, kind := range peers.Stores(o.Libraries) {
 		o.Log("asking: %s", kind)
-		s, err := stores.Start(ctx, kind)
+		s, err := stores.StartDurable(ctx, kind)
 		if err != nil {
 			return all, errors.Join(failed, err)
 		}

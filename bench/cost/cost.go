@@ -113,7 +113,7 @@ func Measure(ctx context.Context, o Options) ([]results.Figure, error) {
 }
 
 func onStore(ctx context.Context, kind string, libraries []peers.Library, o Options) (figures []results.Figure, err error) {
-	s, err := stores.Start(ctx, kind)
+	s, err := stores.StartDurable(ctx, kind)
 	if err != nil {
 		return nil, fmt.Errorf("cost: %w", err)
 	}

@@ -100,7 +100,7 @@ func Measure(ctx context.Context, o Options) (figures []results.Figure, err erro
 		if all[l.Store] != nil {
 			continue
 		}
-		s, err := stores.Start(ctx, l.Store)
+		s, err := stores.StartDurable(ctx, l.Store)
 		if err != nil {
 			return nil, err
 		}

@@ -86,7 +86,7 @@ func TestBounds(t *testing.T) {
 		{"etcd", stores.Etcd, 1500 * ms, 3500 * ms},
 		{"client-go", stores.Etcd, 1600 * ms, 4760 * ms},
 		{"client-go/timeout+release", stores.Etcd, 1600 * ms, 4760 * ms},
-		{"zk-lock/careful", stores.ZooKeeper, 2000 * ms, 3200 * ms},
+		{"zk-lock/careful", stores.ZooKeeper, 2000 * ms, 5000 * ms},
 		{"pglock/pgx", stores.Postgres, 2250 * ms, 6000 * ms},
 		{"dynamolock", stores.DynamoDB, 2250 * ms, 4000 * ms},
 	} {

@@ -107,13 +107,10 @@ func etcdElection(ttl time.Duration) rules {
 func zkLock(ttl time.Duration) rules {
 	r := rules{count: zooKeeperWatches, renew: ttl / 3}
 	r.handover = "the next in line alone is told, who then reads the list of nodes"
-	r.earliest, r.latest = ttl-r.renew, ttl+zooKeeperTick
-	r.why = fmt.Sprintf("the session runs out a TTL after the last ping, one every third of it, rounded up to the server's tickTime: %v here, 2 s by default", zooKeeperTick)
+	r.earliest, r.latest = ttl-r.renew, ttl+stores.ZooKeeperTick
+	r.why = fmt.Sprintf("the session runs out a TTL after the last ping, one every third of it, rounded up to the server's tickTime of %v", stores.ZooKeeperTick)
 	return r
 }
-
-// zooKeeperTick is the tickTime of a server that internal/proof/stores starts.
-const zooKeeperTick = 200 * time.Millisecond
 
 // pgLock: a waiter tries at once and then a lease duration after each try. It
 // takes what has the same number as at its last try.

@@ -75,6 +75,9 @@ func candidate(t task) error {
 		return err
 	}
 	s := &sampler{leads: c.Leads, now: history.BootTime, out: out.print}
+	if c, ok := c.(interface{ Lost() error }); ok {
+		s.lost = c.Lost
+	}
 	go func() {
 		for tick := time.NewTicker(sampleEvery); ; <-tick.C {
 			s.sample()
@@ -109,6 +112,7 @@ func (p *printer) print(m message) {
 // runs.
 type sampler struct {
 	leads func() bool
+	lost  func() error // why it does not; may be nil
 	now   func() time.Duration
 	out   func(message)
 
@@ -131,7 +135,11 @@ func (s *sampler) sample() {
 	case yes:
 		s.current.LastAsked, s.current.LastAnswered = asked, answered
 	case s.current != nil:
-		s.out(message{Kind: ended, Run: *s.current})
+		m := message{Kind: ended, Run: *s.current}
+		if s.lost != nil {
+			m.Error = fmt.Sprint(s.lost())
+		}
+		s.out(m)
 		s.current = nil
 	}
 }

@@ -43,18 +43,18 @@ func (w *way) cut() error {
 // A renewal is the next one of the candidate, which is held back where it comes.
 type renewal struct {
 	seen chan struct{} // closed when it is there
+	free chan struct{} // closed when it may go on
 	goOn func()        // lets it go on
 }
 
 // hold waits for the next renewal: a request that has these bytes.
 func (w *way) hold(bytesOf []byte) (renewal, error) {
-	r := renewal{seen: make(chan struct{})}
-	free := make(chan struct{})
-	r.goOn = sync.OnceFunc(func() { close(free) })
+	r := renewal{seen: make(chan struct{}), free: make(chan struct{})}
+	r.goOn = sync.OnceFunc(func() { close(r.free) })
 	var first sync.Once
 	return r, w.Tap("renewal", network.Requests, func(b []byte) {
 		if bytes.Contains(b, bytesOf) {
-			first.Do(func() { close(r.seen); <-free })
+			first.Do(func() { close(r.seen); <-r.free })
 		}
 	})
 }
@@ -69,16 +69,22 @@ func (w *way) slowThenCut(r renewal, late, patience time.Duration) (time.Duratio
 	case <-time.After(patience):
 		return 0, fmt.Errorf("no renewal was seen within %v", patience)
 	}
-	// The renewal is held back while the other direction is made slow.
+	// The renewal is held back while the other direction is made slow. What the
+	// store itself takes is part of the lateness.
 	arrived := make(chan struct{})
-	arrive := sync.OnceFunc(func() { close(arrived) })
-	if err := w.Slow(network.Replies, late); err != nil {
+	var arrival sync.Once
+	var sent time.Time
+	if err := w.Tap("slow", network.Replies, func([]byte) {
+		select {
+		case <-r.free:
+			time.Sleep(time.Until(sent.Add(late)))
+			arrival.Do(func() { close(arrived) })
+		default: // it answers something else
+		}
+	}); err != nil {
 		return 0, err
 	}
-	if err := w.Tap("answer", network.Replies, func([]byte) { arrive() }); err != nil {
-		return 0, err
-	}
-	sent := time.Now()
+	sent = time.Now()
 	r.goOn()
 	if err := w.darken(network.Requests); err != nil {
 		return 0, err

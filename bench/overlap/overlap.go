@@ -61,7 +61,7 @@ func onStore(ctx context.Context, kind string, rows []*row, ttl time.Duration, r
 			r.errs = append(r.errs, err)
 		}
 	}
-	s, err := stores.Start(ctx, kind)
+	s, err := stores.StartDurable(ctx, kind)
 	if err != nil {
 		fail(err)
 		return
@@ -91,7 +91,9 @@ func onStore(ctx context.Context, kind string, rows []*row, ttl time.Duration, r
 			r := round{s, row.library, row.scene, ttl, electionName(row.library, row.scene, run, i), phase}
 			playing.Go(func() {
 				defer func() { <-free }()
-				f, err := r.play(ctx)
+				f, err := r.playUndisturbed(ctx, func(err error) {
+					fmt.Printf("%-10s %-26s %-15s round %d: %v\n", kind, r.library.Name, r.scene, i+1, err)
+				})
 				mutex.Lock()
 				defer mutex.Unlock()
 				if ctx.Err() != nil {

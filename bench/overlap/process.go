@@ -21,6 +21,7 @@ type process struct {
 	renewal []byte
 	events  map[string]chan struct{} // closed when a message of the kind has come
 	err     error                    // what it said when it failed
+	lost    string                   // why it last ceased to believe, if it knows
 }
 
 // start starts this program again, as a candidate.
@@ -48,6 +49,7 @@ func (p *process) take(m message) {
 		p.runs, p.open = append(p.runs, m.Run), true
 	case ended:
 		p.runs[len(p.runs)-1], p.open = m.Run, false
+		p.lost = m.Error
 	case lasts:
 		p.runs[len(p.runs)-1] = m.Run
 	case failed:
@@ -81,6 +83,16 @@ func (p *process) believes() bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return p.open
+}
+
+// gaveUp is why the candidate does not believe any more, as the end of an error.
+func (p *process) gaveUp() string {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.lost == "" {
+		return ""
+	}
+	return ": " + p.lost
 }
 
 // alive says whether the process runs.

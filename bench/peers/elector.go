@@ -28,7 +28,7 @@ func Ours(store string, trace *elector.Trace) Library {
 		Module:   electorModule,
 		Store:    store,
 		Belief:   "Lease.Check returns nil",
-		Settings: "defaults; on ZooKeeper a session of 30 s, which no lease rests on",
+		Settings: "defaults; on ZooKeeper a session of 30 s, which no lease rests on; on PostgreSQL the table that it makes, with a fillfactor of 50",
 		// RequestTimeout: half of RenewEvery, which is a third of H.
 		Slowest: func(ttl time.Duration) time.Duration { return ttl * 9 / 10 / 3 / 2 },
 		Open: func(ctx context.Context, c Config) (Candidate, error) {
@@ -56,6 +56,14 @@ func (o *ours) Campaign(ctx context.Context) error {
 func (o *ours) Leads() bool {
 	l := o.lease.Load()
 	return l != nil && l.Check() == nil
+}
+
+// Lost returns why the candidate does not lead any more, nil while it does.
+func (o *ours) Lost() error {
+	if l := o.lease.Load(); l != nil {
+		return l.Check()
+	}
+	return nil
 }
 
 // Observe calls changed with each change of the leader, the first included,

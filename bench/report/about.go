@@ -31,6 +31,9 @@ type About struct {
 type System struct {
 	Kind string // as in the figures
 	Name string // with its version: "etcd 3.7.3"
+
+	// Settings say how it is set; empty if that was not noted.
+	Settings string `json:",omitempty"`
 }
 
 // A Library is one that figures are of.

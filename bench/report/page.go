@@ -31,7 +31,7 @@ var chapters = []chapter{
 	{results.Overlap, "Two who believe that they lead",
 		"The leader's network goes dark, and a successor is elected. Both processes ask their library every 5 ms whether they lead. Of a peer only what is sure counts, of ours all that may be. See [README.md](README.md)."},
 	{results.Scale, "Many elections in one process",
-		"All of them are held by one process on one store, with a TTL of 15 s (3 s in a short run). Each number of elections is a process of its own. Memory is heap and stacks: with one election what the process has more than before it opened the store, which is the client's above all, and otherwise what each further election takes. The goal is two goroutines and 16 KB for each. Waiting takes more memory: a campaign and its watch are a goroutine each, and on etcd the client has a third."},
+		"All of them are held by one process on one store, with a TTL of 15 s (3 s in a short run). Each number of elections is a process of its own. Memory is heap and stacks: with one election what the process has more than before it opened the store, most of which is the client's, and otherwise what each further election takes. A user of `elector` has one goroutine for each election, which is in Run while it leads and while it waits: its stack is in the memory of both. Waiting takes more memory: a campaign and its watch are a goroutine each, and on etcd the client has a third."},
 	{results.Check, "Asking before a side effect",
 		"What a question whether one still leads costs, in the way that each library's documentation tells users to ask (go-zookeeper's Lock has none: a flag that session events set stands in), while the store answers and while it hangs with a renewal under way. Calls are timed in turn, all libraries in each round."},
 }
@@ -89,7 +89,8 @@ func (p *page) printf(format string, args ...any) { fmt.Fprintf(p, format, args.
 func (p *page) head() {
 	a := p.about
 	p.printf("# Side by side: what an election costs, here and elsewhere\n\n")
-	p.printf("`%s` is this repository's library. Each of the others runs on the same store, started for the measurement, with the same TTL of %s where nothing else is said: real servers, and for DynamoDB the emulator dynalite.\n", ours, ttl(a.TTL))
+	p.printf("`%s` is this repository's library. Each of the others runs on the same store, started for the measurement, with the same TTL of %s unless the text says otherwise: real servers, and for DynamoDB the emulator dynalite.\n", ours, ttl(a.TTL))
+	p.printf("%s\n\n", p.durability())
 	p.printf("This page is written by a program from what was measured. Nothing in it is estimated; the rows \"what its rules allow\" are read from the libraries' sources. To measure again, on a clone, which needs Go, Java and Node and gets the stores itself:\n\n")
 	p.printf("```\nmake bench-peers            # all of it: under an hour on two cores\nmake bench-peers SHORT=1    # fewest rounds, as in CI; prints where it writes\n```\n\n")
 	if a.Short {
@@ -98,7 +99,7 @@ func (p *page) head() {
 	p.standings()
 	p.printf("## How to read it\n\n")
 	p.printf("- A cell is the median and in brackets the least and the most, or one number where it is exact or all were the same. Less is better.\n")
-	p.printf("- **Bold** is a figure of `%s` that is behind the best peer in its row, as printed. Below the table stands why.\n", ours)
+	p.printf("- **Bold** is a figure of `%s` that is behind the best peer in its row, as printed. The reason is below the table.\n", ours)
 	p.printf("- – was not measured, ≥ was broken off at the end of the observation: the notes below the table say why. An empty cell does not apply, or was not tried: peers have up to 1,000 elections here, and an emulator up to 100.\n")
 	if !a.Short {
 		p.printf("- There were five rounds of what a request costs and four windows of a TTL, 20 releases (5 where waiters poll), five kills, three cuts, and one run with many elections. Variants of a library that send the same were measured once.\n")
@@ -107,6 +108,16 @@ func (p *page) head() {
 	p.printf("- Times are of a machine that does other things too. Counts are exact, and ratios of what was measured in turn hold elsewhere; absolute times do not, and multiples of a round trip only where nothing waits by a clock: not with J, and not for who polls.\n\n")
 	p.machine()
 	p.libraries()
+}
+
+// durability says whether the servers synced what they acknowledged.
+func (p *page) durability() string {
+	for _, s := range p.about.Systems {
+		if s.Settings == "" {
+			return "How the stores were set was not noted: they may not have synced to the disk what they acknowledged."
+		}
+	}
+	return "The servers sync each change to the disk before they acknowledge it, and have their default heartbeats and ticks: see [The machine](#the-machine)."
 }
 
 func ttl(d time.Duration) string { return fmt.Sprintf("%g s", d.Seconds()) }
@@ -170,7 +181,11 @@ func (p *page) machine() {
 		p.printf("| %s | %s |\n", line[0], escape(line[1]))
 	}
 	for _, s := range a.Systems {
-		p.printf("| %s | %s |\n", title(s.Kind), escape(s.Name))
+		how := s.Name
+		if s.Settings != "" {
+			how += ": " + s.Settings
+		}
+		p.printf("| %s | %s |\n", title(s.Kind), escape(how))
 	}
 	if a.Apart {
 		p.printf("\nSubjects were measured in runs of their own; the date is that of the last one.\n")

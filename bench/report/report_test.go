@@ -88,7 +88,7 @@ func about() About {
 	a := Here()
 	a.Date = time.Date(2026, 11, 21, 17, 0, 0, 0, time.UTC)
 	a.TTL = 3 * time.Second
-	a.Systems = []System{{"etcd", "etcd 3.7.3"}, {"postgres", "PostgreSQL 18.1"}, {"dynamodb", "dynalite 4"}}
+	a.Systems = []System{{"etcd", "etcd 3.7.3", "synced"}, {"postgres", "PostgreSQL 18.1", ""}, {"dynamodb", "dynalite 4", "an emulator"}}
 	a.Libraries = []Library{{"elector", "github.com/elector-go/elector", "as in this tree", "Lease.Check returns nil", "defaults"}}
 	return a
 }
@@ -206,7 +206,7 @@ func TestPage(t *testing.T) {
 	}
 	page := b.String()
 	for _, want := range []string{
-		"make bench-peers", "## The machine", "River (`github.com/riverqueue/river`", "21 November 2026", "| PostgreSQL | PostgreSQL 18.1 |", "### etcd 3.7.3", "### ZooKeeper\n", "### DynamoDB (dynalite 4)\n",
+		"make bench-peers", "## The machine", "River (`github.com/riverqueue/river`", "21 November 2026", "| etcd | etcd 3.7.3: synced |", "| PostgreSQL | PostgreSQL 18.1 |", "### etcd 3.7.3", "### ZooKeeper\n", "### DynamoDB (dynalite 4)\n",
 		"![From a release", "(plots/handover.svg)", "| | elector | etcd | client-go |",
 		"| uncontended acquire: requests | 2 | 3 | 4 |",
 		"- It reads the clock.\n  - one call: ",            // a reason

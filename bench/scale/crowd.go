@@ -79,7 +79,15 @@ func openElector(ctx context.Context, t task) (crowd, error) {
 	return &electors{backend: b, ttl: t.TTL, waiting: map[string]bool{}}, err
 }
 
-func (c *electors) hold(ctx context.Context, name string) error {
+func (c *electors) hold(_ context.Context, name string) error {
+	outcome := make(chan error, 1)
+	c.run(name, outcome)
+	return <-outcome
+}
+
+// run campaigns and leads in a goroutine of its own, the one that a user of Run
+// has. It sends the outcome of the campaign, once.
+func (c *electors) run(name string, outcome chan<- error) {
 	o := &elector.Options{TTL: c.ttl, Logger: slog.New(slog.DiscardHandler)}
 	if c.seen != nil {
 		o.Trace = &elector.Trace{Observed: func(_ context.Context, i elector.LeaderInfo) {
@@ -90,16 +98,26 @@ func (c *electors) hold(ctx context.Context, name string) error {
 	}
 	e, err := elector.New(c.backend, name, o)
 	if err != nil {
-		return err
+		outcome <- err
+		return
 	}
-	l, err := e.Campaign(ctx)
-	if err != nil {
-		return err
-	}
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.leases = append(c.leases, l)
-	return nil
+	go func() {
+		won := false
+		err := e.Run(context.Background(), func(ctx context.Context, l *elector.Lease) error {
+			c.mutex.Lock()
+			c.leases = append(c.leases, l)
+			c.mutex.Unlock()
+			if !won {
+				won = true
+				outcome <- nil
+			}
+			<-ctx.Done()
+			return nil
+		})
+		if !won {
+			outcome <- fmt.Errorf("the election was not won: %w", err)
+		}
+	}()
 }
 
 // sees counts elections that somebody leads.

@@ -94,7 +94,7 @@ func onStore(ctx context.Context, o Options, kind string) (figures []results.Fig
 	if len(runs) == 0 {
 		return nil, nil
 	}
-	s, err := stores.Start(ctx, kind)
+	s, err := stores.StartDurable(ctx, kind)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,12 +32,54 @@ func TestChild(t *testing.T) {
 	var kinds []string
 	for _, m := range told {
 		kinds = append(kinds, m.Kind)
-		if m.Lost > 0 || m.Kind == report && (m.Usage.Goroutines < 200 || m.Usage.Heap == 0) {
+		if m.Lost > 0 || m.Kind == report && (m.Usage.Goroutines < 2*200 || m.Usage.Heap == 0) {
 			t.Errorf("it tells %+v", m)
 		}
 	}
 	if got := strings.Join(kinds, " "); got != "connected held report report" {
 		t.Errorf("it tells %s", got)
+	}
+}
+
+// A child that waits has a goroutine for each election from the start, and has
+// won when all others have gone.
+func TestWaitingChild(t *testing.T) {
+	const elections = 50
+	first := task{Library: "elector", URL: "memory://scale", TTL: time.Minute, Elections: elections, Prefix: fresh("waiting")}
+	c, err := open(t.Context(), first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.hold(t.Context(), first.election(1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := holdAll(t.Context(), c, first); err != nil {
+		t.Fatal(err)
+	}
+	waiter := first
+	waiter.Wait = true
+	input, ask := io.Pipe()
+	told, ended := make(chan message, 10), make(chan error, 1)
+	go func() { ended <- holder(waiter, input, func(m message) { told <- m }) }()
+	for _, want := range []string{connected, waiting, report, held} {
+		switch want {
+		case report:
+			io.WriteString(ask, "\n")
+		case held:
+			for _, l := range c.(*electors).leases {
+				l.Resign(t.Context())
+			}
+		}
+		if m := <-told; m.Kind != want || m.Kind == report && m.Usage.Goroutines < 3*elections {
+			t.Errorf("it reports %+v; want %s", m, want)
+		}
+	}
+	ask.Close()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if err := holder(task{Library: clientGo, URL: "memory://scale", TTL: time.Minute, Elections: 1, Prefix: fresh("other"), Wait: true}, strings.NewReader(""), func(message) {}); err == nil {
+		t.Error("another library waits")
 	}
 }
 

@@ -68,17 +68,13 @@ func run(ctx context.Context, folder string) error {
 		return err
 	}
 	s.probe.Opened()
-	err = e.Run(ctx, s.send)
-	if errors.Is(err, context.Cause(ctx)) {
-		err = nil // told to stop while it waited
-	}
-	return errors.Join(err, e.Close())
+	return errors.Join(e.Run(ctx, s.send), e.Close())
 }
 
 // A sender sends invoices and keeps a journal of them.
 type sender struct {
 	journal *protected.File
-	probe   *demo.Probe // tells the demo what happens; does nothing otherwise
+	probe   *demo.Probe // reports to the demo; does nothing otherwise
 }
 
 // send is what only the leader does. It returns nil when it is told to stop.

@@ -125,12 +125,12 @@ func askStores(ctx context.Context, kinds []string, log func(string, ...any)) ([
 	var starting sync.WaitGroup
 	for i, kind := range kinds {
 		starting.Go(func() {
-			s, err := stores.Start(ctx, kind)
+			s, err := stores.StartDurable(ctx, kind)
 			if err != nil {
 				errs[i] = err
 				return
 			}
-			systems[i] = report.System{Kind: kind, Name: version(s.How)}
+			systems[i] = report.System{Kind: kind, Name: version(s.How), Settings: s.Settings}
 			errs[i] = s.Stop()
 		})
 	}

@@ -18,12 +18,12 @@ type rules struct {
 	renewEvery time.Duration // and how often at least a waiter reads
 	request    time.Duration // the longest that a request may take
 
-	takeover time.Duration // the longest that a takeover may take: tau
-	handover time.Duration // the longest that a handover may take
+	takeover time.Duration // a takeover that takes longer is late: tau
+	handover time.Duration // a handover that takes longer is late
 }
 
-// shortest is the TTL of the demo where the store bears it: short, to keep the
-// demo short.
+// shortest is the TTL of the demo, unless the store wants a longer one: short,
+// to keep the demo short.
 const shortest = 2 * time.Second
 
 // rulesOf returns the rules on a store. Where it pushes changes, waiters learn
@@ -42,19 +42,19 @@ func rulesOf(d backends.Description, pushes bool) rules {
 	return r
 }
 
-// What an Event tells. The first group comes from the children, the second is
-// what the demo does to them, or sees.
+// Kinds of events. The first group comes from the children, the second is what
+// the demo does to them, or sees.
 const (
 	opened  = "opened"  // the store has answered and the campaign begins
 	asked   = "asked"   // a request to the store was answered or given up
-	waits   = "waits"   // a candidate has seen somebody else's record
+	waits   = "waits"   // a candidate has seen the record of another process
 	leads   = "leads"   // the worker was started with a new lease
 	about   = "about"   // Check has succeeded and the write comes next
 	wrote   = "wrote"   // the journal took the write
 	refused = "refused" // the journal refused the write as stale
 	failed  = "failed"  // the write failed for another reason
 	renewed = "renewed" // the lease was renewed
-	ended   = "ended"   // the lease is over, the store has not been told
+	ended   = "ended"   // the lease is over, the store has not been told; Detail says whether it was lost
 
 	started    = "started"
 	killed     = "killed"     // SIGKILL
@@ -64,20 +64,24 @@ const (
 	exited     = "exited"     // Detail says why if it was not in order
 )
 
-// An Event is what happened in or to one process, and for those that a child
-// tells, what its lease looked like right then.
+// lost is the detail of an ended lease that was lost, and not resigned.
+const lost = "lost"
+
+// An Event is what happened in or to one process, and if a child reports it,
+// what its lease looked like right then.
 type Event struct {
 	Process string        // A, B, …
 	Kind    string        // see above
 	Boot    time.Duration // when, on a clock that all processes of the machine share
 	Token   elector.Token `json:",omitzero"` // 0 is no token to its decoder
 	Valid   bool          // Check succeeded
-	Left    time.Duration // Remaining, just before Boot
+	Left    time.Duration // Remaining, read between Boot and Boot + Within
+	Within  time.Duration // the process may have been paused while it looked
 	Invoice int
 	Detail  string
 }
 
-// readEvents takes the events that a child prints, until it ends.
+// readEvents passes on the events that a child prints, until it ends.
 func readEvents(process string, r io.Reader, take func(Event)) error {
 	for d := json.NewDecoder(r); ; {
 		var e Event

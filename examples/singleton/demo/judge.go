@@ -12,6 +12,7 @@ import (
 // A verdict is what the judge makes of a history.
 type verdict struct {
 	rules     rules
+	pulse     *pulse
 	elections int
 	overlaps  int
 	tried     int // stale writes
@@ -19,25 +20,36 @@ type verdict struct {
 	invoices  int
 	growing   bool // tokens, from leader to leader and from writer to writer
 	steps     []step
-	problems  []string // empty if everything happened as told
+	problems  []string // what is wrong; empty if everything was as promised
 }
 
 // A step is a change of leader that the demo forced.
 type step struct {
 	what        string
 	took, limit time.Duration
+	still       standstill // of the machine, meanwhile
 }
 
-// judge compares what happened, in order, with what was promised whatever the
-// story. It knows only what the processes told and what stands in the journal.
-func judge(r rules, events []Event, journal []string) *verdict {
-	v := &verdict{rules: r, growing: true}
+// late returns how late the step was, and for how long the machine stood still
+// meanwhile; empty if it was in time. Lateness is no problem.
+func (s step) late() string {
+	if s.took <= s.limit {
+		return ""
+	}
+	return fmt.Sprintf("%.2f s late; meanwhile the machine stood still for %.2f s, %.2f s at a time",
+		(s.took - s.limit).Seconds(), s.still.total.Seconds(), s.still.longest.Seconds())
+}
+
+// judge compares what happened, in order, with what is promised whatever the
+// story. It knows only what the processes reported and what is in the journal.
+func judge(r rules, p *pulse, events []Event, journal []string) *verdict {
+	v := &verdict{rules: r, pulse: p, growing: true}
 	v.judgeLeases(events)
 	v.judgeJournal(events, journal)
 	return v
 }
 
-// inOrder returns the events as they happened, and not as they were told.
+// inOrder returns the events as they happened, and not as they were reported.
 func inOrder(events []Event) []Event {
 	return slices.SortedStableFunc(slices.Values(events), func(a, b Event) int { return cmp.Compare(a.Boot, b.Boot) })
 }
@@ -53,21 +65,23 @@ type span struct {
 	from, until time.Duration
 }
 
-// spans finds the lease behind each token. Whenever a process tells that its
-// lease is valid, with so much left, it is valid until then if nobody gives it
-// up, and counts from a full hold time before that: when the request that won
-// or renewed it was sent. So a span is never shorter than the time for which
-// Check succeeds; it starts a request earlier.
+// spans finds the lease behind each token. Whenever a process reports that its
+// lease is valid, with so much left, it is valid until then unless the process
+// gives it up, and counts from a full hold time before that: when the request
+// that won or renewed it was sent. So a span starts a request before Check first
+// succeeds. Of the time in which the process looked, which is long if it was
+// paused there, a span takes what is sure.
 func (r rules) spans(events []Event) []span {
 	var all []span
 	for _, e := range events {
-		if e.Token == 0 || e.Kind == waits { // that tells of somebody else's
+		if e.Token == 0 || e.Kind == waits { // that is the token of another process
 			continue
 		}
 		i := slices.IndexFunc(all, func(s span) bool { return s.process == e.Process && s.token == e.Token })
 		switch {
 		case e.Valid && i < 0:
-			all = append(all, span{e.Process, e.Token, min(e.Boot, e.Boot+e.Left-r.hold), e.Boot + e.Left})
+			looked := e.Boot + e.Within
+			all = append(all, span{e.Process, e.Token, min(looked, looked+e.Left-r.hold), e.Boot + e.Left})
 		case e.Valid:
 			all[i].until = max(all[i].until, e.Boot+e.Left)
 		case e.Kind == ended && i >= 0:
@@ -157,24 +171,28 @@ func (v *verdict) judgeStory(events []Event) {
 	v.succession(events, terminated, "handover after SIGTERM", v.rules.handover)
 }
 
-// succession finds who led after the demo did something to a leader, and checks
-// how long that took.
+// succession finds the process that led after the demo did something to a
+// leader, and how long that took.
 func (v *verdict) succession(events []Event, act, what string, limit time.Duration) (done Event, ok bool) {
-	done, ok = first(events, func(e Event) bool { return e.Kind == act })
-	if !ok {
+	at := slices.IndexFunc(events, func(e Event) bool { return e.Kind == act })
+	if at < 0 {
 		v.problem("no leader was %s", act)
 		return done, false
 	}
-	next, ok := first(events, func(e Event) bool { return e.Kind == leads && e.Boot > done.Boot && e.Process != done.Process })
+	done = events[at]
+	// If it lost its lease just before, its successor may have led before too.
+	won := at
+	for i, e := range events[:at] {
+		if e.Kind == leads && e.Process == done.Process {
+			won = i
+		}
+	}
+	next, ok := first(events[won:], func(e Event) bool { return e.Kind == leads && e.Process != done.Process })
 	if !ok {
-		v.problem("nobody led after %s was %s", done.Process, act)
+		v.problem("no process led after %s was %s", done.Process, act)
 		return done, false
 	}
-	took := next.Boot - done.Boot
-	v.steps = append(v.steps, step{what, took, limit})
-	if took > limit {
-		v.problem("%s took %v, more than %v", what, took, limit)
-	}
+	v.steps = append(v.steps, step{what, max(0, next.Boot-done.Boot), limit, v.pulse.between(done.Boot, next.Boot)})
 	return done, true
 }
 

@@ -17,14 +17,14 @@ var usual = rulesOf(backends.Description{}, true)
 // judged is the judgement of a history in any order, as Run has it made.
 func judged(events []Event, journal []string) *verdict {
 	events = inOrder(events)
-	v := judge(usual, events, journal)
+	v := judge(usual, &pulse{}, events, journal)
 	v.judgeStory(events)
 	return v
 }
 
-// asTold is a history in which everything happened as told. Times are in
+// asPromised is a history in which everything was as promised. Times are in
 // milliseconds, tokens 100, 200, ….
-func asTold() ([]Event, []string) {
+func asPromised() ([]Event, []string) {
 	lease := func(process, kind string, boot time.Duration, token elector.Token, left time.Duration) Event {
 		return Event{Process: process, Kind: kind, Boot: boot * ms, Token: token, Valid: left > 0, Left: left * ms}
 	}
@@ -54,7 +54,7 @@ func asTold() ([]Event, []string) {
 }
 
 func TestJudgeFindsNothingWrong(t *testing.T) {
-	v := judged(asTold())
+	v := judged(asPromised())
 	if len(v.problems) > 0 {
 		t.Errorf("problems: %q", v.problems)
 	}
@@ -116,30 +116,91 @@ func TestJudgeFindsEachFault(t *testing.T) {
 			return events, append(journal, "inv")
 		}, `has the line "inv"`},
 		{"empty journal", func(events []Event, _ []string) ([]Event, []string) { return events, nil }, "is empty"},
-		{"takeover late", func(events []Event, journal []string) ([]Event, []string) {
-			find(events, "A", killed).Boot -= time.Second + 300*ms
-			return events, journal
-		}, "takeover after kill -9 took 3.4s, more than 3.35s"},
-		{"handover late", func(events []Event, journal []string) ([]Event, []string) {
-			find(events, "C", terminated).Boot -= time.Second
-			return events, journal
-		}, "handover after SIGTERM took 1.05s, more than 1s"},
-		{"nobody refused", without("B", refused), "was not refused"},
+		{"nothing refused", without("B", refused), "was not refused"},
 		{"short stop", func(events []Event, journal []string) ([]Event, []string) {
 			find(events, "B", stopped).Boot = 4600 * ms
 			return events, journal
 		}, "B was stopped for less than its TTL"},
-		{"nobody killed", without("A", killed), "no leader was killed"},
-		{"nobody stopped", without("B", stopped), "no leader was stopped"},
-		{"nobody follows", func(events []Event, journal []string) ([]Event, []string) {
+		{"none killed", without("A", killed), "no leader was killed"},
+		{"none stopped", without("B", stopped), "no leader was stopped"},
+		{"none follows", func(events []Event, journal []string) ([]Event, []string) {
 			return slices.DeleteFunc(events, func(e Event) bool { return e.Token == 400 }), journal
-		}, "nobody led after C was terminated"},
+		}, "no process led after C was terminated"},
 	} {
 		t.Run(fault.name, func(t *testing.T) {
-			v := judged(fault.wrong(asTold()))
+			v := judged(fault.wrong(asPromised()))
 			if !slices.ContainsFunc(v.problems, func(p string) bool { return strings.Contains(p, fault.want) }) {
 				t.Errorf("problems %q; want one with %q", v.problems, fault.want)
 			}
 		})
+	}
+}
+
+// Lateness is reported with the standstill of the machine, and is no problem.
+func TestJudgeReportsLateness(t *testing.T) {
+	events, journal := asPromised()
+	for i, e := range events {
+		switch {
+		case e.Kind == killed:
+			events[i].Boot -= 700 * ms // at 1000, the successor leads at 4400
+		case e.Boot > 6610*ms:
+			events[i].Boot += 1600 * ms // at 8250, 1050 after SIGTERM
+		case e.Boot >= 3800*ms:
+			events[i].Boot += 600 * ms
+		}
+	}
+	p := &pulse{}
+	// It stands still from 610 to 1200, from 1220 to 1500, from 1510 to 4400,
+	// from 4410 to 7600, and from 7620 on.
+	for _, at := range []time.Duration{600, 1200, 1210, 1500, 4400, 7600, 7610} {
+		p.tick(at * ms)
+	}
+	v := judge(usual, p, inOrder(events), journal)
+	v.judgeStory(inOrder(events))
+	if len(v.problems) > 0 {
+		t.Errorf("problems: %q", v.problems)
+	}
+	var late []string
+	for _, s := range v.steps {
+		late = append(late, s.late())
+	}
+	want := []string{
+		"0.05 s late; meanwhile the machine stood still for 3.37 s, 2.89 s at a time",
+		"",
+		"0.05 s late; meanwhile the machine stood still for 1.03 s, 0.63 s at a time",
+	}
+	if !slices.Equal(late, want) {
+		t.Errorf("late: %q; want %q", late, want)
+	}
+}
+
+// A leader that lost its lease just before the demo got to it has a successor
+// all the same.
+func TestJudgeSuccessionBefore(t *testing.T) {
+	events := []Event{
+		{Process: "A", Kind: leads, Boot: 1000 * ms, Token: 100},
+		{Process: "B", Kind: leads, Boot: 3200 * ms, Token: 200},
+		{Process: "A", Kind: stopped, Boot: 3300 * ms},
+	}
+	v := &verdict{rules: usual, pulse: &pulse{}}
+	if _, ok := v.succession(events, stopped, "takeover", usual.takeover); !ok || len(v.problems) > 0 || v.steps[0].took != 0 {
+		t.Errorf("found: %v, problems %q, steps %v", ok, v.problems, v.steps)
+	}
+}
+
+// A process that is paused while it looks at its lease makes no overlap: only
+// what is sure counts.
+func TestPausedLook(t *testing.T) {
+	events := []Event{
+		{Process: "A", Kind: leads, Boot: 1000 * ms, Token: 100, Valid: true, Left: 1800 * ms, Within: 900 * ms}, // until 2800 for sure
+		{Process: "B", Kind: leads, Boot: 2700 * ms, Token: 200, Valid: true, Left: 1700 * ms, Within: 500 * ms}, // from 3100 for sure
+	}
+	v := &verdict{rules: usual, growing: true}
+	if v.judgeLeases(events); v.overlaps > 0 {
+		t.Errorf("problems: %q", v.problems)
+	}
+	events[1].Within = 100 * ms // from 2700
+	if v.judgeLeases(events); v.overlaps != 1 {
+		t.Errorf("%d overlaps; want one", v.overlaps)
 	}
 }

@@ -3,6 +3,7 @@ package demo
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/elector-go/elector"
@@ -17,12 +18,13 @@ type Figures struct {
 	Handover time.Duration // from SIGTERM to the leader until the other one led
 	Takeover time.Duration // from kill -9 of the leader until the other one led
 
-	HandoverLimit time.Duration // what Handover may be at most
-	TakeoverLimit time.Duration // what Takeover may be at most, tau
+	HandoverLimit time.Duration // a longer Handover is late
+	TakeoverLimit time.Duration // a longer Takeover is late: tau
 
 	Requests int           // of the one that waited, see Trace.Request
 	Idle     time.Duration // the time in which they were counted
 
+	Late     []string // what was late, and for how long the machine stood still
 	Problems []string // what was not as promised; empty if everything was
 	TimeLine string   // what happened, for people, to look for the reason
 }
@@ -36,9 +38,9 @@ func (f *Figures) PerMinute() float64 {
 }
 
 // Measure runs program, the singleton, in two processes on the store that url
-// names and nothing else tells them of: one that leads and one that waits. The
-// leader is told to end, and another one is killed. It takes about ten TTLs and
-// ends early with ctx. The TTL is 2 s, or the least that the store bears. The
+// names, which is all that they know of it: one leads and one waits. The leader
+// is told to end, and another one is killed. It takes about ten TTLs and ends
+// early with ctx. The TTL is 2 s, or the least that the store allows. The
 // backend's package must be imported.
 //
 // What was not as promised is in the Figures; an error means that there are
@@ -71,8 +73,8 @@ func Measure(ctx context.Context, program, url string) (*Figures, error) {
 // election is the name that the singleton gives to its own.
 const election = "invoice-sender"
 
-// judgeRecord checks that it was this store that the processes elected their
-// leaders in, and that the last one has told it of its end.
+// judgeRecord checks that the processes elected their leaders in this store,
+// and that the last one released its record there.
 func (v *verdict) judgeRecord(events []Event, r backends.Record) {
 	var last elector.Token
 	for _, e := range events {
@@ -97,15 +99,15 @@ func (d *demo) playPair() {
 	d.launch("A")
 	d.until("A leads and writes", d.leads)
 	d.launch("B")
-	d.until("B waits", d.waiting("B"))
-	for n := range settling + counting + 2 { // one more than needed: they are not told in the order in which they happen
+	d.until("B waits", func() bool { return d.joined("B") })
+	for n := range settling + counting + 2 { // one more than needed: reports come out of order
 		d.until("A renews its lease", func() bool { return len(renewals(d.history, "B")) > n })
 	}
 
 	d.act(terminated, "A")
 	d.until("the election is handed over to B", func() bool { return d.leads() && d.children["A"].gone })
 	d.launch("C")
-	d.until("C waits", d.waiting("C"))
+	d.until("C waits", func() bool { return d.joined("C") })
 
 	d.act(killed, "B")
 	d.until("C leads", d.leads)
@@ -157,6 +159,11 @@ func (v *verdict) figures(events []Event) *Figures {
 	f.Handover = v.timed(events, terminated, "handover after SIGTERM", v.rules.handover)
 	f.Takeover = v.timed(events, killed, "takeover after kill -9", v.rules.takeover)
 	f.Problems = v.problems
+	for _, s := range v.steps {
+		if late := s.late(); late != "" {
+			f.Late = append(f.Late, fmt.Sprintf("%s took %.2f s: %s", s.what, s.took.Seconds(), late))
+		}
+	}
 	return f
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/elector-go/elector/internal/clock"
 )
 
-// A Probe tells the demo what happens in a child, and lets the demo hold up a
-// write. A nil Probe, the one outside the demo, does nothing.
+// A Probe reports to the demo what happens in a child, and lets the demo hold up
+// a write. A nil Probe, the one outside the demo, does nothing.
 type Probe struct {
 	id     string
 	ttl    time.Duration
@@ -24,6 +24,7 @@ type Probe struct {
 	mutex sync.Mutex
 	out   *json.Encoder
 	seen  bool
+	lease *elector.Lease // the latest
 }
 
 // These variables make a process a child of the demo: its name and its TTL.
@@ -63,24 +64,34 @@ func (p *Probe) Options() *elector.Options {
 	}
 	return &elector.Options{ID: p.id, TTL: p.ttl, Trace: &elector.Trace{
 		Request: func(_ context.Context, r elector.RequestInfo) {
-			p.tell(Event{Kind: asked, Boot: clock.Shared(), Detail: r.Op})
+			p.report(Event{Kind: asked, Boot: clock.Shared(), Detail: r.Op})
 		},
 		Observed: func(_ context.Context, i elector.LeaderInfo) {
 			if l := i.Leader; l.ID != p.id && !l.Vacant() {
 				p.sees(l)
 			}
 		},
-		Renewed: func(_ context.Context, l elector.LeaseInfo) {
-			p.tell(Event{Kind: renewed, Token: l.Token, Valid: true, Left: l.Remaining, Boot: clock.Shared()})
-		},
+		Renewed: func(_ context.Context, l elector.LeaseInfo) { p.renews(l.Token) },
 		Ended: func(_ context.Context, l elector.LeaseInfo) {
 			why := "resigned"
 			if errors.Is(l.Err, elector.ErrLost) {
-				why = "lost"
+				why = lost
 			}
-			p.tell(Event{Kind: ended, Token: l.Token, Boot: clock.Shared(), Detail: why})
+			p.report(Event{Kind: ended, Token: l.Token, Boot: clock.Shared(), Detail: why})
 		},
 	}}
+}
+
+// renews reports a renewal, with a look at the lease if its worker has begun.
+func (p *Probe) renews(token elector.Token) {
+	p.mutex.Lock()
+	lease := p.lease
+	p.mutex.Unlock()
+	if lease == nil || lease.Token() != token {
+		p.report(Event{Kind: renewed, Token: token, Boot: clock.Shared()})
+		return
+	}
+	p.report(look(renewed, lease))
 }
 
 func (p *Probe) sees(l elector.Leader) {
@@ -89,37 +100,41 @@ func (p *Probe) sees(l elector.Leader) {
 	p.seen = true
 	p.mutex.Unlock()
 	if first {
-		p.tell(Event{Kind: waits, Token: l.Token, Boot: clock.Shared(), Detail: l.ID})
+		p.report(Event{Kind: waits, Token: l.Token, Boot: clock.Shared(), Detail: l.ID})
 	}
 }
 
-// Opened tells that the store has answered, and that the campaign begins.
+// Opened reports that the store has answered, and that the campaign begins.
 func (p *Probe) Opened() {
 	if p != nil {
-		p.tell(Event{Kind: opened, Boot: clock.Shared()})
+		p.report(Event{Kind: opened, Boot: clock.Shared()})
 	}
 }
 
-// Leads tells that the worker was started.
+// Leads reports that the worker was started.
 func (p *Probe) Leads(lease *elector.Lease) {
-	if p != nil {
-		p.tell(look(leads, lease))
+	if p == nil {
+		return
 	}
+	p.mutex.Lock()
+	p.lease = lease
+	p.mutex.Unlock()
+	p.report(look(leads, lease))
 }
 
-// BeforeWrite tells that the next thing is the write, and waits for the demo
-// to allow it, one byte on standard input for one write.
+// BeforeWrite reports that the write comes next, and waits for the demo to allow
+// it, one byte on standard input for one write.
 func (p *Probe) BeforeWrite(lease *elector.Lease, invoice int) {
 	if p == nil {
 		return
 	}
 	e := look(about, lease)
 	e.Invoice = invoice
-	p.tell(e)
+	p.report(e)
 	<-p.permit
 }
 
-// AfterWrite tells what became of the write.
+// AfterWrite reports the outcome of the write.
 func (p *Probe) AfterWrite(lease *elector.Lease, invoice int, err error) {
 	if p == nil {
 		return
@@ -132,17 +147,18 @@ func (p *Probe) AfterWrite(lease *elector.Lease, invoice int, err error) {
 	if errors.Is(err, elector.ErrStale) {
 		e.Kind = refused
 	}
-	p.tell(e)
+	p.report(e)
 }
 
 // look describes the lease as it is now.
 func look(kind string, lease *elector.Lease) Event {
-	e := Event{Kind: kind, Token: lease.Token(), Valid: lease.Check() == nil, Left: lease.Remaining()}
-	e.Boot = clock.Shared()
+	e := Event{Kind: kind, Token: lease.Token(), Boot: clock.Shared()}
+	e.Valid, e.Left = lease.Check() == nil, lease.Remaining()
+	e.Within = clock.Shared() - e.Boot
 	return e
 }
 
-func (p *Probe) tell(e Event) {
+func (p *Probe) report(e Event) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.out.Encode(e) // if the demo is gone, so is this process

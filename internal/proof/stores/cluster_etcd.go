@@ -44,7 +44,7 @@ func etcdCluster(c *Cluster, token string, n int) ([]recipe, error) {
 			},
 			arguments: func(s *server) []string {
 				url := "http://" + s.address()
-				return append(etcdBasics(names[i], filepath.Join(s.dir, "data"), url, url),
+				return append(etcdBasics(quick, names[i], filepath.Join(s.dir, "data"), url, url),
 					"--listen-peer-urls=http://"+loopback(int(peers[i].Load())),
 					"--initial-advertise-peer-urls="+urls[i],
 					"--initial-cluster="+strings.Join(cluster, ","),

@@ -44,7 +44,7 @@ func zooKeeperCluster(c *Cluster, _ string, n int) ([]recipe, error) {
 	}
 	var recipes []recipe
 	for i := range n {
-		r, err := zooKeeperRecipe()
+		r, err := zooKeeperRecipe(quick)
 		if err != nil {
 			return nil, err
 		}
@@ -59,7 +59,7 @@ func zooKeeperCluster(c *Cluster, _ string, n int) ([]recipe, error) {
 			}
 			quorums[i].Store(int32(own.quorum))
 			elections[i].Store(int32(own.election))
-			settings := zooKeeperSettings(zooKeeperData(s), "127.0.0.1", s.port) + zooKeeperServers(i, own, seen[i])
+			settings := zooKeeperSettings(quick, zooKeeperData(s), "127.0.0.1", s.port) + zooKeeperServers(i, own, seen[i])
 			return os.WriteFile(zooKeeperConfig(s), []byte(settings), 0o644)
 		}
 		java := r.arguments

@@ -30,22 +30,22 @@ type image struct {
 }
 
 // images start a store in a container, whichever image it is.
-var images = map[string]func(context.Context) (*Store, error){
-	Etcd:      func(ctx context.Context) (*Store, error) { return dockerEtcd(ctx, &Login{}) },
+var images = map[string]func(context.Context, manner) (*Store, error){
+	Etcd:      func(ctx context.Context, m manner) (*Store, error) { return dockerEtcd(ctx, m, &Login{}) },
 	ZooKeeper: dockerZooKeeper,
 	Postgres:  dockerPostgres,
-	DynamoDB:  dockerDynamoDB,
-	GCS:       dockerGCS,
+	DynamoDB:  func(ctx context.Context, _ manner) (*Store, error) { return dockerDynamoDB(ctx) },
+	GCS:       func(ctx context.Context, _ manner) (*Store, error) { return dockerGCS(ctx) },
 }
 
 // docker starts a container, if an engine answers and the image is on this
 // machine or can be pulled.
-func docker(ctx context.Context, kind string) (*Store, error) {
+func docker(ctx context.Context, kind string, m manner) (*Store, error) {
 	start := images[kind]
 	if start == nil {
 		return nil, fmt.Errorf("no image of %s is known", kind)
 	}
-	return start(ctx)
+	return start(ctx, m)
 }
 
 // store is what all containers have in common as stores.
@@ -62,12 +62,12 @@ func (c *container) store(url string) *Store {
 
 // dockerEtcd starts etcd. Its readiness is asked as admin, which may change
 // while it runs.
-func dockerEtcd(ctx context.Context, admin *Login) (*Store, error) {
+func dockerEtcd(ctx context.Context, m manner, admin *Login) (*Store, error) {
 	const name = "suite"
 	c, err := newContainer(ctx, Etcd, image{
 		port: "2379",
 		command: func(address string) []string {
-			return append([]string{"/usr/local/bin/etcd"}, etcdArguments(name, "/tmp/etcd", "http://0.0.0.0:2379", "http://"+address)...)
+			return append([]string{"/usr/local/bin/etcd"}, etcdArguments(m, name, "/tmp/etcd", "http://0.0.0.0:2379", "http://"+address)...)
 		},
 		ready:      func(ctx context.Context, address string) error { return etcdReady(ctx, address, name, *admin) },
 		stopSignal: "SIGKILL", // it waits for clients otherwise
@@ -82,7 +82,7 @@ func dockerEtcd(ctx context.Context, admin *Login) (*Store, error) {
 
 // dockerPostgres starts PostgreSQL, with the same two databases as
 // startPostgres.
-func dockerPostgres(ctx context.Context) (*Store, error) {
+func dockerPostgres(ctx context.Context, m manner) (*Store, error) {
 	const access = "/etc/elector-access"
 	c, err := newContainer(ctx, Postgres, image{
 		port: "5432",
@@ -94,7 +94,7 @@ func dockerPostgres(ctx context.Context) (*Store, error) {
 		// address. Its own first steps are on the socket.
 		files: map[string]string{access: "local all all trust\n" + postgresAccess("0.0.0.0/0")},
 		command: func(string) []string {
-			return append([]string{"postgres"}, postgresSet("listen_addresses=*", "hba_file="+access)...)
+			return append([]string{"postgres"}, postgresSet(m, "listen_addresses=*", "hba_file="+access)...)
 		},
 		ready:      func(ctx context.Context, address string) error { return postgresReady(ctx, address, "") },
 		stopSignal: "SIGQUIT",
@@ -106,11 +106,11 @@ func dockerPostgres(ctx context.Context) (*Store, error) {
 }
 
 // dockerZooKeeper starts ZooKeeper.
-func dockerZooKeeper(ctx context.Context) (*Store, error) {
+func dockerZooKeeper(ctx context.Context, m manner) (*Store, error) {
 	c, err := newContainer(ctx, ZooKeeper, image{
 		port:       "2181",
-		env:        map[string]string{"JVMFLAGS": "-Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dzookeeper.preAllocSize=1024"},
-		files:      map[string]string{"/conf/zoo.cfg": zooKeeperSettings("/data", "0.0.0.0", 2181)},
+		env:        map[string]string{"JVMFLAGS": strings.Join(zooKeeperJava(m), " ")},
+		files:      map[string]string{"/conf/zoo.cfg": zooKeeperSettings(m, "/data", "0.0.0.0", 2181)},
 		ready:      func(ctx context.Context, address string) error { return zooKeeperReady(ctx, address, "") },
 		stopSignal: "SIGKILL",
 	})

@@ -16,13 +16,13 @@ import (
 	"github.com/elector-go/elector/internal/proof/internal/binaries"
 )
 
-func startEtcd(ctx context.Context) (*Store, error) {
-	return startEtcdAs(ctx, &Login{})
+func startEtcd(ctx context.Context, m manner) (*Store, error) {
+	return startEtcdAs(ctx, m, &Login{})
 }
 
 // startEtcdAs starts etcd. Its readiness is asked as admin, which may change
 // while it runs.
-func startEtcdAs(ctx context.Context, admin *Login) (*Store, error) {
+func startEtcdAs(ctx context.Context, m manner, admin *Login) (*Store, error) {
 	program, err := binaries.Etcd()
 	if err != nil {
 		return nil, fmt.Errorf("%w; run make stores", err)
@@ -32,7 +32,7 @@ func startEtcdAs(ctx context.Context, admin *Login) (*Store, error) {
 		program: program,
 		arguments: func(s *server) []string {
 			url := "http://" + s.address()
-			return etcdArguments(etcdName(s), filepath.Join(s.dir, "data"), url, url)
+			return etcdArguments(m, etcdName(s), filepath.Join(s.dir, "data"), url, url)
 		},
 		ready: func(ctx context.Context, s *server) error { return etcdReady(ctx, s.address(), etcdName(s), *admin) },
 		quit:  syscall.SIGKILL, // its data is removed anyway, and it waits for clients otherwise
@@ -56,32 +56,39 @@ func etcdName(s *server) string { return filepath.Base(s.dir) }
 
 // etcdArguments are for a single member that keeps its data in dir, listens at
 // the one URL and is reached at the other.
-func etcdArguments(name, dir, listen, client string) []string {
+func etcdArguments(m manner, name, dir, listen, client string) []string {
 	// Nobody ever talks to the only member as a peer: any port will do.
 	peer := "http://127.0.0.1:0"
-	return append(etcdBasics(name, dir, listen, client),
+	arguments := append(etcdBasics(m, name, dir, listen, client),
 		"--listen-peer-urls="+peer,
 		"--initial-advertise-peer-urls="+peer,
 		"--initial-cluster="+name+"="+peer,
-		"--initial-cluster-token="+name,
-		"--heartbeat-interval=20",
-		"--election-timeout=200")
+		"--initial-cluster-token="+name)
+	if m == durable {
+		return arguments
+	}
+	return append(arguments, "--heartbeat-interval=20", "--election-timeout=200")
 }
 
 // etcdBasics are for every member, whatever others there are.
-func etcdBasics(name, dir, listen, client string) []string {
-	return []string{
+func etcdBasics(m manner, name, dir, listen, client string) []string {
+	arguments := []string{
 		"--name=" + name,
 		"--data-dir=" + dir,
 		"--listen-client-urls=" + listen,
 		"--advertise-client-urls=" + client,
 		"--log-level=error",
+	}
+	if m == durable {
+		return append(arguments, "--auto-compaction-mode=periodic", "--auto-compaction-retention=5m") // as package backends/etcd advises
+	}
+	return append(arguments,
 		"--unsafe-no-fsync", // what a killed process has written stays; no test cuts the power
 		"--snapshot-count=1000",
 		"--auto-compaction-mode=revision",
 		"--auto-compaction-retention=1000",
 		"--bcrypt-cost=4", // passwords of tests
-	}
+	)
 }
 
 // etcdReady reads the list of members, which is linearizable: there is a leader
@@ -128,8 +135,8 @@ func etcdClient(ctx context.Context, address string, as Login) (*clientv3.Client
 func EtcdWithAuth(ctx context.Context, prefix string) (*Store, error) {
 	admin := &Login{}
 	s, err := first(ctx, Etcd, []method{
-		{byDocker, func(ctx context.Context, _ string) (*Store, error) { return dockerEtcd(ctx, admin) }},
-		{byProcess, func(ctx context.Context, _ string) (*Store, error) { return startEtcdAs(ctx, admin) }},
+		{byDocker, func(ctx context.Context, _ string) (*Store, error) { return dockerEtcd(ctx, quick, admin) }},
+		{byProcess, func(ctx context.Context, _ string) (*Store, error) { return startEtcdAs(ctx, quick, admin) }},
 	})
 	if err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ host all all ` + from + ` trust
 // startPostgres starts PostgreSQL. URL is a database where no password is
 // needed; PasswordURL is one that wants User's, in which User may connect and
 // nothing else until Admin grants more.
-func startPostgres(ctx context.Context) (*Store, error) {
+func startPostgres(ctx context.Context, m manner) (*Store, error) {
 	bin, fetched, err := binaries.Postgres()
 	if err != nil {
 		return nil, fmt.Errorf("%w; run make stores, or install PostgreSQL", err)
@@ -55,7 +55,7 @@ func startPostgres(ctx context.Context) (*Store, error) {
 		prepare: func(ctx context.Context, s *server) error {
 			return postgresInit(ctx, s, filepath.Join(bin, "initdb"))
 		},
-		arguments: postgresArguments,
+		arguments: func(s *server) []string { return postgresArguments(m, s) },
 		ready:     func(ctx context.Context, s *server) error { return postgresReady(ctx, s.address(), postgresData(s)) },
 		quit:      syscall.SIGQUIT, // its "immediate shutdown", which frees shared memory
 	})
@@ -111,8 +111,8 @@ func postgresInit(ctx context.Context, s *server, initdb string) error {
 	return os.WriteFile(filepath.Join(postgresData(s), "pg_hba.conf"), []byte(postgresAccess("127.0.0.1/32")), 0o600)
 }
 
-func postgresArguments(s *server) []string {
-	return append([]string{"-D", postgresData(s)}, postgresSet(
+func postgresArguments(m manner, s *server) []string {
+	return append([]string{"-D", postgresData(s)}, postgresSet(m,
 		"listen_addresses=127.0.0.1",
 		"port="+strconv.Itoa(s.port),
 		"unix_socket_directories=",
@@ -122,11 +122,11 @@ func postgresArguments(s *server) []string {
 
 // postgresSet are arguments for the settings, and for those that all tests
 // want.
-func postgresSet(settings ...string) (args []string) {
+func postgresSet(m manner, settings ...string) (args []string) {
+	if m == quick {
+		settings = append(settings, "fsync=off", "full_page_writes=off", "shared_buffers=16MB")
+	}
 	for _, setting := range append(settings,
-		"fsync=off",
-		"full_page_writes=off",
-		"shared_buffers=16MB",
 		"log_min_messages=warning",
 		"log_min_error_statement=panic", // statements may hold passwords
 	) {

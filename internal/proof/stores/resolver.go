@@ -63,10 +63,12 @@ const (
 )
 
 // methods are tried in this order.
-var methods = []method{
-	{byEnvironment, environment},
-	{byDocker, docker},
-	{byProcess, StartLocal},
+func methods(m manner) []method {
+	return []method{
+		{byEnvironment, environment},
+		{byDocker, func(ctx context.Context, kind string) (*Store, error) { return docker(ctx, kind, m) }},
+		{byProcess, func(ctx context.Context, kind string) (*Store, error) { return programs[kind](ctx, m) }},
+	}
 }
 
 // Start returns a store of the kind, one of the constants, that answers. It
@@ -76,14 +78,16 @@ var methods = []method{
 // An address in the environment, ELECTOR_TEST_ETCD and the like, is an order:
 // if nothing listens there, nothing else is tried. ELECTOR_TEST_METHOD=docker
 // and ELECTOR_TEST_METHOD=process are orders too, for all kinds.
-func Start(ctx context.Context, kind string) (*Store, error) {
+func Start(ctx context.Context, kind string) (*Store, error) { return start(ctx, kind, quick) }
+
+func start(ctx context.Context, kind string, m manner) (*Store, error) {
 	if err := known(kind); err != nil {
 		return nil, err
 	}
 	if os.Getenv(variables[kind]) != "" && os.Getenv(methodVariable) == "" {
-		return first(ctx, kind, methods[:1])
+		return first(ctx, kind, methods(m)[:1])
 	}
-	return first(ctx, kind, methods)
+	return first(ctx, kind, methods(m))
 }
 
 // methodVariable allows one method only: an environment variable.
@@ -121,14 +125,14 @@ func first(ctx context.Context, kind string, methods []method) (*Store, error) {
 }
 
 // programs start a store as a program of this machine.
-var programs = map[string]func(context.Context) (*Store, error){
+var programs = map[string]func(context.Context, manner) (*Store, error){
 	Etcd:      startEtcd,
 	Postgres:  startPostgres,
 	ZooKeeper: startZooKeeper,
-	DynamoDB:  startDynamoDB,
-	GCS:       startGCS,
+	DynamoDB:  func(ctx context.Context, _ manner) (*Store, error) { return startDynamoDB(ctx) },
+	GCS:       func(ctx context.Context, _ manner) (*Store, error) { return startGCS(ctx) },
 }
 
 // StartLocal starts a store as a local process, whatever the environment says:
 // one that shall be broken must be ours.
-func StartLocal(ctx context.Context, kind string) (*Store, error) { return programs[kind](ctx) }
+func StartLocal(ctx context.Context, kind string) (*Store, error) { return programs[kind](ctx, quick) }

@@ -28,6 +28,10 @@ type Store struct {
 	Address string // host:port; the kind, for a cloud's own store
 	PID     int    // of the server's first process; 0 if it is not ours; another one after Restart
 
+	// Settings say, for people, how a store of StartDurable is set. Empty for
+	// one of Start, which is set to be quick and not to be durable.
+	Settings string
+
 	// Admin may do everything. Its password is empty when none is needed, and
 	// both are when the store came from the environment.
 	Admin Login

@@ -17,8 +17,8 @@ import (
 )
 
 // startZooKeeper starts a single ZooKeeper server.
-func startZooKeeper(ctx context.Context) (*Store, error) {
-	r, err := zooKeeperRecipe()
+func startZooKeeper(ctx context.Context, m manner) (*Store, error) {
+	r, err := zooKeeperRecipe(m)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func startZooKeeper(ctx context.Context) (*Store, error) {
 }
 
 // zooKeeperRecipe says how a single server is run.
-func zooKeeperRecipe() (recipe, error) {
+func zooKeeperRecipe(m manner) (recipe, error) {
 	java, err := binaries.Java()
 	if err != nil {
 		return recipe{}, err
@@ -50,51 +50,60 @@ func zooKeeperRecipe() (recipe, error) {
 		name:    "ZooKeeper " + binaries.ZooKeeperVersion,
 		program: java,
 		arguments: func(s *server) []string {
-			return slices.Concat(zooKeeperJava, []string{
+			return slices.Concat(zooKeeperJava(m), []string{
+				"-XX:-UsePerfData", // a file outside its folder, which a killed one leaves
+				"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", // warnings and worse
 				"-Djava.io.tmpdir=" + s.dir,
 				"-cp", strings.Join(classes, string(os.PathListSeparator)),
 				binaries.ZooKeeperMain, zooKeeperConfig(s),
 			})
 		},
-		before: writeZooKeeperConfig,
-		ready:  func(ctx context.Context, s *server) error { return zooKeeperReady(ctx, s.address(), zooKeeperData(s)) },
-		quit:   syscall.SIGKILL, // it heeds SIGTERM in no other way
+		before: func(s *server) error {
+			return os.WriteFile(zooKeeperConfig(s), []byte(zooKeeperSettings(m, zooKeeperData(s), "127.0.0.1", s.port)), 0o644)
+		},
+		ready: func(ctx context.Context, s *server) error { return zooKeeperReady(ctx, s.address(), zooKeeperData(s)) },
+		quit:  syscall.SIGKILL, // it heeds SIGTERM in no other way
 	}, nil
 }
 
-// zooKeeperJava make for a small virtual machine that is up soon. It prints
-// warnings and worse.
-var zooKeeperJava = []string{
-	"-Xmx128m",
-	"-XX:+UseSerialGC",
-	"-XX:TieredStopAtLevel=1",
-	"-XX:-UsePerfData", // a file outside its folder, which a killed one leaves
-	"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-	"-Dzookeeper.preAllocSize=1024", // kB of a log's file, not 64 MB
+// zooKeeperJava make for a small virtual machine that is up soon.
+func zooKeeperJava(m manner) []string {
+	if m == durable {
+		return []string{"-Xmx512m", "-XX:+UseSerialGC"}
+	}
+	return []string{
+		"-Xmx128m",
+		"-XX:+UseSerialGC",
+		"-XX:TieredStopAtLevel=1",
+		"-Dzookeeper.preAllocSize=1024", // kB of a log's file, not 64 MB
+	}
 }
 
 func zooKeeperConfig(s *server) string { return filepath.Join(s.dir, "zoo.cfg") }
 
 func zooKeeperData(s *server) string { return filepath.Join(s.dir, "data") }
 
-func writeZooKeeperConfig(s *server) error {
-	return os.WriteFile(zooKeeperConfig(s), []byte(zooKeeperSettings(zooKeeperData(s), "127.0.0.1", s.port)), 0o644)
-}
+// ZooKeeperTick is the tickTime of a server of [StartDurable].
+const ZooKeeperTick = 2 * time.Second
 
 // zooKeeperSettings let sessions be short, so that tests can see them end.
-func zooKeeperSettings(dir, address string, port int) string {
-	return fmt.Sprintf(`dataDir=%s
+func zooKeeperSettings(m manner, dir, address string, port int) string {
+	basics := fmt.Sprintf(`dataDir=%s
 clientPort=%d
 clientPortAddress=%s
 # Connections from one address: every client here has the same one.
 maxClientCnxns=0
-tickTime=200
-minSessionTimeout=400
-maxSessionTimeout=60000
-forceSync=no
 admin.enableServer=false
 4lw.commands.whitelist=conf,mntr,ruok,srvr
 `, dir, port, address)
+	if m == durable {
+		return basics + fmt.Sprintf("tickTime=%d\nminSessionTimeout=1000\n", ZooKeeperTick.Milliseconds())
+	}
+	return basics + `tickTime=200
+minSessionTimeout=400
+maxSessionTimeout=60000
+forceSync=no
+`
 }
 
 // zooKeeperReady compares the data folder, which no other server has; dir is

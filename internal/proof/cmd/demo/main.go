@@ -1,7 +1,8 @@
 // Command demo runs the example examples/singleton on real stores: on each,
 // two processes that know nothing of it but ELECTOR_URL elect a leader, which is
 // told to end, and the next one killed. It prints how long that took, and exits
-// 1 if something was not as promised, or a store could not be had.
+// 1 if something was not as promised, or a store could not be had. Lateness is
+// no failure: it is reported with how long the machine stood still meanwhile.
 //
 // Usage: go run ./cmd/demo [etcd] [zookeeper] [postgres] [dynamodb] [gcs]
 package main

@@ -46,15 +46,20 @@ func report(out io.Writer, rows []row) bool {
 connect   from the start of the first process until the store had answered
 acquire   from there until it led, with nobody else about
 handover  from SIGTERM to the leader until the other process led
-takeover  from kill -9 of the leader until the other process led; at most as long
-          as a challenger must wait, TTL*1.1, and one read interval, one
-          RequestTimeout and the random wait more
+takeover  from kill -9 of the leader until the other process led; on a machine
+          that is not busy at most as long as a challenger must wait, TTL*1.1,
+          and one read interval, one RequestTimeout and the random wait more
 requests  a minute that the waiting process asks for; what a watch of the store
           sends and reads by itself is counted by make bench
 
 `)
 	good := true
 	for _, r := range rows {
+		if r.figures != nil {
+			for _, late := range r.figures.Late {
+				fmt.Fprintf(out, "Late on %s: %s\n", r.kind, late)
+			}
+		}
 		wrong := r.wrong()
 		for _, problem := range wrong {
 			fmt.Fprintf(out, "NOT AS PROMISED on %s: %s\n", r.kind, problem)

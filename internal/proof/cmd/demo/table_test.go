@@ -20,7 +20,9 @@ func good() *demo.Figures {
 
 func TestReport(t *testing.T) {
 	bad := good()
-	bad.Takeover, bad.Problems = 4*time.Second, []string{"takeover took 4s, more than 3.35s", "the leases overlapped"}
+	bad.Takeover, bad.Problems = 4*time.Second, []string{"no leader was terminated", "the leases overlapped"}
+	late := good()
+	late.Takeover, late.Late = 4*time.Second, []string{"takeover took 4.00 s: 0.65 s late"}
 	etcd := row{kind: "etcd", how: "local process etcd", figures: good()}
 	for _, c := range []struct {
 		name      string
@@ -32,8 +34,11 @@ func TestReport(t *testing.T) {
 			[]string{"etcd  ", "gcs  ", "local process etcd", "container", "2.00 s", "34 ms", "4.2 ms", "56 ms", "2.29 s", "3.35 s", "120.0"},
 			[]string{"NOT AS PROMISED", "LEADS", "because"}},
 		{"problems", []row{etcd, {kind: "gcs", figures: bad}}, false,
-			[]string{"4.00 s", "NOT AS PROMISED on gcs: takeover took 4s", "NOT AS PROMISED on gcs: the leases overlapped", "What happened on gcs:\n  0.00 s  A  LEADS"},
+			[]string{"4.00 s", "NOT AS PROMISED on gcs: no leader was terminated", "NOT AS PROMISED on gcs: the leases overlapped", "What happened on gcs:\n  0.00 s  A  LEADS"},
 			[]string{"on etcd:", "Nowhere"}},
+		{"late", []row{{kind: "gcs", figures: late}}, true,
+			[]string{"4.00 s", "Late on gcs: takeover took 4.00 s: 0.65 s late\n", "Nowhere"},
+			[]string{"NOT AS PROMISED", "What happened"}},
 		{"no store", []row{{kind: "gcs", err: errors.New("no gcs to test with")}, etcd}, false,
 			[]string{"gcs    –", "NOT AS PROMISED on gcs: no gcs to test with", "2.29 s"},
 			[]string{"What happened", "Nowhere"}},

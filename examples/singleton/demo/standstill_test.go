@@ -1,0 +1,44 @@
+package demo
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+func TestPulse(t *testing.T) {
+	p := &pulse{}
+	// Late by 90 ms, by 1 ms, by 40 ms, and not again since.
+	for _, at := range []time.Duration{1000, 1010, 1110, 1121, 1131, 1181, 1191} {
+		p.tick(at * ms)
+	}
+	for _, c := range []struct{ from, until, total, longest time.Duration }{
+		{1000, 1190, 130, 90},
+		{0, 5000, 130 + 3799, 3799}, // the last gap has not ended
+		{1060, 1160, 50 + 19, 50},
+		{1110, 1141, 0, 0},
+		{1200, 1210, 0, 0},
+	} {
+		if got, want := p.between(c.from*ms, c.until*ms), (standstill{c.total * ms, c.longest * ms}); got != want {
+			t.Errorf("between %d and %d ms: %v; want %v", c.from, c.until, got, want)
+		}
+	}
+	if got := (&pulse{}).between(0, time.Hour); got != (standstill{}) {
+		t.Errorf("without a tick: %v", got)
+	}
+}
+
+// However often it is run, it ticks and ends.
+func TestPulseRuns(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	p := &pulse{}
+	ended := make(chan struct{})
+	go func() { p.run(ctx); close(ended) }()
+	for ticked := false; !ticked; {
+		p.mutex.Lock()
+		ticked = p.last > 0
+		p.mutex.Unlock()
+	}
+	cancel()
+	<-ended
+}

@@ -1,0 +1,55 @@
+package stores
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+)
+
+// A manner is how a store of ours is run.
+type manner int
+
+const (
+	// quick is for tests: a store that loses nothing if its process is killed,
+	// but does not sync, and whose heartbeats and ticks are short.
+	quick manner = iota
+
+	// durable is for measurements: a store as its users run it. It syncs each
+	// change to the disk before it acknowledges it, with its default heartbeats
+	// and ticks.
+	durable
+)
+
+// StartDurable is [Start] for measurements: a store of ours then syncs each
+// change to the disk before it acknowledges it, and has its default heartbeats
+// and ticks. Its Settings say so. An emulator stays what it is. A store from the
+// environment is as its owner has set it.
+//
+// It fails where the folder for temporary files is kept in memory: to sync costs
+// nothing there.
+func StartDurable(ctx context.Context, kind string) (*Store, error) {
+	if inMemory(os.TempDir()) {
+		return nil, fmt.Errorf("%s is kept in memory, where no store is durable; set TMPDIR to a folder on a disk", os.TempDir())
+	}
+	s, err := start(ctx, kind, durable)
+	if err != nil {
+		return nil, err
+	}
+	s.Settings = settings[kind]
+	if s.server == nil {
+		s.Settings = "not started for the measurement; its settings are not known"
+	}
+	if s.Settings == "" {
+		return nil, errors.Join(fmt.Errorf("no settings of %s are known with which it is durable", kind), s.Stop())
+	}
+	return s, nil
+}
+
+// settings are those of durable stores, for people.
+var settings = map[string]string{
+	Etcd:      "one member; synced to the disk; heartbeat 100 ms, election timeout 1 s, the defaults; compacted to the last 5 minutes",
+	ZooKeeper: "one server; synced to the disk (forceSync); tickTime 2 s, as in its sample configuration; minSessionTimeout 1 s, so that a session can be as short as the TTL",
+	Postgres:  "synced to the disk (fsync, full_page_writes and synchronous_commit on), shared_buffers 128 MB, the defaults; max_connections raised",
+	DynamoDB:  "an emulator, which does not sync",
+}
