@@ -14,11 +14,12 @@ import (
 
 // state is what all handles on a broken store share.
 type state struct {
-	mutex  sync.Mutex
-	record backends.Record
-	locks  sync.Map // mutexes by the name of the election
-	past   sync.Map // something about the states before, by the name of the election
-	loads  atomic.Int32
+	mutex   sync.Mutex
+	record  backends.Record
+	locks   sync.Map // mutexes by the name of the election
+	past    sync.Map // something about the states before, by the name of the election
+	deposed sync.Map // the names of elections whose holder was deposed
+	loads   atomic.Int32
 }
 
 // exchange keeps a record, if it exists, and returns the one that was kept before.
@@ -37,6 +38,7 @@ func (s *state) exchange(r backends.Record) backends.Record {
 type broken struct {
 	*memory.Backend
 	store    *memory.Store
+	shared   *state
 	load     func(ctx context.Context, name string) (backends.Record, error)
 	swap     func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error)
 	watch    func(ctx context.Context, name string, changed func(backends.Record)) error
@@ -76,14 +78,14 @@ func (m mutant) harness() Harness {
 		Get:    func(_ testing.TB, name string) []byte { return store.Get(name) },
 		Put:    func(_ testing.TB, name string, content []byte) { store.Put(name, content) },
 		Delete: func(_ testing.TB, name string) { store.Delete(name) },
-		Depose: func(_ testing.TB, name string) { store.Depose(name) },
+		Depose: func(_ testing.TB, name string) { shared.deposed.Store(name, true); store.Depose(name) },
 	}
 	if m.raw != nil {
 		m.raw(raw)
 	}
 	return Harness{Raw: raw, Setups: m.setups, Open: func(testing.TB) backends.Backend {
 		h := store.Handle()
-		b := &broken{h, store, h.Load, h.Swap, h.Watch, h.WatchPresence, h.Describe, h.Close, nil}
+		b := &broken{h, store, shared, h.Load, h.Swap, h.Watch, h.WatchPresence, h.Describe, h.Close, nil}
 		b.batch = b.oneByOne
 		if m.handle != nil {
 			m.handle(b, shared)

@@ -251,27 +251,8 @@ func atomically(refusal error, may func(*broken, backends.Renewal) bool) func(*b
 
 // attended reports whether the mark of the renewing holder exists.
 func (b *broken) attended(r backends.Renewal) bool {
-	return !errors.Is(b.Backend.WatchPresence(&glance{Context: context.Background()}, r.Name, r.Prev), backends.ErrDeposed)
-}
-
-// A glance is a context that ends when it has been asked once.
-type glance struct {
-	context.Context
-	asked bool
-}
-
-func (g *glance) Err() error {
-	if !g.asked {
-		g.asked = true
-		return nil
-	}
-	return context.Canceled
-}
-
-func (g *glance) Done() <-chan struct{} {
-	ended := make(chan struct{})
-	close(ended)
-	return ended
+	_, deposed := b.shared.deposed.Load(r.Name)
+	return !deposed
 }
 
 // renewsFrom makes a store whose batches replace another state than prev.
