@@ -15,7 +15,7 @@ ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
 
-demo: ## three processes elect a leader on this machine; it is killed, frozen, told to stop
+demo: ## three processes elect leaders on this machine; the demo kills, freezes and stops them
 	@mkdir -p bin && go build -o bin/singleton ./examples/singleton
 	@exec bin/singleton demo
 
