@@ -32,7 +32,7 @@ func eachContainer(t *testing.T, test func(t *testing.T, s *Store)) {
 func startContainer(t *testing.T, kind string) *Store {
 	t.Helper()
 	begun := time.Now()
-	s, err := docker(t.Context(), kind)
+	s, err := docker(t.Context(), kind, quick)
 	must(t, err)
 	t.Logf("%v, ready after %v", s, time.Since(begun).Round(time.Millisecond))
 	t.Cleanup(func() { must(t, s.Stop()) })
@@ -189,7 +189,7 @@ func TestDockerKillAndRestart(t *testing.T) {
 func TestDockerDeathIsReported(t *testing.T) {
 	for _, kind := range Kinds {
 		t.Run(kind, func(t *testing.T) {
-			s, err := docker(t.Context(), kind)
+			s, err := docker(t.Context(), kind, quick)
 			must(t, err)
 			c := s.server.(*container)
 			_, err = c.provider.Client().ContainerKill(t.Context(), c.running.GetContainerID(), client.ContainerKillOptions{Signal: "KILL"})
@@ -301,7 +301,7 @@ func init() {
 	if os.Getenv(dockerHelper) == "" {
 		return
 	}
-	s, err := docker(context.Background(), Etcd)
+	s, err := docker(context.Background(), Etcd, quick)
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
