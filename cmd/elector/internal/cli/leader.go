@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/elector-go/elector"
+)
+
+// A leaderRow is a Leader in JSON.
+type leaderRow struct {
+	Election  string        `json:"election"`
+	State     string        `json:"state"` // held, vacant or lapsed
+	ID        string        `json:"id"`
+	Token     elector.Token `json:"token"`
+	Value     string        `json:"value"`
+	TTL       float64       `json:"ttl_seconds"`
+	Unchanged float64       `json:"unchanged_seconds"`
+}
+
+func rowOf(election string, l elector.Leader) leaderRow {
+	r := leaderRow{election, "held", l.ID, l.Token, l.Value, l.TTL.Seconds(), l.Unchanged.Seconds()}
+	switch {
+	case l.Lapsed:
+		r.State = "lapsed"
+	case l.Vacant():
+		r.State = "vacant"
+	}
+	return r
+}
+
+func (t *tool) leaderCommand() *cobra.Command {
+	var watch bool
+	c := &cobra.Command{
+		Use:   "leader NAME",
+		Short: "Print who leads",
+		Long: `Leader prints who leads an election, once, as the store has it. The answer may be out
+of date at once: use it for display and routing.
+
+A record alone does not show whether its leader is alive. With --watch, leader
+watches for as long as the lease can last, and knows.
+
+Exit codes: 0 held; 3 vacant; 4 lapsed, with --watch.`,
+		Example: `  elector leader invoices
+  elector leader invoices --watch -o json`,
+		Args: arguments(1, "the name of an election"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return t.leader(c.Context(), args[0], watch)
+		},
+	}
+	c.Flags().BoolVar(&watch, "watch", false, "wait until it is known whether the leader is alive")
+	return c
+}
+
+func (t *tool) leader(ctx context.Context, name string, watch bool) error {
+	p, err := t.printer("election", "state", "id", "token", "ttl", "value")
+	if err != nil {
+		return err
+	}
+	e, done, err := t.candidate(ctx, name, nil)
+	if err != nil {
+		return err
+	}
+	defer done()
+	l, err := e.Leader(ctx)
+	if err == nil && watch && !l.Vacant() {
+		l, err = alive(ctx, e, l)
+	}
+	if err != nil {
+		return err
+	}
+	r := rowOf(name, l)
+	p.row(r, r.Election, r.State, r.ID, r.Token, l.TTL, r.Value)
+	p.flush()
+	switch r.State {
+	case "vacant":
+		return exitCode{code: exitVacant}
+	case "lapsed":
+		return exitCode{code: exitLapsed}
+	}
+	return nil
+}
+
+// alive waits until the leader has renewed, or its lease has lapsed.
+func alive(ctx context.Context, e *elector.Elector, l elector.Leader) (elector.Leader, error) {
+	for {
+		time.Sleep(min(l.TTL/20, time.Second))
+		next, err := e.Leader(ctx)
+		if err != nil || next.Vacant() || next.Unchanged < l.Unchanged {
+			return next, err
+		}
+		l = next
+	}
+}
+
+func (t *tool) observeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "observe NAME",
+		Short: "Print each change of leader, until stopped",
+		Long: `Observe prints who leads, and then a line for each change of leader or value: a new
+leader, a leader that resigned, a lease that lapsed. It reconnects by itself.`,
+		Example: `  elector observe invoices
+  elector observe invoices -o json | jq -r .id`,
+		Args: arguments(1, "the name of an election"),
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			return t.observe(ctx, args[0])
+		},
+	}
+}
+
+func (t *tool) observe(ctx context.Context, name string) error {
+	p, err := t.printer("time", "state", "id", "token", "value")
+	if err != nil {
+		return err
+	}
+	e, done, err := t.candidate(ctx, name, nil)
+	if err != nil {
+		return err
+	}
+	defer done()
+	for l, err := range e.Observe(ctx) {
+		if err != nil {
+			if errors.Is(err, context.Canceled) {
+				return nil // told to stop
+			}
+			return err
+		}
+		now := time.Now().Format(time.RFC3339)
+		r := struct {
+			Time string `json:"time"`
+			leaderRow
+		}{now, rowOf(name, l)}
+		p.row(r, now, r.State, r.ID, r.Token, r.Value)
+		p.flush()
+	}
+	return nil
+}
+
+// arguments makes a missing or superfluous argument a plain error.
+func arguments(n int, what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usage("this command takes %s, and got %d arguments", what, len(args))
+		}
+		return nil
+	}
+}

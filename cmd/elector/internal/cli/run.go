@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/elector-go/elector"
+)
+
+// runFlags are the flags of elector run.
+type runFlags struct {
+	id, value                            string
+	ttl, renewEvery, requestTimeout      time.Duration
+	lossGrace, stopGrace, wait, atLeast  time.Duration
+	restart, once, try                   bool
+	heldCode                             int
+	hold, killBefore, renewal, overallBy time.Duration // computed
+}
+
+func (t *tool) runCommand() *cobra.Command {
+	f := &runFlags{}
+	c := &cobra.Command{
+		Use:   "run NAME [flags] -- COMMAND [ARGUMENT...]",
+		Short: "Run a command while this machine leads",
+		Long: `Run waits until this machine leads the election, starts the command, and keeps the
+election until the command ends. No shell is involved. The command's exit code is
+run's.
+
+The command gets in its environment:
+
+  ELECTOR_TOKEN     the fencing token: send it with each write
+  ELECTOR_ELECTION  the name of the election
+  ELECTOR_ID        the name of this candidate
+
+When the command ends, what it has left is killed, and then the election is
+resigned: another machine leads within milliseconds.
+
+When the lease cannot be renewed, the command gets SIGTERM in time, and all its
+descendants SIGKILL, so that none is alive when another machine may lead; then run
+waits to lead again. A guardian process sees to that, also while run itself is
+stopped, hangs, or was killed. For a TTL of 15 s: SIGTERM 11 s after the last
+renewal, SIGKILL after 12.75 s, and another machine leads after 16.5 s.
+
+On SIGTERM or SIGINT the command gets SIGTERM, and SIGKILL after --stop-grace;
+meanwhile the election is kept. Other signals are passed on to the command.
+
+What run cannot cover: the guardian and run both stopped or killed with SIGKILL; a
+process in an uninterruptible wait (state D); one that has got another user's rights,
+so that it cannot be killed; one that another program on this machine starts for the
+command, such as a container; and an operator who edits or deletes the record.
+On systems other than Linux, run covers the command's process group only.`,
+		Example: `  elector run invoices -- ./send-invoices
+  elector run nightly --try --at-least 1m -- ./report     # in cron, on several hosts
+  elector run worker --restart -- ./worker --queue=mail`,
+		Args: func(c *cobra.Command, args []string) error {
+			switch dash := c.ArgsLenAtDash(); {
+			case dash < 0 && len(args) > 1:
+				return usage("put -- between the election's name and the command: elector run %s -- %s", args[0], args[1])
+			case len(args) == 0 || dash == 0:
+				return usage("no election: elector run NAME -- COMMAND")
+			case dash > 1:
+				return usage("run takes one election before --, not %d", dash)
+			case len(args) == 1:
+				return usage("no command: elector run %s -- COMMAND", args[0])
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error { return t.run(c.Context(), args[0], args[1:], f) },
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.id, "id", "", "the name of this candidate (default host, process id and a random part)")
+	flags.StringVar(&f.value, "value", "", "what to publish while this machine leads, such as an address")
+	flags.DurationVar(&f.ttl, "ttl", 15*time.Second, "how long a silent leader keeps the election")
+	flags.DurationVar(&f.renewEvery, "renew-every", 0, "the time between renewals (default 0.3 TTL)")
+	flags.DurationVar(&f.requestTimeout, "request-timeout", 0, "the bound of each request to the store (default half of --renew-every)")
+	flags.DurationVar(&f.lossGrace, "loss-grace", -1, "the time from SIGTERM to SIGKILL when the lease cannot be renewed, at most a quarter of its validity (default an eighth)")
+	flags.DurationVar(&f.stopGrace, "stop-grace", 10*time.Second, "the time from SIGTERM to SIGKILL when run is told to stop")
+	flags.BoolVar(&f.restart, "restart", false, "when the command ends, campaign and start it again")
+	flags.BoolVar(&f.once, "once", false, "end with 70 when the lease is lost, instead of campaigning again")
+	flags.BoolVar(&f.try, "try", false, "end at once if another machine leads")
+	flags.DurationVar(&f.wait, "wait", 0, "end if this machine does not lead after this time (default wait for ever)")
+	flags.DurationVar(&f.atLeast, "at-least", 0, "keep the election for at least this long, even if the command ends sooner")
+	flags.IntVar(&f.heldCode, "held-code", exitHeld, "the exit code when another machine leads, with --try or --wait")
+	return c
+}
+
+// options checks the flags, and returns the elector's options.
+func (f *runFlags) options() (*elector.Options, error) {
+	o := &elector.Options{ID: f.id, Value: f.value, TTL: f.ttl, RenewEvery: f.renewEvery, RequestTimeout: f.requestTimeout, ReleaseTimeout: max(f.ttl, time.Second)}
+	switch {
+	case f.ttl <= 0:
+		return nil, usage("--ttl is %v, not above 0", f.ttl)
+	case f.try && f.wait > 0:
+		return nil, usage("--try and --wait exclude each other")
+	case f.wait < 0, f.atLeast < 0, f.stopGrace < 0:
+		return nil, usage("a time below 0 in --wait, --at-least or --stop-grace")
+	case f.restart && (f.try || f.wait > 0):
+		return nil, usage("--restart campaigns again and again; leave out --try and --wait")
+	case f.heldCode < 0 || f.heldCode > 255:
+		return nil, usage("--held-code is %d, not between 0 and 255", f.heldCode)
+	}
+	// The elector's own defaults, which are needed here before it has them.
+	f.hold = f.ttl - f.ttl/10
+	if f.renewEvery == 0 {
+		o.RenewEvery = f.hold / 3
+	}
+	if f.requestTimeout == 0 {
+		o.RequestTimeout = min(o.RenewEvery/2, 30*time.Second)
+	}
+	f.killBefore = max(250*time.Millisecond, f.ttl/20)
+	if f.lossGrace < 0 {
+		f.lossGrace = f.hold / 8
+	}
+	if f.lossGrace > f.hold/4 {
+		return nil, usage("--loss-grace is %v, more than %v, a quarter of the lease's validity", f.lossGrace, f.hold/4)
+	}
+	if left := f.hold - f.killBefore - f.lossGrace; left < o.RenewEvery+o.RequestTimeout {
+		return nil, usage("a lease is valid for %v; less %v for SIGKILL and %v for --loss-grace that leaves %v, and one slow renewal takes --renew-every %v and --request-timeout %v: use a longer --ttl or a shorter one of these",
+			f.hold, f.killBefore, f.lossGrace, left, o.RenewEvery, o.RequestTimeout)
+	}
+	return o, nil
+}
+
+// environment is what the command gets besides run's own.
+func environment(name, id string, token elector.Token) []string {
+	return append(os.Environ(), "ELECTOR_ELECTION="+name, "ELECTOR_ID="+id, fmt.Sprintf("ELECTOR_TOKEN=%d", token))
+}
+
+func contextOf(ctx context.Context, wait time.Duration) (context.Context, context.CancelFunc) {
+	if wait == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, wait)
+}

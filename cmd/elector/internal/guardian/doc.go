@@ -1,0 +1,27 @@
+// Package guardian runs a command so that none of its descendants outlives a
+// deadline.
+//
+//	elector run ── the wrapper: holds the lease, knows when it ends
+//	 └─ guardian ── the same program: knows the deadlines, kills
+//	     └─ command, and everything that it starts
+//
+// The wrapper starts the guardian with [Start] and sends it each new deadline
+// through a pipe. The guardian is the parent of the command and the subreaper of
+// its descendants, also of those that made a session of their own. It ends them
+// when the first of these happens:
+//
+//   - The command ends: what it has left is killed.
+//   - The wrapper says so: SIGTERM to the command, and SIGKILL to all after a grace.
+//   - Time is up: SIGTERM at the deadline less Kill less Grace, SIGKILL to all at
+//     the deadline less Kill. A later deadline does not take a SIGTERM back.
+//   - The pipe closes, because the wrapper is gone: the same, at once.
+//
+// It then waits until the last descendant is gone, and reports that.
+//
+// Deadlines are in the time since boot, suspends included: see [Now]. So they hold
+// while the wrapper is stopped or hangs. The wrapper does the guardian's work if
+// that is killed or stopped: it is a subreaper too.
+//
+// On systems other than Linux there is no subreaper: the guardian kills the process
+// group of the command, and what has left that is out of reach.
+package guardian

@@ -1,0 +1,24 @@
+// Command elector runs commands under an election, and shows who leads.
+//
+//	elector run NAME -- command   run a command while this machine leads
+//	elector leader NAME           print who leads
+//	elector observe NAME          print each change of leader
+//
+// Each command explains itself: elector help run.
+package main
+
+import (
+	"os"
+
+	"github.com/elector-go/elector/cmd/elector/internal/cli"
+
+	_ "github.com/elector-go/elector/backends/dynamodb"
+	_ "github.com/elector-go/elector/backends/etcd"
+	_ "github.com/elector-go/elector/backends/file"
+	_ "github.com/elector-go/elector/backends/gcs"
+	_ "github.com/elector-go/elector/backends/memory"
+	_ "github.com/elector-go/elector/backends/postgres"
+	_ "github.com/elector-go/elector/backends/zookeeper"
+)
+
+func main() { os.Exit(cli.Main(os.Args[1:])) }
