@@ -194,3 +194,43 @@ type Batcher interface {
 	// outcome of the whole request is unknown, it is unknown for each.
 	RenewMany(ctx context.Context, renewals []Renewal) []Outcome
 }
+
+// A Lister is a Backend that can name its elections. List is for operators; the
+// elector does not call it.
+type Lister interface {
+	Backend
+
+	// List returns the names of the elections that have a record, in order. It
+	// reflects every Swap that was acknowledged before List was called, through
+	// any handle on the store. List does not read the records, so the record of
+	// a name may be foreign. It blocks for as long as the store needs to go
+	// through all records.
+	List(ctx context.Context) ([]string, error)
+}
+
+// An Inspector is a Backend that can look for what Open does not refuse and what
+// stops elections, or breaks their promises, later: a quota that is nearly used
+// up, writes that are not synced. Inspect is for operators; the elector does not
+// call it.
+type Inspector interface {
+	Backend
+
+	// Inspect looks at the store, for elections with the TTL. It changes
+	// nothing, and needs no permission that an elector does not need: it leaves
+	// out what it may not see.
+	Inspect(ctx context.Context, ttl time.Duration) (Inspection, error)
+}
+
+// An Inspection is the result of Inspect.
+type Inspection struct {
+	Findings []Finding
+	Clock    time.Time // of the store, while Inspect ran; zero if it shows none
+}
+
+// A Finding is one thing that Inspect has looked at.
+type Finding struct {
+	What string // was looked at, in a few words, such as "quota"
+	Seen string // what it is, such as "120 MB of 2 GB are used"
+	Cure string // what to do about it; empty if nothing is wrong
+	Err  error  // what kind of error it is, such as ErrMisconfigured; nil if the cure can wait
+}

@@ -64,5 +64,6 @@
 // Harness.Slow is for every store where a write costs milliseconds, and a longer
 // Harness.TTL is for a busy machine or a distant store.
 //
-// [Watcher], [PresenceWatcher] and [Batcher] are for stores that can do more.
+// [Watcher], [PresenceWatcher], [Batcher], [Lister] and [Inspector] are for stores
+// that can do more.
 package backends

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -131,6 +132,33 @@ func (h *Handle) RenewMany(ctx context.Context, renewals []Renewal, renew func(c
 		return Outcomes(len(renewals), err)
 	}
 	return outcomes
+}
+
+// List makes the requests that list the elections, see [Lister]. It sorts the names
+// and leaves out those that no election can have.
+func (h *Handle) List(ctx context.Context, list func(context.Context) ([]string, error)) (names []string, err error) {
+	err = h.Do(ctx, "listing the elections", func(ctx context.Context) (err error) {
+		names, err = list(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return CheckName(name) != nil })
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// Inspect makes the requests that inspect the store, see [Inspector].
+func (h *Handle) Inspect(ctx context.Context, inspect func(context.Context) (Inspection, error)) (i Inspection, err error) {
+	err = h.Do(ctx, "inspecting the store", func(ctx context.Context) (err error) {
+		i, err = inspect(ctx)
+		return err
+	})
+	if err != nil {
+		return Inspection{}, err
+	}
+	return i, nil
 }
 
 // Open makes the requests that see whether the store can serve, within the

@@ -43,5 +43,7 @@ var backendCases = []testCase{
 	{name: "batch/presence", raw: true, run: batchPresence},
 	{name: "batch/cancel", run: batchCancel},
 
+	{name: "list/names", run: listNames},
+
 	{name: "close/idempotent", run: closeTwice},
 }

@@ -132,6 +132,12 @@ func (s *suite) closedHandle(other backends.Backend, last backends.Record) {
 			return m.RenewMany(s.Context(), []backends.Renewal{{Name: s.name, Prev: last, Next: renewal(last)}})[0].Err
 		}
 	}
+	if l, ok := b.(backends.Lister); ok {
+		calls["List"] = func() error { _, err := l.List(s.Context()); return err }
+	}
+	if i, ok := b.(backends.Inspector); ok {
+		calls["Inspect"] = func() error { _, err := i.Inspect(s.Context(), 15*time.Second); return err }
+	}
 	for what, call := range calls {
 		err := s.together(1, rule, func(int) error { return call() })[0]
 		if err == nil || errors.Is(err, backends.ErrConflict) {

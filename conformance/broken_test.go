@@ -46,6 +46,7 @@ type broken struct {
 	describe func() backends.Description
 	close    func() error
 	batch    func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome
+	list     func(ctx context.Context) ([]string, error)
 }
 
 func (b *broken) Load(ctx context.Context, name string) (backends.Record, error) {
@@ -68,6 +69,8 @@ func (b *broken) RenewMany(ctx context.Context, renewals []backends.Renewal) []b
 	return b.batch(ctx, renewals)
 }
 
+func (b *broken) List(ctx context.Context) ([]string, error) { return b.list(ctx) }
+
 func (b *broken) Describe() backends.Description { return b.describe() }
 
 func (b *broken) Close() error { return b.close() }
@@ -85,7 +88,7 @@ func (m mutant) harness() Harness {
 	}
 	return Harness{Raw: raw, Setups: m.setups, Open: func(testing.TB) backends.Backend {
 		h := store.Handle()
-		b := &broken{h, store, shared, h.Load, h.Swap, h.Watch, h.WatchPresence, h.Describe, h.Close, nil}
+		b := &broken{h, store, shared, h.Load, h.Swap, h.Watch, h.WatchPresence, h.Describe, h.Close, nil, h.List}
 		b.batch = b.oneByOne
 		if m.handle != nil {
 			m.handle(b, shared)

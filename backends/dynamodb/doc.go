@@ -89,7 +89,8 @@
 //
 //	"Condition": {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["invoice-sender"]}}
 //
-// An observer needs only GetItem of the first. For create=true, add
+// An observer needs only GetItem of the first. To list the elections, add
+// dynamodb:Scan to the first, without the condition. For create=true, add
 // dynamodb:CreateTable to the second. A table with a stream of new and old
 // images may be a global table of version 2017, which only
 // dynamodb:DescribeGlobalTable shows, on

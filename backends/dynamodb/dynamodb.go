@@ -32,7 +32,7 @@ type Backend struct {
 	idle     func() // closes idle connections
 }
 
-var _ backends.Backend = (*Backend)(nil)
+var _ backends.Lister = (*Backend)(nil)
 
 func newBackend(client *dynamodb.Client, table string, idle func()) *Backend {
 	o := client.Options()
@@ -69,6 +69,31 @@ func (b *Backend) load(ctx context.Context, name string) (backends.Record, error
 	r, err := backends.Decode(name, []byte(content.Value))
 	r.Version = backends.Version(content.Value)
 	return r, err
+}
+
+// List implements [backends.Lister]. It scans the table, a page of 1 MB at a time,
+// and costs a read unit for each 4 kB in it.
+func (b *Backend) List(ctx context.Context) ([]string, error) {
+	return b.handle.List(ctx, func(ctx context.Context) (names []string, _ error) {
+		pages := dynamodb.NewScanPaginator(b.client, &dynamodb.ScanInput{
+			TableName:                &b.table,
+			ProjectionExpression:     aws.String("#e"),
+			ExpressionAttributeNames: map[string]string{"#e": keyAttribute},
+			ConsistentRead:           aws.Bool(true),
+		})
+		for pages.HasMorePages() {
+			page, err := pages.NextPage(ctx, once)
+			if err != nil {
+				return nil, b.failed(ctx, err)
+			}
+			for _, item := range page.Items {
+				if name, ok := item[keyAttribute].(*types.AttributeValueMemberS); ok {
+					names = append(names, name.Value)
+				}
+			}
+		}
+		return names, nil
+	})
 }
 
 // Swap implements [backends.Backend].

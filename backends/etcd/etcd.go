@@ -29,6 +29,7 @@ type Backend struct {
 var (
 	_ backends.Watcher = (*Backend)(nil)
 	_ backends.Batcher = (*Backend)(nil)
+	_ backends.Lister  = (*Backend)(nil)
 )
 
 // New returns a backend on your own client, which Close leaves open. A key is the
@@ -90,6 +91,22 @@ func decode(name string, value []byte) (backends.Record, error) {
 	}
 	r.Version = backends.Version(value)
 	return r, nil
+}
+
+// List implements [backends.Lister]. It reads the keys under the prefix, in one
+// request.
+func (b *Backend) List(ctx context.Context) ([]string, error) {
+	return b.handle.List(ctx, func(ctx context.Context) ([]string, error) {
+		answer, err := b.client.Get(ctx, b.prefix, clientv3.WithPrefix(), clientv3.WithKeysOnly())
+		if err != nil {
+			return nil, err
+		}
+		names := make([]string, len(answer.Kvs))
+		for i, kv := range answer.Kvs {
+			names[i] = strings.TrimPrefix(string(kv.Key), b.prefix)
+		}
+		return names, nil
+	})
 }
 
 // Swap implements [backends.Backend]. A transaction that fails reads nothing: the

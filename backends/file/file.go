@@ -106,7 +106,10 @@ type Backend struct {
 	handle *backends.Handle
 }
 
-var _ backends.Watcher = (*Backend)(nil)
+var (
+	_ backends.Watcher = (*Backend)(nil)
+	_ backends.Lister  = (*Backend)(nil)
+)
 
 // New returns a Backend on the directory, an absolute path. It creates the
 // directory if it is missing, but not its parents, and writes a file to see
@@ -158,6 +161,19 @@ func (b *Backend) load(name string) (backends.Record, error) {
 	}
 	r.Version = backends.Version(content)
 	return r, nil
+}
+
+// List implements [backends.Lister].
+func (b *Backend) List(ctx context.Context) ([]string, error) {
+	return b.handle.List(ctx, func(context.Context) (names []string, _ error) {
+		entries, err := os.ReadDir(b.dir)
+		for _, e := range entries {
+			if name, ok := strings.CutSuffix(e.Name(), ".json"); ok {
+				names = append(names, name)
+			}
+		}
+		return names, err
+	})
 }
 
 // Swap implements [backends.Backend].

@@ -8,9 +8,11 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"cloud.google.com/go/storage"
+	"google.golang.org/api/iterator"
 
 	"github.com/elector-go/elector/backends"
 )
@@ -40,7 +42,7 @@ type Backend struct {
 	release   func() error          // of what Open made
 }
 
-var _ backends.Backend = (*Backend)(nil)
+var _ backends.Lister = (*Backend)(nil)
 
 // New returns a backend on your client, which Close leaves open. Objects' names
 // are the prefix, as it is, followed by the election's name; an empty prefix
@@ -113,6 +115,30 @@ func (b *Backend) load(ctx context.Context, name string) (backends.Record, error
 	}
 	r.Version = backends.Version(strconv.FormatInt(generation, 10))
 	return r, nil
+}
+
+// List implements [backends.Lister], with the further errors of Load. It is a
+// request for each 1,000 elections, each a Class A operation.
+func (b *Backend) List(ctx context.Context) ([]string, error) {
+	return b.handle.List(ctx, func(ctx context.Context) ([]string, error) {
+		return call(ctx, b, func() (names []string, _ error) {
+			query := &storage.Query{Prefix: b.prefix, Delimiter: "/", Projection: storage.ProjectionNoACL}
+			if err := query.SetAttrSelection([]string{"Name"}); err != nil {
+				return nil, err
+			}
+			objects := b.bucket.Objects(ctx, query)
+			for {
+				object, err := objects.Next()
+				switch {
+				case errors.Is(err, iterator.Done):
+					return names, nil
+				case err != nil:
+					return nil, err
+				}
+				names = append(names, strings.TrimPrefix(object.Name, b.prefix))
+			}
+		})
+	})
 }
 
 // read returns at most maxObject+1 bytes of an object and their generation, or

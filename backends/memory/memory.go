@@ -185,6 +185,7 @@ type Backend struct {
 
 var _ backends.PresenceWatcher = (*Backend)(nil)
 var _ backends.Batcher = (*Backend)(nil)
+var _ backends.Lister = (*Backend)(nil)
 
 // Load implements [backends.Backend].
 func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error) {
@@ -224,6 +225,20 @@ func (b *Backend) RenewMany(ctx context.Context, renewals []backends.Renewal) []
 			outcomes[i].Record, outcomes[i].Err = b.store.swap(r.Name, r.Prev, r.Next)
 		}
 		return outcomes, nil
+	})
+}
+
+// List implements [backends.Lister].
+func (b *Backend) List(ctx context.Context) ([]string, error) {
+	return b.handle.List(ctx, func(context.Context) (names []string, _ error) {
+		b.store.mutex.Lock()
+		defer b.store.mutex.Unlock()
+		for name, e := range b.store.entries {
+			if e.content != nil {
+				names = append(names, name)
+			}
+		}
+		return names, nil
 	})
 }
 

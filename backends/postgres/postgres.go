@@ -34,6 +34,7 @@ type Backend struct {
 var (
 	_ backends.Watcher = (*Backend)(nil)
 	_ backends.Batcher = (*Backend)(nil)
+	_ backends.Lister  = (*Backend)(nil)
 )
 
 func newBackend(pool *pgxpool.Pool, ownPool bool, store string, t table) *Backend {
@@ -124,6 +125,20 @@ func (b *Backend) read(ctx context.Context, name, sql string) (none backends.Rec
 		return none, err
 	}
 	return versioned(name, r), nil
+}
+
+// List implements [backends.Lister], with the further errors of Load. It is one
+// statement.
+func (b *Backend) List(ctx context.Context) ([]string, error) {
+	return b.handle.List(ctx, func(ctx context.Context) (names []string, err error) {
+		var readOnly string
+		const sql = "select current_setting('transaction_read_only'), array(select name from %s where name is not null)"
+		_, err = b.queryRow(ctx, fmt.Sprintf(sql, b.table.quoted()), nil, &readOnly, &names)
+		if err == nil && readOnly != "off" {
+			err = errReadOnly
+		}
+		return names, err
+	})
 }
 
 // durably raises the durability of its statement, up to and including the

@@ -35,6 +35,7 @@ type Backend struct {
 var (
 	_ backends.PresenceWatcher = (*Backend)(nil)
 	_ backends.Batcher         = (*Backend)(nil)
+	_ backends.Lister          = (*Backend)(nil)
 )
 
 // New returns a backend on your connection, which Close leaves open. Records are
@@ -100,6 +101,27 @@ func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error
 				return backends.Record{}, err
 			}
 			return decode(name, data, stat)
+		})
+	})
+}
+
+// List implements [backends.Lister], with the further errors of Load. It reads the
+// children of the prefix. The client library takes an answer of 1 MB at most, with
+// about 10,000 long names or 50,000 short ones.
+func (b *Backend) List(ctx context.Context) ([]string, error) {
+	return b.handle.List(ctx, func(ctx context.Context) ([]string, error) {
+		return call(ctx, b, func() ([]string, error) {
+			if _, err := b.conn.Sync(b.prefix); err != nil {
+				return nil, err
+			}
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			names, _, err := b.conn.Children(b.prefix)
+			if errors.Is(err, zk.ErrNoNode) {
+				return nil, nil
+			}
+			return names, err
 		})
 	})
 }

@@ -38,17 +38,17 @@ const emulated = 500 * time.Millisecond
 
 // hasty is a backend on an emulator, which is near and bears any rate: with the
 // service's limits the suite would take minutes more, or hours.
-type hasty struct{ backends.Backend }
+type hasty struct{ backends.Lister }
 
 func hasten(t testing.TB, b backends.Backend) backends.Backend {
 	if _, ok := b.(backends.Watcher); ok {
 		t.Fatal("the suite would not see that the backend is a Watcher")
 	}
-	return hasty{b}
+	return hasty{b.(backends.Lister)}
 }
 
 func (h hasty) Describe() backends.Description {
-	d := h.Backend.Describe()
+	d := h.Lister.Describe()
 	d.MinTTL, d.MinWriteInterval = 0, 0
 	return d
 }
