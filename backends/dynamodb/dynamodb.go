@@ -32,7 +32,10 @@ type Backend struct {
 	idle     func() // closes idle connections
 }
 
-var _ backends.Lister = (*Backend)(nil)
+var (
+	_ backends.Lister    = (*Backend)(nil)
+	_ backends.Inspector = (*Backend)(nil)
+)
 
 func newBackend(client *dynamodb.Client, table string, idle func()) *Backend {
 	o := client.Options()

@@ -27,9 +27,10 @@ type Backend struct {
 }
 
 var (
-	_ backends.Watcher = (*Backend)(nil)
-	_ backends.Batcher = (*Backend)(nil)
-	_ backends.Lister  = (*Backend)(nil)
+	_ backends.Watcher   = (*Backend)(nil)
+	_ backends.Batcher   = (*Backend)(nil)
+	_ backends.Lister    = (*Backend)(nil)
+	_ backends.Inspector = (*Backend)(nil)
 )
 
 // New returns a backend on your own client, which Close leaves open. A key is the

@@ -13,6 +13,7 @@ import (
 
 	"cloud.google.com/go/storage"
 	"google.golang.org/api/iterator"
+	raw "google.golang.org/api/storage/v1"
 
 	"github.com/elector-go/elector/backends"
 )
@@ -38,11 +39,15 @@ type Backend struct {
 	name      string // of the bucket
 	prefix    string
 	bucket    *storage.BucketHandle // without the library's retries
+	service   *raw.Service          // for Inspect; nil with a client of the caller
 	closeIdle func()                // closes the connections that are not in use
 	release   func() error          // of what Open made
 }
 
-var _ backends.Lister = (*Backend)(nil)
+var (
+	_ backends.Lister    = (*Backend)(nil)
+	_ backends.Inspector = (*Backend)(nil)
+)
 
 // New returns a backend on your client, which Close leaves open. Objects' names
 // are the prefix, as it is, followed by the election's name; an empty prefix

@@ -15,6 +15,7 @@ import (
 	"cloud.google.com/go/storage"
 	"golang.org/x/oauth2/google"
 	"google.golang.org/api/option"
+	raw "google.golang.org/api/storage/v1"
 	htransport "google.golang.org/api/transport/http"
 
 	"github.com/elector-go/elector/backends"
@@ -56,8 +57,15 @@ func (c config) open(ctx context.Context) (backends.Backend, error) {
 	b.release = func() error { end(); b.closeIdle(); return nil }
 	err := b.handle.Open(ctx, patience, func(ctx context.Context) error {
 		_, err := call(ctx, b, func() (any, error) {
-			client, err := c.client(life, transport)
+			options, err := c.options(life, transport)
 			if err != nil {
+				return nil, err
+			}
+			client, err := storage.NewClient(life, options...)
+			if err != nil {
+				return nil, err
+			}
+			if b.service, err = raw.NewService(life, options...); err != nil {
 				return nil, err
 			}
 			b.use(client)
@@ -87,9 +95,9 @@ func configure(t *http.Transport, life context.Context) {
 	t.MaxConnsPerHost, t.MaxIdleConnsPerHost = maxConnections, maxConnections
 }
 
-// client makes the library's client. Access tokens are fetched for as long as
+// options are those of the library's clients. Access tokens are fetched for as long as
 // life lasts.
-func (c config) client(life context.Context, transport http.RoundTripper) (*storage.Client, error) {
+func (c config) options(life context.Context, transport http.RoundTripper) ([]option.ClientOption, error) {
 	// The library looks for credentials unless it is given some, if only empty
 	// ones.
 	credentials, through := &google.Credentials{}, transport
@@ -110,7 +118,7 @@ func (c config) client(life context.Context, transport http.RoundTripper) (*stor
 	if c.endpoint != "" {
 		options = append(options, option.WithEndpoint(c.endpoint+"/storage/v1/"))
 	}
-	return storage.NewClient(life, options...)
+	return options, nil
 }
 
 // once refuses to continue an answer that broke off: the library asks for the

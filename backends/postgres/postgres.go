@@ -32,9 +32,10 @@ type Backend struct {
 }
 
 var (
-	_ backends.Watcher = (*Backend)(nil)
-	_ backends.Batcher = (*Backend)(nil)
-	_ backends.Lister  = (*Backend)(nil)
+	_ backends.Watcher   = (*Backend)(nil)
+	_ backends.Batcher   = (*Backend)(nil)
+	_ backends.Lister    = (*Backend)(nil)
+	_ backends.Inspector = (*Backend)(nil)
 )
 
 func newBackend(pool *pgxpool.Pool, ownPool bool, store string, t table) *Backend {

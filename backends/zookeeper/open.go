@@ -50,6 +50,7 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 	server := *u
 	server.Path = ""
 	b := newBackend(backends.Redact(&server), o.prefix)
+	b.session = o.timeout
 	if o.user != "" {
 		b.acl = zk.DigestACL(zk.PermAll, o.user, o.password)
 	}

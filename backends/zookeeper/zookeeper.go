@@ -28,6 +28,8 @@ type Backend struct {
 	prefix string // without a slash at its end
 	acl    []zk.ACL
 
+	session time.Duration // the timeout that Open asked for; 0 on a connection of the caller
+
 	mutex    sync.Mutex
 	readings map[string]*reading // the latest of each watched path
 }
@@ -36,6 +38,7 @@ var (
 	_ backends.PresenceWatcher = (*Backend)(nil)
 	_ backends.Batcher         = (*Backend)(nil)
 	_ backends.Lister          = (*Backend)(nil)
+	_ backends.Inspector       = (*Backend)(nil)
 )
 
 // New returns a backend on your connection, which Close leaves open. Records are

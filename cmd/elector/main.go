@@ -3,6 +3,8 @@
 //	elector run NAME -- command   run a command while this machine leads
 //	elector leader NAME           print who leads
 //	elector observe NAME          print each change of leader
+//	elector list                  print all elections of the store
+//	elector doctor                find what is wrong with the store
 //
 // Each command explains itself: elector help run.
 package main

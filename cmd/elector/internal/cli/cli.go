@@ -51,7 +51,7 @@ func (t *tool) main(ctx context.Context, args []string) int {
 	case errors.As(err, &code) && code.err == nil:
 		return code.code
 	}
-	fmt.Fprintln(t.err, t.red("elector:"), strings.TrimPrefix(oneLine(err), "elector: "))
+	fmt.Fprintln(t.err, t.colour(t.err, red, "elector:"), strings.TrimPrefix(plain(oneLine(err)), "elector: "))
 	return codeOf(err)
 }
 
@@ -68,7 +68,7 @@ processes: prefer the other two. Each flag has a variable: --ttl is ELECTOR_TTL.
 ` + exitCodes,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		RunE: func(*cobra.Command, []string) error { return usage("no command; see elector help") },
+		RunE:          func(*cobra.Command, []string) error { return usage("no command; see elector help") },
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usage("unknown command %q; see elector help", args[0])
@@ -83,7 +83,8 @@ processes: prefer the other two. Each flag has a variable: --ttl is ELECTOR_TTL.
 	f.StringVar(&t.urlFile, "url-file", "", "a file that contains the store's URL")
 	f.StringVarP(&t.output, "output", "o", "", "table, tsv or json (default table on a terminal, tsv elsewhere)")
 	f.BoolVarP(&t.verbose, "verbose", "v", false, "log what happens on stderr")
-	root.AddCommand(t.runCommand(), t.leaderCommand(), t.observeCommand(), t.versionCommand())
+	root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	root.AddCommand(t.runCommand(), t.leaderCommand(), t.observeCommand(), t.listCommand(), t.doctorCommand(), t.versionCommand())
 	return root
 }
 

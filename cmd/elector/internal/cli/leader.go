@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/signal"
 	"syscall"
@@ -43,13 +42,19 @@ func (t *tool) leaderCommand() *cobra.Command {
 		Long: `Leader prints who leads an election, once, as the store has it. The answer may be out
 of date at once: use it for display and routing.
 
-A record alone does not show whether its leader is alive. With --watch, leader
-watches for as long as the lease can last, and knows.
+A record alone does not show whether its leader is alive. With --watch, leader waits
+until the leader renews or resigns, or its lease has lapsed: at most 1.1 times the TTL.
 
-Exit codes: 0 held; 3 vacant; 4 lapsed, with --watch.`,
+Fields in JSON: election; state, which is held, vacant or lapsed; id, token and value
+of the leader; ttl_seconds; unchanged_seconds, for how long leader has seen the record
+as it is.
+
+Exit codes: 0 held; 3 vacant; 4 lapsed, with --watch. The others are those of elector.`,
 		Example: `  elector leader invoices
-  elector leader invoices --watch -o json`,
-		Args: arguments(1, "the name of an election"),
+  elector leader invoices --watch -o json
+  elector leader invoices > /dev/null && echo "there is a leader"`,
+		Args:              arguments(1, "the name of an election"),
+		ValidArgsFunction: t.completeElection,
 		RunE: func(c *cobra.Command, args []string) error {
 			return t.leader(c.Context(), args[0], watch)
 		},
@@ -77,7 +82,9 @@ func (t *tool) leader(ctx context.Context, name string, watch bool) error {
 	}
 	r := rowOf(name, l)
 	p.row(r, r.Election, r.State, r.ID, r.Token, l.TTL, r.Value)
-	p.flush()
+	if err := p.flush(); err != nil {
+		return err
+	}
 	switch r.State {
 	case "vacant":
 		return exitCode{code: exitVacant}
@@ -87,15 +94,21 @@ func (t *tool) leader(ctx context.Context, name string, watch bool) error {
 	return nil
 }
 
-// alive waits until the leader has renewed, or its lease has lapsed.
+// alive waits until the leader has renewed or resigned, or its lease has lapsed.
 func alive(ctx context.Context, e *elector.Elector, l elector.Leader) (elector.Leader, error) {
+	seen := time.Now()
 	for {
-		time.Sleep(min(l.TTL/20, time.Second))
+		select {
+		case <-time.After(min(l.TTL/20, time.Second)):
+		case <-ctx.Done():
+			return l, ctx.Err()
+		}
+		since := time.Since(seen)
 		next, err := e.Leader(ctx)
-		if err != nil || next.Vacant() || next.Unchanged < l.Unchanged {
+		// A record that stood as it is since the first look is older than that.
+		if err != nil || next.Vacant() || next.Unchanged < since {
 			return next, err
 		}
-		l = next
 	}
 }
 
@@ -104,10 +117,14 @@ func (t *tool) observeCommand() *cobra.Command {
 		Use:   "observe NAME",
 		Short: "Print each change of leader, until stopped",
 		Long: `Observe prints who leads, and then a line for each change of leader or value: a new
-leader, a leader that resigned, a lease that lapsed. It reconnects by itself.`,
+leader, a leader that resigned, a lease that lapsed. It reconnects by itself, and ends
+with 0 on SIGINT and SIGTERM.
+
+Fields in JSON, one object a line: time, and those of elector leader.`,
 		Example: `  elector observe invoices
   elector observe invoices -o json | jq -r .id`,
-		Args: arguments(1, "the name of an election"),
+		Args:              arguments(1, "the name of an election"),
+		ValidArgsFunction: t.completeElection,
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
@@ -128,7 +145,7 @@ func (t *tool) observe(ctx context.Context, name string) error {
 	defer done()
 	for l, err := range e.Observe(ctx) {
 		if err != nil {
-			if errors.Is(err, context.Canceled) {
+			if ctx.Err() != nil {
 				return nil // told to stop
 			}
 			return err
@@ -139,7 +156,9 @@ func (t *tool) observe(ctx context.Context, name string) error {
 			leaderRow
 		}{now, rowOf(name, l)}
 		p.row(r, now, r.State, r.ID, r.Token, r.Value)
-		p.flush()
+		if err := p.flush(); err != nil {
+			return err
+		}
 	}
 	return nil
 }

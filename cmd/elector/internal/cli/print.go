@@ -1,41 +1,56 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 	"text/tabwriter"
+	"unicode"
+	"unicode/utf16"
 
 	"golang.org/x/term"
 )
 
-// A printer prints rows as a table, as TSV, or as one JSON object a line.
+// formats are what --output may be.
+var formats = []string{"table", "tsv", "json"}
+
+// format returns the form of the output: as --output says, or else a table on a
+// terminal and TSV elsewhere.
+func (t *tool) format() (string, error) {
+	switch t.output {
+	case "":
+		if isTerminal(t.out) {
+			return "table", nil
+		}
+		return "tsv", nil
+	case "table", "tsv", "json":
+		return t.output, nil
+	}
+	return "", usage("--output is %q, not table, tsv or json", t.output)
+}
+
+// A printer prints rows as a table with a header, as TSV without one, or as one
+// JSON object a line.
 type printer struct {
 	format string
 	table  *tabwriter.Writer
 	out    io.Writer
+	err    error // the first of writing
 }
 
-// printer prints the header unless it is JSON.
 func (t *tool) printer(columns ...string) (*printer, error) {
-	format := t.output
-	if format == "" {
-		format = "tsv"
-		if isTerminal(t.out) {
-			format = "table"
-		}
+	format, err := t.format()
+	if err != nil {
+		return nil, err
 	}
 	p := &printer{format: format, out: t.out}
-	switch format {
-	case "json", "tsv":
-	case "table":
+	if format == "table" {
 		p.table = tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
 		p.out = p.table
-		fmt.Fprintln(p.out, strings.ToUpper(strings.Join(columns, "\t")))
-	default:
-		return nil, usage("--output is %q, not table, tsv or json", format)
+		p.line(strings.ToUpper(strings.Join(columns, "\t")))
 	}
 	return p, nil
 }
@@ -43,30 +58,67 @@ func (t *tool) printer(columns ...string) (*printer, error) {
 // row prints one row, which JSON shows as object.
 func (p *printer) row(object any, cells ...any) {
 	if p.format == "json" {
-		json.NewEncoder(p.out).Encode(object)
+		p.line(marshal(object))
 		return
 	}
 	texts := make([]string, len(cells))
 	for i, cell := range cells {
 		texts[i] = plain(fmt.Sprint(cell))
 	}
-	fmt.Fprintln(p.out, strings.Join(texts, "\t"))
+	p.line(strings.Join(texts, "\t"))
 }
 
-func (p *printer) flush() {
-	if p.table != nil {
-		p.table.Flush()
+func (p *printer) line(text string) {
+	if _, err := fmt.Fprintln(p.out, text); p.err == nil {
+		p.err = err
 	}
 }
 
-// plain keeps what others have written from forging lines or terminal sequences.
+// flush prints what a table has kept back to align it, and returns the first
+// error of writing.
+func (p *printer) flush() error {
+	if p.table != nil && p.err == nil {
+		p.err = p.table.Flush()
+	}
+	if p.err != nil {
+		return fmt.Errorf("writing the output: %w", p.err)
+	}
+	return nil
+}
+
+// plain keeps what others have written from forging lines or terminal sequences:
+// control and format characters, such as those that turn the direction of text.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+		if !unicode.IsGraphic(r) {
 			return '\ufffd'
 		}
 		return r
 	}, text)
+}
+
+// marshal returns the object as JSON in which the characters that plain replaces
+// are escaped: a terminal obeys some that JSON allows.
+func marshal(object any) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(object); err != nil {
+		panic(err) // text, numbers and truth values always marshal
+	}
+	var escaped strings.Builder
+	for _, r := range strings.TrimSuffix(b.String(), "\n") {
+		switch {
+		case unicode.IsGraphic(r):
+			escaped.WriteRune(r)
+		case r <= 0xffff:
+			fmt.Fprintf(&escaped, `\u%04x`, r)
+		default:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&escaped, `\u%04x\u%04x`, high, low)
+		}
+	}
+	return escaped.String()
 }
 
 func isTerminal(w any) bool {
@@ -74,10 +126,19 @@ func isTerminal(w any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// red makes text red on a terminal.
-func (t *tool) red(text string) string {
-	if none, _ := t.env("NO_COLOR"); none != "" || !isTerminal(t.err) {
+// The colours of a terminal.
+const (
+	red    = "\x1b[31m"
+	green  = "\x1b[32m"
+	yellow = "\x1b[33m"
+)
+
+// colour colours text that goes to a terminal, unless NO_COLOR is set.
+func (t *tool) colour(to io.Writer, colour, text string) string {
+	none, _ := t.env("NO_COLOR")
+	kind, _ := t.env("TERM")
+	if none != "" || kind == "dumb" || !isTerminal(to) {
 		return text
 	}
-	return "\x1b[31m" + text + "\x1b[0m"
+	return colour + text + "\x1b[0m"
 }

@@ -1,0 +1,212 @@
+// Package doctor looks for what is wrong with a store before an outage does.
+//
+// It opens the store twice, as two candidates would, asks the backend what it
+// sees (backends.Inspector), and reads and writes one record, that of the election
+// [Election]: acquires it, renews it, and vacates it. Several doctors can run at
+// the same time; they take turns.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/elector-go/elector/backends"
+)
+
+// Election is the election that the doctor writes. It is vacant afterwards.
+const Election = "elector-doctor"
+
+// The levels of a Line.
+const (
+	OK   = "ok"
+	Warn = "warn" // elections work now, and may not later
+	Fail = "fail" // elections do not work, or are not safe
+)
+
+// A Line is the result of one check.
+type Line struct {
+	Level string `json:"level"`
+	Check string `json:"check"`
+	Seen  string `json:"seen"`
+	Cure  string `json:"cure"` // empty if nothing is wrong, or if what was seen is an error that says what to do
+}
+
+// Options are what to look at.
+type Options struct {
+	URL      string
+	TTL      time.Duration // of the elections
+	ReadOnly bool          // write nothing
+}
+
+// requestTimeout is the default RequestTimeout of an elector with the TTL.
+func requestTimeout(ttl time.Duration) time.Duration {
+	hold := ttl - ttl/10
+	return min(hold/6, 30*time.Second)
+}
+
+// patience bounds each request of the doctor, far above what an elector allows.
+const patience = 30 * time.Second
+
+// Run makes the checks and calls report with each result. It returns the error of
+// the first check that failed.
+func Run(ctx context.Context, o Options, report func(Line)) error {
+	d := &doctor{Options: o, report: report}
+	first, took := d.open(ctx)
+	if first == nil {
+		return d.failed
+	}
+	defer first.Close()
+	d.line("connection", fmt.Sprintf("%s opened in %v", first.Describe().Store, took.Round(time.Millisecond)), "", nil)
+	d.transport()
+	if least := first.Describe().MinTTL; o.TTL < least {
+		d.line("TTL", fmt.Sprintf("%v", o.TTL), fmt.Sprintf("use a TTL of %v or more: this store allows no shorter one", least), backends.ErrMisconfigured)
+	}
+	d.inspect(ctx, first)
+	second, _ := d.open(ctx)
+	if second == nil {
+		return d.failed
+	}
+	defer second.Close()
+	d.examine(ctx, first, second)
+	return d.failed
+}
+
+// A doctor is one run.
+type doctor struct {
+	Options
+	report func(Line)
+	failed error
+}
+
+// line reports a check. With an error it failed; with a cure alone it is a
+// warning.
+func (d *doctor) line(check, seen, cure string, err error) {
+	l := Line{OK, check, seen, cure}
+	switch {
+	case err != nil:
+		l.Level = Fail
+		if d.failed == nil {
+			d.failed = err
+		}
+	case cure != "":
+		l.Level = Warn
+	}
+	d.report(l)
+}
+
+// fails reports a check that ended with an error, which says what to do.
+func (d *doctor) fails(check string, err error) { d.line(check, oneLine(err), "", err) }
+
+// doubts reports a check that ended with an error that elections survive.
+func (d *doctor) doubts(check string, err error) { d.report(Line{Warn, check, oneLine(err), ""}) }
+
+func oneLine(err error) string {
+	return strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), "elector: ")
+}
+
+func (d *doctor) open(ctx context.Context) (backends.Backend, time.Duration) {
+	address := d.URL
+	if d.ReadOnly {
+		address = withoutCreation(address)
+	}
+	begun := time.Now()
+	b, err := backends.Open(ctx, address)
+	if err != nil {
+		d.fails("connection", err)
+		return nil, 0
+	}
+	return b, time.Since(begun)
+}
+
+// withoutCreation keeps Open from creating a table or a directory. A URL that
+// cannot be parsed stays as it is.
+func withoutCreation(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" && u.Scheme != "file" || strings.Contains(u.RawQuery, "create=") {
+		return address
+	}
+	if strings.Contains(address, "?") {
+		return address + "&create=false"
+	}
+	return address + "?create=false"
+}
+
+// transport looks at whether a password crosses the network in the clear.
+func (d *doctor) transport() {
+	u, err := url.Parse(d.URL)
+	if err != nil || u.User == nil {
+		return
+	}
+	cure := map[string]string{"etcd": "use etcds://", "zookeeper": "use zookeepers://"}[u.Scheme]
+	if strings.HasPrefix(u.Scheme, "postgres") && !strings.HasPrefix(u.Query().Get("sslmode"), "verify-") {
+		cure = "add sslmode=verify-full"
+	}
+	seen := "a password, and TLS"
+	if cure != "" {
+		seen = "a password, without TLS that checks the server"
+	}
+	if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || ip.IsLoopback() {
+		seen, cure = "a password, on this machine", ""
+	}
+	if cure != "" {
+		cure += ": the password can be read on the network"
+	}
+	d.line("TLS", seen, cure, nil)
+}
+
+// inspect asks the backend, and compares the clocks.
+func (d *doctor) inspect(ctx context.Context, b backends.Backend) {
+	i, ok := b.(backends.Inspector)
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	begun := time.Now()
+	inspection, err := i.Inspect(ctx, d.TTL)
+	took := time.Since(begun)
+	if err != nil {
+		d.doubts("settings", err)
+		return
+	}
+	for _, f := range inspection.Findings {
+		d.line(f.What, f.Seen, f.Cure, f.Err)
+	}
+	if inspection.Clock.IsZero() {
+		return
+	}
+	// Some stores tell the time in seconds.
+	off, cure := begun.Add(took/2).Sub(inspection.Clock).Abs().Round(time.Second), ""
+	seen := "this machine's clock and the store's agree"
+	if off > took+3*time.Second {
+		seen = fmt.Sprintf("this machine's clock and the store's differ by %v", off)
+		cure = "set the clocks right (NTP): elections are safe with wrong clocks, but logs are not comparable, certificates and signatures fail, and tokens go back if a record is lost"
+	}
+	d.line("clock", seen, cure, nil)
+}
+
+// examine reads and writes the scratch election, once more from the beginning if
+// another doctor comes in between.
+func (d *doctor) examine(ctx context.Context, first, second backends.Backend) {
+	for turn := 1; ; turn++ {
+		p := &patient{doctor: d, first: first, second: second}
+		err := p.examine(ctx)
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, errBusy) {
+			d.fails(p.doing, err)
+			return
+		}
+		if turn == 20 {
+			d.line(p.doing, "another process writes the election "+Election+" all the time", "run one doctor at a time", nil)
+			return
+		}
+		pause(ctx, time.Duration(turn)*jitter())
+	}
+}

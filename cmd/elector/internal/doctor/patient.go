@@ -1,0 +1,297 @@
+package doctor
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/elector-go/elector/backends"
+)
+
+// A patient is a store whose scratch election is read and written through two
+// handles.
+type patient struct {
+	*doctor
+	first, second backends.Backend
+
+	doing  string // the check under way
+	record backends.Record
+	older  backends.Record // an earlier state of it
+
+	reads, writes []time.Duration
+}
+
+// errBusy is the error of a check that met another doctor.
+var errBusy = errors.New("another process writes the election " + Election)
+
+// trips is how many round trips are measured, and fewTrips if the store limits the
+// write rate.
+const (
+	trips    = 20
+	fewTrips = 5
+)
+
+// examine returns the error that ended a check. All lines are reported at the end,
+// because a check that met another doctor is made again.
+func (p *patient) examine(ctx context.Context) (err error) {
+	var lines []func()
+	later := func(check, seen, cure string, err error) {
+		lines = append(lines, func() { p.line(check, seen, cure, err) })
+	}
+	p.doing = "read"
+	if p.record, err = p.load(ctx, p.first); err != nil {
+		return err
+	}
+	if p.ReadOnly {
+		for range trips {
+			if _, err := p.load(ctx, p.first); err != nil {
+				return err
+			}
+		}
+		p.line("read", "the election "+Election+" can be read", "", nil)
+		p.line("write", "not tried: --read-only", "", nil)
+		p.trips()
+		p.watch(ctx, nil)
+		return nil
+	}
+	if err := p.acquire(ctx); err != nil {
+		return err
+	}
+	p.reads, p.writes = nil, nil // the first ones also open connections
+	stale, err := p.renew(ctx)
+	if err != nil {
+		return errors.Join(err, p.vacate(ctx))
+	}
+	later("read", "the election "+Election+" can be read", "", nil)
+	later("write", "the election "+Election+" can be written", "", nil)
+	if stale > 0 {
+		later("linearizable reads", fmt.Sprintf("%d of %d reads did not show the write that was acknowledged before", stale, len(p.writes)),
+			"read from the primary, through no cache or replica: with stale reads there can be two leaders", backends.ErrMisconfigured)
+	} else {
+		later("linearizable reads", fmt.Sprintf("each of %d reads showed the write that was acknowledged before, on another connection", len(p.writes)), "", nil)
+	}
+	accepted, err := p.swapStale(ctx)
+	if err != nil {
+		return errors.Join(err, p.vacate(ctx))
+	}
+	if accepted != "" {
+		later("compare-and-swap", "the store accepted "+accepted, "use another store: this one can have two leaders", backends.ErrMisconfigured)
+	} else {
+		later("compare-and-swap", "writes that replace an older state are refused", "", nil)
+	}
+	for _, l := range lines {
+		l()
+	}
+	p.trips()
+	p.watch(ctx, p.vacate)
+	return nil
+}
+
+func (p *patient) load(ctx context.Context, b backends.Backend) (backends.Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	begun := time.Now()
+	r, err := b.Load(ctx, Election)
+	p.reads = append(p.reads, time.Since(begun))
+	return r, err
+}
+
+// swap replaces the record. A conflict means that another doctor is at work.
+func (p *patient) swap(ctx context.Context, next backends.Record) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	begun := time.Now()
+	r, err := p.first.Swap(ctx, Election, p.record, next)
+	p.writes = append(p.writes, time.Since(begun))
+	switch {
+	case errors.Is(err, backends.ErrConflict), errors.Is(err, backends.ErrDeposed):
+		return errBusy
+	case err != nil:
+		return err
+	}
+	p.older, p.record = p.record, r
+	pause(ctx, p.first.Describe().MinWriteInterval)
+	return nil
+}
+
+// acquire takes the record over, whoever has it: nothing depends on it.
+func (p *patient) acquire(ctx context.Context) error {
+	p.doing = "write"
+	host, _ := os.Hostname()
+	next := backends.Record{
+		Holder: fmt.Sprintf("doctor-%s-%d", host, os.Getpid()), Token: p.record.Token + 1, TTL: p.TTL, RenewEvery: p.TTL * 3 / 10,
+		Attempt: backends.Attempt{Nonce: rand.Text(), Sequence: 1},
+	}
+	return p.swap(ctx, next)
+}
+
+// renew writes, and reads each write through the other handle. It returns how many
+// reads did not show it.
+func (p *patient) renew(ctx context.Context) (stale int, err error) {
+	n := trips
+	if p.first.Describe().MinWriteInterval > 0 {
+		n = fewTrips
+	}
+	for range n {
+		p.doing = "write"
+		next := p.record
+		next.Attempt.Sequence++
+		if err := p.swap(ctx, next); err != nil {
+			return stale, err
+		}
+		p.doing = "read"
+		r, err := p.load(ctx, p.second)
+		switch {
+		case err != nil:
+			return stale, err
+		case r.Attempt == p.record.Attempt:
+		case r.Attempt.Nonce == p.record.Attempt.Nonce, r.Token < p.record.Token:
+			stale++
+		default:
+			return stale, errBusy
+		}
+	}
+	return stale, nil
+}
+
+// swapStale writes to older states, and returns what was accepted.
+func (p *patient) swapStale(ctx context.Context) (accepted string, err error) {
+	p.doing = "compare-and-swap"
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for _, prev := range []struct {
+		record backends.Record
+		what   string
+	}{{p.older, "a write that replaces an older state"}, {backends.Record{}, "the creation of a record that exists"}} {
+		next := p.record
+		next.Attempt.Sequence++
+		r, err := p.second.Swap(ctx, Election, prev.record, next)
+		switch {
+		case err == nil:
+			p.record, accepted = r, prev.what
+		case !errors.Is(err, backends.ErrConflict):
+			return "", err
+		}
+	}
+	return accepted, nil
+}
+
+// vacate leaves the election vacant. If another doctor has it now, that one does.
+func (p *patient) vacate(ctx context.Context) error {
+	next := p.record
+	if next.Vacant() {
+		return nil
+	}
+	next.Holder, next.Value = "", ""
+	next.Attempt.Sequence++
+	if err := p.swap(ctx, next); !errors.Is(err, errBusy) {
+		return err
+	}
+	return nil
+}
+
+// trips compares the round trips with what an elector allows.
+func (p *patient) trips() {
+	limit := requestTimeout(p.TTL)
+	seen, slowest := "", time.Duration(0)
+	for _, kind := range []struct {
+		what  string
+		times []time.Duration
+	}{{"reads", p.reads}, {"writes", p.writes}} {
+		if len(kind.times) == 0 {
+			continue
+		}
+		slices.Sort(kind.times)
+		worst := kind.times[len(kind.times)-1]
+		slowest = max(slowest, worst)
+		seen += fmt.Sprintf("%d %s: median %v, worst %v; ", len(kind.times), kind.what, rounded(kind.times[len(kind.times)/2]), rounded(worst))
+	}
+	seen += fmt.Sprintf("a request may take %v with a TTL of %v", rounded(limit), p.TTL)
+	// A request timeout is about a seventh of the TTL.
+	cure := fmt.Sprintf("use a TTL of %v or more, or bring the store nearer", (slowest*20).Round(100*time.Millisecond)+100*time.Millisecond)
+	switch {
+	case slowest > limit:
+		p.line("round trips", seen, cure+": leases will be lost", backends.ErrMisconfigured)
+	case slowest > limit/2:
+		p.line("round trips", seen, cure+": a little more load, and leases will be lost", nil)
+	default:
+		p.line("round trips", seen, "", nil)
+	}
+}
+
+func rounded(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }
+
+// watch looks at whether a Watch reports the change, or only begins if there is
+// none.
+func (p *patient) watch(ctx context.Context, change func(context.Context) error) {
+	// Whatever happens here, the election becomes vacant.
+	vacate := func() {
+		if change == nil {
+			return
+		}
+		p.doing = "write"
+		if err := change(ctx); err != nil {
+			p.fails(p.doing, err)
+		}
+	}
+	w, ok := backends.AsWatcher(p.second)
+	if !ok {
+		vacate()
+		p.line("watch", "none: candidates find changes by reading", "", nil)
+		return
+	}
+	watching, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	seen, ended := make(chan backends.Record, 1), make(chan error, 1)
+	go func() {
+		ended <- w.Watch(watching, Election, func(r backends.Record) {
+			select {
+			case <-seen: // an older state
+			default:
+			}
+			seen <- r
+		})
+	}()
+	err := await(seen, ended, func(backends.Record) bool { return true })
+	vacate()
+	if err == nil && change != nil {
+		err = await(seen, ended, func(r backends.Record) bool {
+			return r.Attempt == p.record.Attempt || r.Attempt.Nonce != p.record.Attempt.Nonce
+		})
+	}
+	cancel()
+	if err != nil {
+		p.doubts("watch", err)
+		return
+	}
+	<-ended
+	p.line("watch", "candidates learn of changes immediately", "", nil)
+}
+
+// await returns when Watch has reported such a state, or its error.
+func await(seen <-chan backends.Record, ended <-chan error, such func(backends.Record) bool) error {
+	for {
+		select {
+		case r := <-seen:
+			if such(r) {
+				return nil
+			}
+		case err := <-ended:
+			return err
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+func jitter() time.Duration { return 20*time.Millisecond + mathrand.N(80*time.Millisecond) }
