@@ -11,7 +11,7 @@ import (
 // The clock is not in pg_catalog's name space here, so that a test can replace it.
 const settings = `select current_setting('server_version'), current_setting('fsync'), current_setting('full_page_writes'),
 	current_setting('synchronous_commit'), current_setting('synchronous_standby_names'), current_setting('autovacuum'),
-	(select count(*) from pg_stat_replication), extract(epoch from clock_timestamp())::float8`
+	(select count(*) from pg_stat_replication where state is distinct from 'backup'), extract(epoch from clock_timestamp())::float8`
 
 // Inspect implements [backends.Inspector]. It looks at how the server syncs and
 // replicates commits, at autovacuum, and at the clock.

@@ -272,4 +272,9 @@ var mutants = []mutant{
 		"backends/handle.go", `(*cancel)()`, `_ = cancel`}}},
 	{name: "a request through a closed handle", breaks: "10", catch: "later", pkg: "./backends", parent: "TestHandleClosed", edits: []edit{{
 		"backends/handle.go", `if h.closed {`, `if false {`}}},
+	{name: "names in the order of the store", breaks: "Lister", catch: "backend/list/names", pkg: suite, parent: "TestMemory", edits: []edit{{
+		"backends/handle.go", `	slices.Sort(names)
+`, ``}}},
+	{name: "a name that was only looked up is listed", breaks: "Lister", catch: "backend/list/names", pkg: suite, parent: "TestMemory", edits: []edit{{
+		"backends/memory/memory.go", `if e.content != nil {`, `if e != nil {`}}},
 }

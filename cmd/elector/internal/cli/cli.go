@@ -65,6 +65,10 @@ The address of the store comes from --url, from the file that --url-file names,
 or from the variable ELECTOR_URL. A password in an argument shows in the list of
 processes: prefer the other two. Each flag has a variable: --ttl is ELECTOR_TTL.
 
+Commands print a table on a terminal, and elsewhere lines with tabs between columns
+and no header. With -o json they print one object a line, whose fields their help
+names. NO_COLOR switches colours off.
+
 ` + exitCodes,
 		SilenceErrors: true,
 		SilenceUsage:  true,

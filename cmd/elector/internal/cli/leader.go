@@ -45,9 +45,9 @@ of date at once: use it for display and routing.
 A record alone does not show whether its leader is alive. With --watch, leader waits
 until the leader renews or resigns, or its lease has lapsed: at most 1.1 times the TTL.
 
-Fields in JSON: election; state, which is held, vacant or lapsed; id, token and value
-of the leader; ttl_seconds; unchanged_seconds, for how long leader has seen the record
-as it is.
+Fields in JSON: election; state, which is held, vacant or lapsed; id, token (as
+text) and value of the leader; ttl_seconds; unchanged_seconds, for how long leader has
+seen the record as it is.
 
 Exit codes: 0 held; 3 vacant; 4 lapsed, with --watch. The others are those of elector.`,
 		Example: `  elector leader invoices

@@ -35,7 +35,8 @@ elector leader NAME --watch finds out.
 List reads each record, so it sends a request for each election. With --names it
 prints the names only, and reads no record.
 
-Fields in JSON, one object a line: election, state, id, token, ttl_seconds, value.`,
+Fields in JSON, one object a line: election, state, id, token (as text),
+ttl_seconds, value.`,
 		Example: `  elector list
   elector list --names
   elector list -o json | jq -r 'select(.state == "vacant").election'`,

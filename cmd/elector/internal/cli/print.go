@@ -7,9 +7,9 @@ import (
 	"io"
 	"os"
 	"strings"
-	"text/tabwriter"
 	"unicode"
 	"unicode/utf16"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 )
@@ -36,9 +36,10 @@ func (t *tool) format() (string, error) {
 // JSON object a line.
 type printer struct {
 	format string
-	table  *tabwriter.Writer
 	out    io.Writer
-	err    error // the first of writing
+	rows   [][]string // of a table, not yet printed
+	widths []int      // of its columns; those of a stream only grow
+	err    error      // the first of writing
 }
 
 func (t *tool) printer(columns ...string) (*printer, error) {
@@ -46,26 +47,27 @@ func (t *tool) printer(columns ...string) (*printer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &printer{format: format, out: t.out}
+	p := &printer{format: format, out: t.out, widths: make([]int, len(columns))}
 	if format == "table" {
-		p.table = tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
-		p.out = p.table
-		p.line(strings.ToUpper(strings.Join(columns, "\t")))
+		p.rows = [][]string{strings.Fields(strings.ToUpper(strings.Join(columns, " ")))}
 	}
 	return p, nil
 }
 
 // row prints one row, which JSON shows as object.
 func (p *printer) row(object any, cells ...any) {
-	if p.format == "json" {
-		p.line(marshal(object))
-		return
-	}
 	texts := make([]string, len(cells))
 	for i, cell := range cells {
 		texts[i] = plain(fmt.Sprint(cell))
 	}
-	p.line(strings.Join(texts, "\t"))
+	switch p.format {
+	case "json":
+		p.line(marshal(object))
+	case "table":
+		p.rows = append(p.rows, texts)
+	default:
+		p.line(strings.Join(texts, "\t"))
+	}
 }
 
 func (p *printer) line(text string) {
@@ -74,12 +76,22 @@ func (p *printer) line(text string) {
 	}
 }
 
-// flush prints what a table has kept back to align it, and returns the first
-// error of writing.
+// flush prints the rows that a table has kept back to align them, and returns the
+// first error of writing.
 func (p *printer) flush() error {
-	if p.table != nil && p.err == nil {
-		p.err = p.table.Flush()
+	for _, row := range p.rows {
+		for i, cell := range row {
+			p.widths[i] = max(p.widths[i], utf8.RuneCountInString(cell))
+		}
 	}
+	for _, row := range p.rows {
+		line := ""
+		for i, cell := range row {
+			line += fmt.Sprintf("%-*s  ", p.widths[i], cell)
+		}
+		p.line(strings.TrimRight(line, " "))
+	}
+	p.rows = nil
 	if p.err != nil {
 		return fmt.Errorf("writing the output: %w", p.err)
 	}

@@ -7,11 +7,13 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -86,7 +88,7 @@ type doctor struct {
 // line reports a check. With an error it failed; with a cure alone it is a
 // warning.
 func (d *doctor) line(check, seen, cure string, err error) {
-	l := Line{OK, check, seen, cure}
+	l := Line{OK, check, oneLine(seen), cure}
 	switch {
 	case err != nil:
 		l.Level = Fail
@@ -100,14 +102,14 @@ func (d *doctor) line(check, seen, cure string, err error) {
 }
 
 // fails reports a check that ended with an error, which says what to do.
-func (d *doctor) fails(check string, err error) { d.line(check, oneLine(err), "", err) }
+func (d *doctor) fails(check string, err error) { d.line(check, err.Error(), "", err) }
 
 // doubts reports a check that ended with an error that elections survive.
-func (d *doctor) doubts(check string, err error) { d.report(Line{Warn, check, oneLine(err), ""}) }
-
-func oneLine(err error) string {
-	return strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), "elector: ")
+func (d *doctor) doubts(check string, err error) {
+	d.report(Line{Warn, check, oneLine(err.Error()), ""})
 }
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func (d *doctor) open(ctx context.Context) (backends.Backend, time.Duration) {
 	address := d.URL
@@ -136,27 +138,36 @@ func withoutCreation(address string) string {
 	return address + "?create=false"
 }
 
-// transport looks at whether a password crosses the network in the clear.
+// transport looks at whether a login crosses the network in the clear.
 func (d *doctor) transport() {
 	u, err := url.Parse(d.URL)
 	if err != nil || u.User == nil {
 		return
 	}
 	cure := map[string]string{"etcd": "use etcds://", "zookeeper": "use zookeepers://"}[u.Scheme]
-	if strings.HasPrefix(u.Scheme, "postgres") && !strings.HasPrefix(u.Query().Get("sslmode"), "verify-") {
+	mode := cmp.Or(u.Query().Get("sslmode"), os.Getenv("PGSSLMODE"))
+	if strings.HasPrefix(u.Scheme, "postgres") && !strings.HasPrefix(mode, "verify-") {
 		cure = "add sslmode=verify-full"
 	}
-	seen := "a password, and TLS"
-	if cure != "" {
-		seen = "a password, without TLS that checks the server"
+	switch {
+	case isLocal(u):
+		d.line("TLS", "a login, on this machine", "", nil)
+	case cure == "":
+		d.line("TLS", "a login, over TLS that checks the server", "", nil)
+	default:
+		d.line("TLS", "a login, without TLS that checks the server", cure+": the password can be read on the network", nil)
 	}
-	if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || ip.IsLoopback() {
-		seen, cure = "a password, on this machine", ""
+}
+
+// isLocal reports whether a URL names hosts of this machine only.
+func isLocal(u *url.URL) bool {
+	for _, host := range strings.Split(cmp.Or(u.Host, u.Query().Get("host")), ",") {
+		name := (&url.URL{Host: host}).Hostname()
+		if name != "" && name != "localhost" && name[0] != '/' && !net.ParseIP(name).IsLoopback() { // PostgreSQL's /path is a socket
+			return false
+		}
 	}
-	if cure != "" {
-		cure += ": the password can be read on the network"
-	}
-	d.line("TLS", seen, cure, nil)
+	return true
 }
 
 // inspect asks the backend, and compares the clocks.
