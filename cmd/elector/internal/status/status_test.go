@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -97,7 +98,7 @@ func put(t *testing.T, s *testStore, name, holder string, token, sequence uint64
 
 // fleet runs a Fleet until the test ends.
 func fleet(t *testing.T, o Options, stores ...Store) *Fleet {
-	o.Every, o.Reads, o.Logger = 2*time.Second, 50, slog.New(slog.DiscardHandler)
+	o.Every, o.Reads, o.Logger = 2*time.Second, cmp.Or(o.Reads, 50), slog.New(slog.DiscardHandler)
 	f := New(stores, o)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error)
