@@ -8,14 +8,14 @@ import (
 )
 
 // Live returns a handler for liveness probes. It answers 200 whether this process
-// leads or waits, and whether the store answers or not: restarting a process that
-// waits, or all processes while the store is away, helps nothing.
+// leads or waits, and whether the store answers or not: a restart of a
+// process that waits, or of all processes while the store is away, does not help.
 func Live() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(w, r, true, "alive") })
 }
 
 // Ready returns a handler for readiness probes. It answers 200 once the Observer
-// has seen who leads, whoever that is, and 503 before that and after its end. A
+// has seen who leads, this process or another, and 503 before that and after its end. A
 // store that is away later does not change the answer.
 func (o *Observer) Ready() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

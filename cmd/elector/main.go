@@ -3,6 +3,7 @@
 //	elector run NAME -- command   run a command while this machine leads
 //	elector leader NAME           print who leads
 //	elector observe NAME          print each change of leader
+//	elector serve NAME...         serve who leads, as a page and as JSON
 //
 // Each command explains itself: elector help run.
 package main

@@ -50,20 +50,20 @@ and lines that begin with #, do not count.
   postgres://reader:secret@db/app billing
 
 Serve has one connection to each store, and only reads. Each election is read every
---every, and more rarely when there are many: at most --reads reads a second go to
+--every, and less often when there are many: at most --reads reads a second go to
 one store. By default 50 elections cost a store 25 reads a second, and 2,000 cost 50,
 so that each is read every 40 s. Each GET /leader is one more read, which requests
 at the same time share. With --all, serve also lists the elections once a minute;
 on some stores that reads all records.
 
-Serve has no authentication: it shows the names, ids and values of all elections to
-everybody who can connect. It listens on this machine only, unless --listen names
+Serve has no authentication: it shows the names, ids and values of these elections
+to anyone who can connect. It listens on this machine only, unless --listen names
 another address.`,
 		Example: `  elector serve invoices nightly
   elector serve --all --listen 127.0.0.1:9090
   elector serve --url-file stores.txt
   curl 'http://127.0.0.1:8080/leader?election=invoices'`,
-		Args: func(*cobra.Command, []string) error { return nil },
+		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
@@ -134,7 +134,7 @@ func (t *tool) serve(ctx context.Context, names []string, f *serveFlags) error {
 
 // exposed returns the warning for an address that others can reach.
 func exposed(address net.Addr) string {
-	return fmt.Sprintf("elector: warning: serve has no authentication: everybody who can connect to %s sees these elections", address)
+	return fmt.Sprintf("elector: warning: serve has no authentication: anyone who can connect to %s sees these elections", address)
 }
 
 // local refuses requests for names other than this machine's: a page of another

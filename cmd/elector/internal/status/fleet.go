@@ -218,7 +218,7 @@ func (s *store) answered(b backends.Backend, err error) {
 	case s.failing() && !before:
 		log.Warn("elector: the store does not answer", "error", inner(err))
 	case before && !s.failing():
-		log.Info("elector: the store answers again")
+		log.Warn("elector: the store answers again")
 	}
 }
 
