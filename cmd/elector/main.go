@@ -5,6 +5,7 @@
 //	elector observe NAME          print each change of leader
 //	elector list                  print all elections of the store
 //	elector doctor                find what is wrong with the store
+//	elector serve NAME...         serve who leads, as a page and as JSON
 //
 // Each command explains itself: elector help run.
 package main

@@ -277,4 +277,19 @@ var mutants = []mutant{
 `, ``}}},
 	{name: "a name that was only looked up is listed", breaks: "Lister", catch: "backend/list/names", pkg: suite, parent: "TestMemory", edits: []edit{{
 		"backends/memory/memory.go", `if e.content != nil {`, `if e != nil {`}}},
+
+	// Package electorhttp.
+	{name: "a forwarded request forwarded again", breaks: "forwarding", catch: "loop", pkg: "./electorhttp", parent: "TestForward", edits: []edit{{
+		"electorhttp/forward.go", `if slices.Contains(r.Header.Values(forwardedHeader), o.e.Name()) {`, `if slices.Contains([]string(nil), o.e.Name()) {`}}},
+	{name: "a process serves because the record names it", breaks: "forwarding", catch: "to_a_former_leader", pkg: "./electorhttp", parent: "TestForward", edits: []edit{{
+		"electorhttp/forward.go", `if _, err := o.e.Token(); err == nil {`, `if o.leader.ID == o.e.ID() {`}}},
+	{name: "forwarded to a leader that is known no longer", breaks: "forwarding", catch: "unknown_leader", pkg: "./electorhttp", parent: "TestForward", edits: []edit{{
+		"electorhttp/forward.go", `	case err != nil:
+		return nil, &refusal{http.StatusServiceUnavailable`, `	case err != nil && l.ID == "":
+		return nil, &refusal{http.StatusServiceUnavailable`}, {
+		"electorhttp/forward.go", `	o.leader, o.err, o.seen = l, err, o.seen || err == nil`, `	if o.err = err; err == nil {
+		o.leader, o.seen = l, true
+	}`}}},
+	{name: "an answer older than the request", breaks: "forwarding", catch: "shares_reads", pkg: "./electorhttp", parent: "TestLeader", edits: []edit{{
+		"electorhttp/leader.go", `if h.started.Load() == before {`, `if h.started.Load() == max(before, 1)-1 {`}}},
 }

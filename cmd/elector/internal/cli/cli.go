@@ -88,7 +88,7 @@ names. NO_COLOR switches colours off.
 	f.StringVarP(&t.output, "output", "o", "", "table, tsv or json (default table on a terminal, tsv elsewhere)")
 	f.BoolVarP(&t.verbose, "verbose", "v", false, "log what happens on stderr")
 	root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
-	root.AddCommand(t.runCommand(), t.leaderCommand(), t.observeCommand(), t.listCommand(), t.doctorCommand(), t.versionCommand())
+	root.AddCommand(t.runCommand(), t.leaderCommand(), t.observeCommand(), t.listCommand(), t.serveCommand(), t.doctorCommand(), t.versionCommand())
 	return root
 }
 

@@ -10,29 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/electorhttp"
 )
 
 // A leaderRow is a Leader in JSON.
-type leaderRow struct {
-	Election  string        `json:"election"`
-	State     string        `json:"state"` // held, vacant or lapsed
-	ID        string        `json:"id"`
-	Token     elector.Token `json:"token"`
-	Value     string        `json:"value"`
-	TTL       float64       `json:"ttl_seconds"`
-	Unchanged float64       `json:"unchanged_seconds"`
-}
-
-func rowOf(election string, l elector.Leader) leaderRow {
-	r := leaderRow{election, "held", l.ID, l.Token, l.Value, l.TTL.Seconds(), l.Unchanged.Seconds()}
-	switch {
-	case l.Lapsed:
-		r.State = "lapsed"
-	case l.Vacant():
-		r.State = "vacant"
-	}
-	return r
-}
+type leaderRow = electorhttp.Status
 
 func (t *tool) leaderCommand() *cobra.Command {
 	var watch bool
@@ -45,8 +27,8 @@ of date at once: use it for display and routing.
 A record alone does not show whether its leader is alive. With --watch, leader waits
 until the leader renews or resigns, or its lease has lapsed: at most 1.1 times the TTL.
 
-Fields in JSON: election; state, which is held, vacant or lapsed; id, token (as
-text) and value of the leader; ttl_seconds; unchanged_seconds, for how long leader has
+Fields in JSON: election; state, which is held, vacant or lapsed; id, token
+and value of the leader; ttl_seconds; unchanged_seconds, for how long leader has
 seen the record as it is.
 
 Exit codes: 0 held; 3 vacant; 4 lapsed, with --watch. The others are those of elector.`,
@@ -80,7 +62,7 @@ func (t *tool) leader(ctx context.Context, name string, watch bool) error {
 	if err != nil {
 		return err
 	}
-	r := rowOf(name, l)
+	r := electorhttp.StatusOf(name, l)
 	p.row(r, r.Election, r.State, r.ID, r.Token, l.TTL, r.Value)
 	if err := p.flush(); err != nil {
 		return err
@@ -154,7 +136,7 @@ func (t *tool) observe(ctx context.Context, name string) error {
 		r := struct {
 			Time string `json:"time"`
 			leaderRow
-		}{now, rowOf(name, l)}
+		}{now, electorhttp.StatusOf(name, l)}
 		p.row(r, now, r.State, r.ID, r.Token, r.Value)
 		if err := p.flush(); err != nil {
 			return err

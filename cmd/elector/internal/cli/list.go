@@ -14,12 +14,12 @@ import (
 
 // A listRow is an election in JSON.
 type listRow struct {
-	Election string        `json:"election"`
-	State    string        `json:"state"` // held, vacant or foreign
-	ID       string        `json:"id"`
-	Token    elector.Token `json:"token"`
-	TTL      float64       `json:"ttl_seconds"`
-	Value    string        `json:"value"`
+	Election string  `json:"election"`
+	State    string  `json:"state"` // held, vacant or foreign
+	ID       string  `json:"id"`
+	Token    uint64  `json:"token"`
+	TTL      float64 `json:"ttl_seconds"`
+	Value    string  `json:"value"`
 }
 
 func (t *tool) listCommand() *cobra.Command {
@@ -35,7 +35,7 @@ elector leader NAME --watch finds out.
 List reads each record, so it sends a request for each election. With --names it
 prints the names only, and reads no record.
 
-Fields in JSON, one object a line: election, state, id, token (as text),
+Fields in JSON, one object a line: election, state, id, token,
 ttl_seconds, value.`,
 		Example: `  elector list
   elector list --names
@@ -127,7 +127,7 @@ func read(ctx context.Context, b backends.Backend, name string) (listRow, error)
 	case err != nil || !r.Exists():
 		return listRow{}, err
 	}
-	row := listRow{name, "held", r.Holder, elector.Token(r.Token), r.TTL.Seconds(), r.Value}
+	row := listRow{name, "held", r.Holder, r.Token, r.TTL.Seconds(), r.Value}
 	if r.Vacant() {
 		row.State = "vacant"
 	}

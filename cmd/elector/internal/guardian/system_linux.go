@@ -159,4 +159,3 @@ func (p process) kill() {
 		unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
 	}
 }
-

@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/cmd/elector/internal/status"
+)
+
+// serveFlags are the flags of elector serve.
+type serveFlags struct {
+	listen string
+	all    bool
+	every  time.Duration
+	reads  int
+}
+
+func (t *tool) serveCommand() *cobra.Command {
+	f := &serveFlags{}
+	c := &cobra.Command{
+		Use:   "serve [NAME...]",
+		Short: "Serve who leads, as a page and as JSON",
+		Long: `Serve watches elections and shows them on a page: who leads, the fencing token, how
+long ago the record changed, vacancies, lapsed leases, and stores that do not answer.
+
+  /                       the page
+  /leader?election=NAME   who leads, as JSON; reads the record once
+  /elections              all elections and stores, as JSON
+  /healthz                200 while serve runs
+  /readyz                 200 once each store was tried
+
+For several stores, give a --url-file with one store a line: its URL, then the names
+of its elections. A line without names gets those of the command line. Empty lines,
+and lines that begin with #, do not count.
+
+  etcd://etcd-1:2379 invoices nightly
+  postgres://reader:secret@db/app billing
+
+Serve has one connection to each store, and only reads. Each election is read every
+--every, and less often when there are many: at most --reads reads a second go to
+one store. By default 50 elections cost a store 25 reads a second, and 2,000 cost 50,
+so that each is read every 40 s. Each GET /leader is one more read, which requests
+at the same time share. With --all, serve also lists the elections once a minute;
+on some stores that reads all records.
+
+Serve has no authentication: it shows the names, ids and values of these elections
+to anyone who can connect. It listens on this machine only, unless --listen names
+another address.`,
+		Example: `  elector serve invoices nightly
+  elector serve --all --listen 127.0.0.1:9090
+  elector serve --url-file stores.txt
+  curl 'http://127.0.0.1:8080/leader?election=invoices'`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			return t.serve(ctx, args, f)
+		},
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "the address to listen on")
+	flags.BoolVar(&f.all, "all", false, "watch all elections that the store lists")
+	flags.DurationVar(&f.every, "every", 2*time.Second, "the time between two reads of an election")
+	flags.IntVar(&f.reads, "reads", 50, "the most reads from one store in a second")
+	return c
+}
+
+func (t *tool) serve(ctx context.Context, names []string, f *serveFlags) error {
+	switch {
+	case f.every < 100*time.Millisecond:
+		return usage("--every is %v, less than 100ms", f.every)
+	case f.reads < 1 || f.reads > 1000:
+		return usage("--reads is %d, not between 1 and 1000", f.reads)
+	}
+	stores, err := t.stores(names, f.all)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", f.listen)
+	if err != nil {
+		return usage("%v; choose another address with --listen", err)
+	}
+	address := listener.Addr().(*net.TCPAddr)
+	logger := t.logger()
+	fleet := status.New(stores, status.Options{All: f.all, Every: f.every, Reads: f.reads, Logger: logger})
+	handler := fleet.Handler()
+	if address.IP.IsLoopback() {
+		handler = local(handler)
+	} else {
+		fmt.Fprintln(t.err, exposed(address))
+	}
+	fmt.Fprintf(t.err, "elector: serves http://%s/ until it is stopped\n", address)
+
+	server := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      time.Minute,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          log.New(io.Discard, "", 0), // it logs what clients do wrong
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	served := make(chan error, 1)
+	go func() {
+		served <- server.Serve(listener)
+		cancel()
+	}()
+	err = fleet.Run(ctx)
+	last, done := context.WithTimeout(context.Background(), 5*time.Second)
+	defer done()
+	if server.Shutdown(last) != nil {
+		server.Close()
+	}
+	if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, fmt.Errorf("serving HTTP: %w", ended))
+	}
+	return err
+}
+
+// exposed returns the warning for an address that others can reach.
+func exposed(address net.Addr) string {
+	return fmt.Sprintf("elector: warning: serve has no authentication: anyone who can connect to %s sees these elections", address)
+}
+
+// local refuses requests for names other than this machine's: a page of another
+// site whose name leads to this address would otherwise read the answers.
+func local(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.Host)
+		if err != nil {
+			host = strings.Trim(r.Host, "[]")
+		}
+		if net.ParseIP(host) == nil && host != "localhost" {
+			http.Error(w, "elector serve listens on the loopback address: use http://127.0.0.1 or http://localhost, or set another --listen", http.StatusMisdirectedRequest)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// stores returns the stores of the --url-file, one a line, or the one that --url or
+// ELECTOR_URL names.
+func (t *tool) stores(names []string, all bool) ([]status.Store, error) {
+	var stores []status.Store
+	if t.urlFile == "" || t.url != "" {
+		url, err := t.address()
+		if err != nil {
+			return nil, err
+		}
+		stores = append(stores, status.Store{URL: url})
+	} else {
+		content, err := os.ReadFile(t.urlFile)
+		if err != nil {
+			return nil, usage("reading the stores' URLs: %v", err)
+		}
+		for line := range strings.Lines(string(content)) {
+			if fields := strings.Fields(line); len(fields) > 0 && fields[0][0] != '#' {
+				stores = append(stores, status.Store{URL: fields[0], Elections: fields[1:]})
+			}
+		}
+		if len(stores) == 0 {
+			return nil, usage("the file %s contains no URL", t.urlFile)
+		}
+	}
+	for i := range stores {
+		s := &stores[i]
+		if len(s.Elections) == 0 {
+			s.Elections = names
+		}
+		if len(s.Elections) == 0 && !all {
+			return nil, usage("store %d of %d has no elections to watch: name them, or give --all", i+1, len(stores))
+		}
+		for _, name := range s.Elections {
+			if err := backends.CheckName(name); err != nil {
+				return nil, usage("%v", err)
+			}
+		}
+	}
+	return stores, nil
+}

@@ -1,0 +1,364 @@
+// Package status watches the elections of one or more stores, and serves what it
+// sees as a page and as JSON.
+//
+// It reads the records in turn, at a bounded rate, and observes none: the
+// connection and the reads are all that a store has from it, however many
+// elections there are and however often they change.
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/electorhttp"
+)
+
+// A Store is a store to watch.
+type Store struct {
+	URL       string
+	Elections []string
+}
+
+// Options adjust a Fleet.
+type Options struct {
+	All    bool          // watch also the elections that the stores list
+	Every  time.Duration // between two reads of an election, at least
+	Reads  int           // from one store in a second, at most
+	Logger *slog.Logger
+}
+
+const (
+	// parallel is the number of reads of one store that may be under way.
+	parallel = 4
+	// openTimeout bounds each try to connect, reopen is the pause after it.
+	openTimeout = 10 * time.Second
+	reopen      = 5 * time.Second
+	// relist is the time between two listings: some stores read all records for one.
+	relist = time.Minute
+)
+
+// A Fleet is what is known of the elections.
+type Fleet struct {
+	o      Options
+	stores []*store
+
+	mutex sync.Mutex // guards what follows, and the state of stores and elections
+	epoch int64      // changes when an election is removed
+	seq   uint64     // counts changes of elections
+}
+
+type store struct {
+	f     *Fleet
+	url   string
+	name  string // without the password, unique
+	given []string
+
+	backend   backends.Backend // set once, before any election
+	tried     bool
+	failures  int // since the last answer
+	err       error
+	since     time.Time // of the first of those failures
+	watching  bool      // the elections are known
+	unlisted  error     // why they could not be listed
+	elections []*election
+}
+
+type election struct {
+	s      *store
+	name   string
+	e      *elector.Elector // nil until the store has answered
+	leader http.Handler
+
+	// What the last read has shown.
+	read    time.Time // zero if none has succeeded
+	status  electorhttp.Status
+	renewed bool // a change was seen
+	err     error
+	seq     uint64 // the Fleet's, when this has changed last
+}
+
+// New returns a Fleet that knows nothing yet.
+func New(stores []Store, o Options) *Fleet {
+	f := &Fleet{o: o, epoch: time.Now().UnixNano()}
+	taken := map[string]int{}
+	for i, s := range stores {
+		name := "store " + strconv.Itoa(i+1)
+		if u, err := url.Parse(s.URL); err == nil {
+			name = backends.Redact(u)
+		}
+		if taken[name]++; taken[name] > 1 {
+			name += fmt.Sprintf(" (%d)", taken[name])
+		}
+		st := &store{f: f, url: s.URL, name: name, given: s.Elections}
+		for _, name := range slices.Compact(slices.Sorted(slices.Values(s.Elections))) {
+			st.elections = append(st.elections, &election{s: st, name: name})
+		}
+		f.stores = append(f.stores, st)
+	}
+	return f
+}
+
+// Run connects to the stores and reads until ctx ends; then it returns nil. It
+// returns early, with elector.ErrURL or elector.ErrUnknownScheme, if a URL cannot
+// be used. A store that does not answer is tried again for ever.
+func (f *Fleet) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	errs := make([]error, len(f.stores))
+	var wg sync.WaitGroup
+	for i, s := range f.stores {
+		wg.Go(func() {
+			if err := s.run(ctx); err != nil {
+				errs[i] = fmt.Errorf("%s: %w", s.name, err)
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func (s *store) run(ctx context.Context) error {
+	for s.backend == nil {
+		b, err := s.open(ctx)
+		switch {
+		case ctx.Err() != nil:
+			if err == nil {
+				b.Close()
+			}
+			return nil
+		case errors.Is(err, elector.ErrURL), errors.Is(err, elector.ErrUnknownScheme):
+			return err
+		}
+		s.answered(b, err)
+		if err != nil && !sleep(ctx, reopen) {
+			return nil
+		}
+	}
+	defer s.backend.Close()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	free := make(chan struct{}, parallel)
+	for next := time.Now(); ; {
+		if now := time.Now(); !now.Before(next) {
+			names, err := s.names(ctx)
+			if next = now.Add(relist); err != nil {
+				next = now.Add(reopen)
+			}
+			s.watch(names, err)
+		}
+		elections := s.known()
+		for _, e := range elections {
+			select {
+			case free <- struct{}{}:
+			case <-ctx.Done():
+				return nil
+			}
+			wg.Go(func() {
+				e.look(ctx)
+				<-free
+			})
+			if !sleep(ctx, s.pause(len(elections))) {
+				return nil
+			}
+		}
+		if len(elections) == 0 && !sleep(ctx, s.f.o.Every) {
+			return nil
+		}
+	}
+}
+
+func (s *store) open(ctx context.Context) (backends.Backend, error) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	return backends.Open(ctx, s.url)
+}
+
+// answered records the result of a request to the store. A store that fails twice
+// in a row, or at once, does not answer.
+func (s *store) answered(b backends.Backend, err error) {
+	s.f.mutex.Lock()
+	defer s.f.mutex.Unlock()
+	before := s.failing()
+	if b != nil {
+		s.backend = b
+	}
+	s.err = err
+	switch {
+	case err == nil:
+		s.failures = 0
+	case s.backend == nil:
+		s.failures = 2
+	default:
+		s.failures++
+	}
+	if !before {
+		s.since = time.Now()
+	}
+	s.tried = true
+	if before != s.failing() { // the state of each election has changed too
+		s.f.seq++
+		for _, e := range s.elections {
+			e.seq = s.f.seq
+		}
+	}
+	switch log := s.f.o.Logger.With("store", s.name); {
+	case s.failing() && !before:
+		log.Warn("elector: the store does not answer", "error", inner(err))
+	case before && !s.failing():
+		log.Warn("elector: the store answers again")
+	}
+}
+
+// failing reports whether the store does not answer. The caller holds the mutex.
+func (s *store) failing() bool { return s.failures > 1 }
+
+// pause is the time between the starts of two reads.
+func (s *store) pause(elections int) time.Duration {
+	s.f.mutex.Lock()
+	defer s.f.mutex.Unlock()
+	if s.failing() {
+		return s.f.o.Every
+	}
+	return s.f.pace(elections)
+}
+
+// pace is the pause that a store with so many elections gets.
+func (f *Fleet) pace(elections int) time.Duration {
+	return max(f.o.Every/time.Duration(max(elections, 1)), time.Second/time.Duration(f.o.Reads))
+}
+
+func (s *store) known() []*election {
+	s.f.mutex.Lock()
+	defer s.f.mutex.Unlock()
+	return slices.Clone(s.elections)
+}
+
+// names returns the elections to watch, as far as they are known.
+func (s *store) names(ctx context.Context) ([]string, error) {
+	if !s.f.o.All {
+		return s.given, nil
+	}
+	l, ok := s.backend.(backends.Lister)
+	if !ok {
+		return s.given, errors.New("this store cannot list its elections; name them instead of --all")
+	}
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	listed, err := l.List(ctx)
+	if err == nil || ctx.Err() != nil {
+		s.answered(nil, err)
+	}
+	return append(listed, s.given...), err
+}
+
+// watch brings the store's elections up to date. If names is not complete because
+// of an error, no election is removed.
+func (s *store) watch(names []string, err error) {
+	names = slices.Clone(names)
+	slices.Sort(names)
+	names = slices.Compact(names)
+	s.f.mutex.Lock()
+	defer s.f.mutex.Unlock()
+	s.watching, s.unlisted = true, err
+	old := map[string]*election{}
+	for _, e := range s.elections {
+		old[e.name] = e
+	}
+	var now []*election
+	for _, name := range names {
+		e := old[name]
+		if e == nil {
+			e = &election{s: s, name: name}
+		}
+		if e.e != nil || e.start() {
+			now = append(now, e)
+		}
+		delete(old, name)
+	}
+	switch {
+	case err != nil:
+		now = slices.AppendSeq(now, maps.Values(old))
+	case len(old) > 0:
+		s.f.epoch++
+	}
+	s.elections = now
+}
+
+// start makes what reads the election. The caller holds the mutex.
+func (e *election) start() bool {
+	var err error
+	e.e, err = elector.New(e.s.backend, e.name, &elector.Options{ID: "elector serve", Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		e.s.f.o.Logger.Warn("elector: an election that cannot be watched", "store", e.s.name, "election", e.name, "error", inner(err))
+		return false
+	}
+	e.leader = electorhttp.Leader(e.e)
+	e.s.f.seq++
+	e.seq = e.s.f.seq
+	return true
+}
+
+// look reads the election once.
+func (e *election) look(ctx context.Context) {
+	start := time.Now()
+	l, err := e.e.Leader(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	// Only these concern one election alone.
+	ours := errors.Is(err, elector.ErrForeignRecord) || errors.Is(err, elector.ErrDenied)
+	if ours {
+		e.s.answered(nil, nil)
+	} else {
+		e.s.answered(nil, err)
+	}
+	f := e.s.f
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	switch {
+	case err == nil:
+		e.renewed = !l.Vacant() && (e.renewed || !e.read.IsZero() && l.Unchanged < start.Sub(e.read))
+		e.status, e.err, e.read = electorhttp.StatusOf(e.name, l), nil, time.Now()
+	case ours:
+		e.err = err
+	default:
+		return // the store shows it
+	}
+	f.seq++
+	e.seq = f.seq
+}
+
+// inner returns an error without what the page shows beside it: the operation,
+// the election and the store.
+func inner(err error) string {
+	var named *elector.Error
+	if errors.As(err, &named) {
+		err = named.Err
+	}
+	return strings.Join(strings.Fields(err.Error()), " ")
+}
+
+// sleep returns false if ctx ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

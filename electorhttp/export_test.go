@@ -1,0 +1,3 @@
+package electorhttp
+
+var Address = address

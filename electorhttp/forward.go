@@ -1,0 +1,236 @@
+package electorhttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/elector-go/elector"
+)
+
+// forwardedHeader is in each forwarded request, with the name of the election.
+const forwardedHeader = "Elector-Forwarded"
+
+// An Observer knows who leads an election, as [elector.Elector.Observe] saw it
+// last. Set its fields before you call Forward.
+type Observer struct {
+	// Transport makes the forwarded requests. Nil means one with the settings of
+	// http.DefaultTransport, but without a proxy.
+	Transport http.RoundTripper
+
+	// Logger gets a line for each request that could not be forwarded, with the
+	// reason, except for those that found no leader. Nil means slog.Default().
+	Logger *slog.Logger
+
+	e *elector.Elector
+
+	mutex  sync.Mutex
+	leader elector.Leader
+	err    error // why leader is not known
+	seen   bool  // leader was known once
+	ended  bool
+}
+
+// Observe starts to observe e's election, in one goroutine that ends when ctx ends
+// or e is closed. It returns at once, and costs what [elector.Elector.Observe]
+// costs. After an error that trying again does not help, such as
+// [elector.ErrDenied], the leader is unknown, and the Observer tries again every
+// five seconds.
+func Observe(ctx context.Context, e *elector.Elector) *Observer {
+	o := &Observer{e: e, err: errors.New("who leads is not known yet")}
+	go o.run(ctx)
+	return o
+}
+
+// pause is the time between two tries after an error that trying again does not
+// help.
+const pause = 5 * time.Second
+
+func (o *Observer) run(ctx context.Context) {
+	defer o.end()
+	for {
+		var last error
+		for l, err := range o.e.Observe(ctx) {
+			last = err
+			o.set(l, err)
+		}
+		if ctx.Err() != nil || errors.Is(last, elector.ErrClosed) {
+			return
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (o *Observer) set(l elector.Leader, err error) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	o.leader, o.err, o.seen = l, err, o.seen || err == nil
+}
+
+func (o *Observer) end() {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	o.ended, o.err = true, errors.New("this process has stopped to observe the election")
+}
+
+// Forward returns a handler that calls local while this process leads, and
+// otherwise forwards the request to the address that the leader has published in
+// [elector.Options.Value]: a URL with http or https, such as
+// https://node-1:8443/base, or host:port, which means http. The request keeps its
+// Host, its path follows that of the URL, X-Forwarded-For gets the client, and
+// Elector-Forwarded the name of the election.
+//
+// Forward does not ask the store, and blocks only on local and on the leader. Its
+// own answers are:
+//
+//   - 503 with Retry-After, and the request had no effect: the election has no
+//     leader, or nothing is known of it yet; the leader cannot be connected to;
+//     or the request was forwarded already, and this process does not lead, or no
+//     longer. So no request goes in a circle.
+//   - 502: the published value is no address; or the leader did not answer, and
+//     may have acted on the request.
+//
+// Who leads is known as Observe saw it last. While this process cannot reach the
+// store, that may be long ago: a former leader that gets the request answers 503.
+// Another service may have got its address meanwhile: use https where that
+// matters. A lease can end at any time after Forward has called local, so local
+// checks it, see [elector.Lease.Check].
+func (o *Observer) Forward(local http.Handler) http.Handler {
+	transport := o.Transport
+	if transport == nil {
+		transport = direct()
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := o.e.Token(); err == nil {
+			local.ServeHTTP(w, r)
+			return
+		}
+		target, refused := o.target(r)
+		if refused != nil {
+			o.refuse(w, r, refused)
+			return
+		}
+		proxy := httputil.ReverseProxy{
+			Transport: transport,
+			Rewrite:   func(p *httputil.ProxyRequest) { o.rewrite(p, target) },
+			ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+				o.refuse(w, r, failed(err))
+			},
+		}
+		proxy.ServeHTTP(w, r)
+	})
+}
+
+func direct() http.RoundTripper {
+	t, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return http.DefaultTransport
+	}
+	t = t.Clone()
+	t.Proxy = nil
+	return t
+}
+
+// A refusal is an answer to a request that was not served. Clients see the text,
+// the log also has the reason, which may contain addresses.
+type refusal struct {
+	code int
+	text string
+	err  error
+}
+
+// target returns where to forward a request.
+func (o *Observer) target(r *http.Request) (*url.URL, *refusal) {
+	if slices.Contains(r.Header.Values(forwardedHeader), o.e.Name()) {
+		return nil, &refusal{http.StatusServiceUnavailable, "this process does not lead, although another one forwarded the request to it", nil}
+	}
+	o.mutex.Lock()
+	l, err := o.leader, o.err
+	o.mutex.Unlock()
+	switch {
+	case err != nil:
+		return nil, &refusal{http.StatusServiceUnavailable, "the leader is not known", err}
+	case l.Vacant():
+		return nil, &refusal{http.StatusServiceUnavailable, "there is no leader", nil}
+	}
+	u, err := address(l.Value)
+	if err != nil {
+		return nil, &refusal{http.StatusBadGateway, "the leader has published no address", fmt.Errorf("%q: %w", l.ID, err)}
+	}
+	return u, nil
+}
+
+// address parses what a leader has published. Its error does not repeat the value.
+func address(value string) (*url.URL, error) {
+	text, bare := value, !strings.Contains(value, "://")
+	if bare {
+		text = "http://" + value
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
+	case u.User != nil, strings.ContainsAny(text, "?#"):
+	case strings.Contains(u.Hostname(), ":") && u.Host[0] != '[':
+	case bare && (u.Port() == "" || u.Path != ""):
+	default:
+		if _, err := strconv.ParseUint(u.Port(), 10, 16); err == nil || !strings.HasSuffix(u.Host, ":"+u.Port()) {
+			return u, nil
+		}
+	}
+	return nil, errors.New("its Value is neither a URL with http or https nor host:port")
+}
+
+// rewrite makes the request that the leader gets.
+func (o *Observer) rewrite(p *httputil.ProxyRequest, target *url.URL) {
+	p.SetURL(target)
+	p.Out.Host = p.In.Host
+	p.Out.Header.Add(forwardedHeader, o.e.Name())
+	// What a proxy before this one has set stays.
+	for _, h := range []string{"Forwarded", "X-Forwarded-For"} {
+		p.Out.Header[h] = p.In.Header[h]
+	}
+	p.SetXForwarded()
+	for _, h := range []string{"X-Forwarded-Host", "X-Forwarded-Proto"} {
+		if v := p.In.Header[h]; v != nil {
+			p.Out.Header[h] = v
+		}
+	}
+}
+
+// failed returns the answer to a request that could not be forwarded.
+func failed(err error) *refusal {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" {
+		return &refusal{http.StatusServiceUnavailable, "the leader cannot be reached", err}
+	}
+	return &refusal{http.StatusBadGateway, "the leader did not answer", err}
+}
+
+func (o *Observer) refuse(w http.ResponseWriter, r *http.Request, f *refusal) {
+	if f.err != nil && r.Context().Err() == nil { // the client has not gone
+		logger := o.Logger
+		if logger == nil {
+			logger = slog.Default()
+		}
+		logger.WarnContext(r.Context(), "elector: did not forward a request: "+f.text, "election", o.e.Name(), "error", f.err)
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	if f.code == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	http.Error(w, fmt.Sprintf("election %q: %s", o.e.Name(), f.text), f.code)
+}
