@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 )
 
