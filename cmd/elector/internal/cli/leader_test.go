@@ -97,7 +97,7 @@ func TestList(t *testing.T) {
 	if r := run(t, env, "list"); r.out != "a\theld\tdead\t7\t15s\tv\nb\theld\tdead\t7\t15s\tv\nc\theld\tdead\t7\t15s\tv\nforeign\tforeign\t\t0\t0s\t\n" || r.code != 0 {
 		t.Errorf("%+v", r)
 	}
-	if r := run(t, env, "list", "-o", "json"); !strings.HasPrefix(r.out, `{"election":"a","state":"held","id":"dead","token":"7","ttl_seconds":15,"value":"v"}`+"\n") {
+	if r := run(t, env, "list", "-o", "json"); !strings.HasPrefix(r.out, `{"election":"a","state":"held","id":"dead","token":7,"ttl_seconds":15,"value":"v"}`+"\n") {
 		t.Errorf("as JSON: %+v", r)
 	}
 	if r := run(t, env, "list", "-o", "table"); !strings.HasPrefix(r.out, "ELECTION  STATE    ID    TOKEN  TTL  VALUE\na         held     dead  7      15s  v\n") {
