@@ -29,6 +29,7 @@ import (
 type Lease struct {
 	e     *Elector
 	token Token
+	won   backends.Record // the state that acquired
 	hold  time.Duration
 	inRun bool // Run ends the lease once the worker has returned
 
@@ -94,7 +95,7 @@ type status struct {
 // read-back, has shown to be ours. The lease's context has the values of base.
 func (e *Elector) newLease(base context.Context, own *acquisition) *Lease {
 	l := &Lease{
-		e: e, token: Token(own.token), hold: e.o.hold(), inRun: e.running,
+		e: e, token: Token(own.token), won: own.record, hold: e.o.hold(), inRun: e.running,
 		ended: make(chan struct{}), idle: make(chan struct{}),
 		proposals: make(chan *proposal), batches: batchesOf(e.backend),
 		own: own, value: own.record.Value, faults: e.newBackoff("renewal"),
@@ -141,6 +142,30 @@ func (l *Lease) Context() context.Context { return l.ctx }
 
 // Token returns the lease's fencing token, even after the end of the lease.
 func (l *Lease) Token() Token { return l.token }
+
+// Election returns the name of the election.
+func (l *Lease) Election() string { return l.e.name }
+
+// Acquisition implements [backends.Holding], for the guards of the backends. It
+// counts as a call of Check.
+func (l *Lease) Acquisition() (backends.Acquisition, error) {
+	if err := l.CheckFor(1); err != nil {
+		return backends.Acquisition{}, err
+	}
+	return backends.Acquisition{Backend: l.e.backend, Election: l.e.name, Record: l.won, Remaining: l.Remaining()}, nil
+}
+
+// CheckFor is Check for work that takes d: it returns ErrUnavailable if the lease
+// is valid for less than that without another renewal.
+func (l *Lease) CheckFor(d time.Duration) error {
+	if err := l.Check(); err != nil {
+		return err
+	}
+	if left := l.Remaining(); left < d {
+		return l.e.fail("check", fmt.Errorf("%w: the lease is valid for %v, less than %v, unless it is renewed", ErrUnavailable, left, d))
+	}
+	return nil
+}
 
 // Check returns nil while the lease is valid, and ErrLost or ErrResigned, which
 // are both ErrNotLeader, from then on. Call it before each side effect. It

@@ -22,6 +22,7 @@ type Backend struct {
 	pool     *pgxpool.Pool
 	ownPool  bool // Close closes the pool
 	noListen bool
+	guarded  bool // the table has the index that Guard needs
 	table    table
 	database string
 	role     string
@@ -63,7 +64,7 @@ const row = `left join lateral (
 // readRow reads the row. lockRow also locks it, which is a commit.
 const (
 	readRow = `select current_setting('transaction_read_only'), '', '', e.* from (select 1) as one ` + row + `) as e on true`
-	lockRow = `select current_setting('transaction_read_only'), ` + durably + `, e.* from (select 1) as one ` + row + ` and ` + impatiently + ` for update) as e on true`
+	lockRow = `select current_setting('transaction_read_only'), ` + durably + `, e.* from (select 1) as one ` + row + ` and ` + impatiently + ` for no key update) as e on true`
 )
 
 // Load implements [backends.Backend]. Besides the errors that it documents, Load
@@ -146,7 +147,7 @@ const (
 
 	insert = `insert into %s (name, schema, ` + fields + `)
 select $1::text, $3::integer, ` + given + ` where ` + impatiently + `
-on conflict (name) do nothing
+on conflict do nothing
 returning ` + durably + notify
 
 	update = `update %s set (` + fields + `) = (` + given + `)
