@@ -104,8 +104,10 @@ func (f *Fence) Enter(ctx context.Context, name string, token Token) (inside con
 		case f.Keeper != nil && r.kept < token:
 			err = f.raise(ctx, name, r, token)
 		default:
-			inside, leave = f.admit(ctx, r, token)
-			return inside, leave, nil
+			if err = context.Cause(ctx); err == nil {
+				inside, leave = f.admit(ctx, r, token)
+				return inside, leave, nil
+			}
 		}
 		if err != nil {
 			return nil, nil, err
@@ -192,18 +194,20 @@ func (f *Fence) wait(ctx context.Context, r *resource) error {
 
 // raise calls the Keeper. The caller holds the mutex, which raise releases
 // meanwhile.
-func (f *Fence) raise(ctx context.Context, name string, r *resource, token Token) error {
+func (f *Fence) raise(ctx context.Context, name string, r *resource, token Token) (err error) {
+	var highest Token
 	r.raising = true
 	f.mutex.Unlock()
-	highest, err := f.Keeper.Raise(ctx, name, token)
-	f.mutex.Lock()
-	r.raising = false
-	r.change()
-	if err != nil {
+	defer func() { // also if the Keeper panics
+		f.mutex.Lock()
+		r.raising = false
+		r.kept, r.highest = max(r.kept, highest), max(r.highest, highest)
+		r.change()
+	}()
+	if highest, err = f.Keeper.Raise(ctx, name, token); err != nil {
+		highest = 0
 		return fmt.Errorf("elector: keeping token %d of %q: %w", token, name, err)
 	}
-	r.kept = max(r.kept, highest)
-	r.highest = max(r.highest, highest)
 	return nil
 }
 

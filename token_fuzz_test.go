@@ -1,6 +1,7 @@
 package elector_test
 
 import (
+	"context"
 	"bufio"
 	"bytes"
 	"encoding/json"
