@@ -82,8 +82,9 @@ func (t *term) Acquisition() (backends.Acquisition, error) { return t.acquisitio
 // An Attempt is one write of a writer that believes itself the leader.
 type Attempt struct {
 	backends.Holding
-	Token  uint64
-	Number int // of the attempt in the storm
+	Election string
+	Token    uint64
+	Number   int // of the attempt in the storm
 
 	pause time.Duration
 	sent  time.Time
@@ -260,11 +261,14 @@ func (w *weather) write(ctx context.Context, age int, random *rand.Rand) error {
 		if t == nil {
 			return nil
 		}
-		a := &Attempt{Holding: t, Token: t.acquisition.Record.Token, Number: number}
+		a := &Attempt{Holding: t, Election: w.Election, Token: t.acquisition.Record.Token, Number: number}
 		if random.IntN(2) == 0 {
 			a.pause = time.Duration(random.Int64N(int64(w.Pause)))
 		}
 		err := w.Write(ctx, a)
+		if err == nil && a.sent.IsZero() {
+			return errors.New("a write succeeded without Send")
+		}
 		if err != nil && !errors.Is(err, backends.ErrStale) {
 			if ctx.Err() != nil {
 				return nil
