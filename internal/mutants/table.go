@@ -280,4 +280,8 @@ var mutants = []mutant{
 		{"backends/codec.go", `0","value":""}`, `0"}`}}},
 	{name: "a stem that ends in the nonce", breaks: "Stem", catch: "in_no_other_state", pkg: "./backends", parent: "TestStem", edits: []edit{{
 		"backends/codec.go", `0","value":""}`, `.0","value":""}`}}},
+	{name: "a guard of etcd without a lower end", breaks: "Stem", catch: "acquired_anew,_sorted_before", pkg: "./backends/etcd", parent: "TestGuard", edits: []edit{{
+		"backends/etcd/guard.go", `">", c.stem)`, `">", "")`}}},
+	{name: "a guard of etcd without an upper end", breaks: "Stem", catch: "acquired_anew,_sorted_after", pkg: "./backends/etcd", parent: "TestGuard", edits: []edit{{
+		"backends/etcd/guard.go", `c.stem+"\xff"`, `"\xff"`}}},
 }

@@ -45,16 +45,9 @@ func TestEtcd(t *testing.T) {
 
 	t.Run("guarded", func(t *testing.T) {
 		pass(t, storm("guarded-"+run, func(ctx context.Context, a *Attempt) error {
-			guard, err := etcd.Guard(a)
-			if err != nil {
-				return err
-			}
 			a.Pause()
 			a.Send()
-			answer, err := client.Txn(ctx).If(guard...).Then(put(a)).Commit()
-			if err == nil && !answer.Succeeded {
-				err = backends.ErrStale
-			}
+			_, err := etcd.Commit(ctx, client, a, put(a))
 			return err
 		}))
 	})

@@ -46,14 +46,10 @@ func TestZooKeeper(t *testing.T) {
 
 	t.Run("guarded", func(t *testing.T) {
 		pass(t, storm("guarded-"+run, func(_ context.Context, a *Attempt) error {
-			guard, err := zookeeper.Guard(a)
-			if err != nil {
-				return err
-			}
 			a.Pause()
 			a.Send()
-			_, err = conn.Multi(append(guard, put(a))...)
-			return stale(err)
+			_, err := zookeeper.Multi(conn, a, put(a))
+			return err
 		}))
 	})
 	t.Run("the leader's node alone checked", func(t *testing.T) {
