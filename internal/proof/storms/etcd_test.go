@@ -21,7 +21,8 @@ import (
 const etcdPrefix = "elector/"
 
 func TestEtcd(t *testing.T) {
-	client := etcdClient(t, start(t, stores.Etcd), stores.Login{})
+	s := start(t, stores.Etcd)
+	client := etcdClient(t, s, s.Admin)
 	storm := func(election string, write func(context.Context, *Attempt) error) Storm {
 		handles := []backends.Backend{etcd.New(client, etcdPrefix), etcd.New(client, etcdPrefix), etcd.New(client, etcdPrefix)}
 		return Storm{Handles: handles, Election: election, Every: 25 * time.Millisecond, Pause: 40 * time.Millisecond, Seed: 1,

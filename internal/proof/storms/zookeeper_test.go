@@ -137,6 +137,11 @@ func zooKeeperLease(t *testing.T, s *stores.Store, conn *zk.Conn) {
 		_, err := conn.Multi(guard...)
 		wants(t, "a guard "+when, err, want)
 	}
+	alone := func(when string, want error) {
+		t.Helper()
+		_, err := conn.Multi(guard[0])
+		wants(t, "a guard without the leader's node "+when, err, want)
+	}
 	create(t, conn, "/data/"+name)
 	set := &zk.SetDataRequest{Path: "/data/" + name, Version: -1}
 	passes("after the acquisition", nil)
@@ -151,6 +156,7 @@ func zooKeeperLease(t *testing.T, s *stores.Store, conn *zk.Conn) {
 
 	must(t, lease.Resign(t.Context()))
 	passes("after the release", zk.ErrNoNode)
+	alone("after the release", zk.ErrNoNode)
 	_, err = zookeeper.Multi(conn, lease, set)
 	wants(t, "Multi after the release", err, elector.ErrResigned)
 
@@ -162,6 +168,7 @@ func zooKeeperLease(t *testing.T, s *stores.Store, conn *zk.Conn) {
 	passes("of the other acquisition", nil)
 	must(t, conn.Delete(zooKeeperPrefix+"/"+name+"/leader", -1))
 	passes("after a deposition", zk.ErrNoNode)
+	alone("after a deposition", nil)
 	<-lease.Context().Done()
 	_, err = zookeeper.Multi(conn, lease, set)
 	wants(t, "Multi after a deposition", err, elector.ErrDeposed)
