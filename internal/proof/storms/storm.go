@@ -283,16 +283,16 @@ func (w *weather) write(ctx context.Context, age int, random *rand.Rand) error {
 func (w *weather) choose(ctx context.Context, age int) (*term, int) {
 	for {
 		w.mutex.Lock()
-		n, ended, changed := len(w.terms), w.ended, w.changed
-		if !ended && n > age {
+		t, changed := (*term)(nil), w.changed
+		over := w.ended || ctx.Err() != nil
+		if n := len(w.terms); !over && n > age {
+			t = w.terms[n-1-age]
 			w.result.Attempts++
-			number := w.result.Attempts
-			w.mutex.Unlock()
-			return w.terms[n-1-age], number
 		}
+		number := w.result.Attempts
 		w.mutex.Unlock()
-		if ended || ctx.Err() != nil {
-			return nil, 0
+		if over || t != nil {
+			return t, number
 		}
 		select {
 		case <-changed:
