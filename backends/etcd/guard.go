@@ -27,7 +27,7 @@ func Commit(ctx context.Context, kv clientv3.KV, holding backends.Holding, opera
 	answer, err := kv.Txn(ctx).If(c.comparisons()...).Then(operations...).Commit()
 	switch {
 	case err != nil && is(err, rpctypes.ErrPermissionDenied):
-		return nil, fmt.Errorf("writing under the lease of election %s on %s: %w: the client's user needs the permission to read %s, besides those for its own keys: %w", c.election, c.store, backends.ErrDenied, c.key, err)
+		return nil, fmt.Errorf("writing under the lease of election %s on %s: %w: besides its own keys the client's user must be allowed to read %s; an administrator can run: etcdctl role grant-permission ROLE read '%s': %w", c.election, c.store, backends.ErrDenied, c.key, c.key, err)
 	case err != nil:
 		return nil, err
 	case !answer.Succeeded:
@@ -61,7 +61,7 @@ func conditionOf(holding backends.Holding) (condition, error) {
 	store := a.Backend.Describe().Store
 	b, ok := backends.As[*Backend](a.Backend)
 	if !ok {
-		return condition{}, fmt.Errorf("%w: election %s is on %s; its lease cannot guard a write to etcd; use its token", backends.ErrMisconfigured, a.Election, store)
+		return condition{}, fmt.Errorf("%w: election %s is on %s; its lease cannot guard a write to etcd; fence the write with its token", backends.ErrMisconfigured, a.Election, store)
 	}
 	return condition{store, a.Election, b.prefix + a.Election, backends.Stem(a.Election, a.Record)}, nil
 }

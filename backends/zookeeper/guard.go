@@ -34,7 +34,7 @@ func Multi(conn *zk.Conn, holding backends.Holding, operations ...any) ([]zk.Mul
 		case errors.Is(a.Error, zk.ErrNoNode):
 			return nil, fmt.Errorf("writing under the lease of election %s on %s: %w: the record is no longer this lease's, or the leader was deposed; nothing was written, and the worker must stop", c.election, c.store, backends.ErrStale)
 		case errors.Is(a.Error, zk.ErrNoAuth):
-			return nil, fmt.Errorf("writing under the lease of election %s on %s: %w: the connection needs the right to read the children of %s; give it the election's login (zk.Conn.AddAuth): %w", c.election, c.store, backends.ErrDenied, c.path, a.Error)
+			return nil, fmt.Errorf("writing under the lease of election %s on %s: %w: the connection must be allowed to read the children of %s; give it the election's login with AddAuth: %w", c.election, c.store, backends.ErrDenied, c.path, a.Error)
 		}
 	}
 	return answers[min(len(checks), len(answers)):], err
@@ -66,7 +66,7 @@ func conditionOf(holding backends.Holding) (condition, error) {
 	b, ok := backends.As[*Backend](a.Backend)
 	id, _, err := parseVersion(a.Record.Version)
 	if !ok || err != nil {
-		return condition{}, fmt.Errorf("%w: election %s is on %s; its lease cannot guard a write to ZooKeeper; use its token", backends.ErrMisconfigured, a.Election, store)
+		return condition{}, fmt.Errorf("%w: election %s is on %s; its lease cannot guard a write to ZooKeeper; fence the write with its token", backends.ErrMisconfigured, a.Election, store)
 	}
 	return condition{store, a.Election, b.path(a.Election), id}, nil
 }

@@ -35,7 +35,8 @@ type Storm struct {
 
 	// Write makes one guarded write to data next to the record, and returns nil
 	// if it has succeeded and ErrStale if it was refused. Any other error ends
-	// the storm.
+	// the storm. It calls Pause where a pause could do harm, and Send before its
+	// last request.
 	Write func(context.Context, *Attempt) error
 
 	// Order returns where in the store's own order the acquisitions and the
@@ -90,8 +91,7 @@ type Attempt struct {
 	sent  time.Time
 }
 
-// Pause blocks for as long as the writer is paused. Write calls it where a pause
-// could do harm.
+// Pause blocks for as long as the writer is paused.
 func (a *Attempt) Pause() { time.Sleep(a.pause) }
 
 // Send notes that the last request of the write is about to be sent.
@@ -202,11 +202,14 @@ func (w *weather) enough() bool {
 	return w.Until != nil && w.Until(w.result)
 }
 
+// tries is how often a takeover is tried: a guard may hold it up, but not forever.
+const tries = 100
+
 // takeOver swaps until that succeeds.
 func (w *weather) takeOver(ctx context.Context, b backends.Backend, prev, next backends.Record) (backends.Record, error) {
 	begun := time.Now()
 	w.latest().begins(begun)
-	for {
+	for try := 1; ; try++ {
 		written, err := b.Swap(ctx, w.Election, prev, next)
 		if err == nil {
 			next = written
@@ -223,8 +226,8 @@ func (w *weather) takeOver(ctx context.Context, b backends.Backend, prev, next b
 			next = found
 			break
 		}
-		if prev.Version != found.Version {
-			return backends.Record{}, fmt.Errorf("a takeover failed with %w, and the record is another one: %v", err, found)
+		if try == tries || prev.Version != found.Version {
+			return backends.Record{}, fmt.Errorf("a takeover failed %d times, and the record is %+v: %w", try, found, err)
 		}
 	}
 	now := time.Now()
