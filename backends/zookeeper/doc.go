@@ -154,7 +154,7 @@
 // on the clocks alone. Remove a record that is no longer used with deleteall,
 // together with its guard; a record whose guard alone was deleted is refused
 // until it is removed too. A record that is made by hand needs a guard with an id
-// that was never used.
+// that was never used, and one that is edited must keep its first line.
 //
 // Restoring a backup is a loss of acknowledged writes: stop the candidates
 // first. Tested with ZooKeeper 3.8.0.

@@ -14,7 +14,7 @@ import (
 
 var (
 	errLost      = fmt.Errorf("%w: the connection was lost, and the watch with it; it has to be made again", backends.ErrUnavailable)
-	errUnguarded = fmt.Errorf("%w: the record's child guard-... is missing: a deletion of the record is under way or stopped halfway; complete it with deleteall in zkCli.sh", backends.ErrUnavailable)
+	errUnguarded = fmt.Errorf("%w: the record's child guard-... is missing: a deletion of the record is under way or stopped halfway, or an old state of it was put back by hand; delete it with deleteall in zkCli.sh", backends.ErrUnavailable)
 )
 
 // classify is the [backends.Classify] of a backend with the prefix.
