@@ -74,8 +74,8 @@
 // sequence number of the attempt. Renewals leave that part as it is; acquisitions
 // and releases change it. This takes no round trip and no write.
 //
-// So once a leader has acquired the election, nothing of an earlier leader can
-// change the data any more: what it then reads stays as it is until it writes.
+// Once a leader has acquired the election, no guarded write of an earlier leader
+// can succeed, so the new leader can rely on what it then reads.
 //
 // The client may be another one than the elector's. It must be of the same cluster,
 // and if one of the two has a namespace (package namespace of the client library),

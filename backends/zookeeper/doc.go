@@ -97,9 +97,9 @@
 // leader is refused from the moment at which it is deposed. This takes no round
 // trip and no write.
 //
-// So once a leader has acquired the election, nothing of an earlier leader can
-// change the data any more. But a server may lag behind: sync before the first
-// read of the data.
+// Once a leader has acquired the election, no guarded write of an earlier leader
+// can succeed, so the new leader can rely on what it then reads. But a server may
+// lag behind: sync before the first read.
 //
 // The connection is yours: a [Backend] does not share its own. It must be to the
 // same ensemble, or the checks find no znodes and every write is refused as stale.
