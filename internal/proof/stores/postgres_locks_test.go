@@ -18,6 +18,7 @@ import (
 // lockedRows is a PostgreSQL with somebody's transactions beside the backend.
 type lockedRows struct {
 	*testing.T
+	url  string
 	pool *pgxpool.Pool
 	b    backends.Backend
 }
@@ -30,7 +31,7 @@ func beside(t *testing.T) lockedRows {
 	b, err := backends.Open(t.Context(), s.URL)
 	must(t, err)
 	t.Cleanup(func() { must(t, b.Close()) })
-	return lockedRows{t, pool, b}
+	return lockedRows{t, s.URL, pool, b}
 }
 
 // holds begins a transaction that stays open after a statement.
