@@ -174,8 +174,10 @@ func TestPostgresLockedRead(t *testing.T) {
 		t.Errorf("another state than an unknown write was to replace is there, in a locked row: Load returns %+v and error %v", got, err)
 	}
 	must(t, row.Rollback(ctx))
+	guard := l.holds("select from elector where name = 'doubt' for key share")
 	got, err := l.b.Load(ctx, "doubt")
 	must(t, err)
+	must(t, guard.Rollback(ctx))
 	row = l.holds("select from elector where name = 'doubt' for update")
 	if again, err := l.b.Load(ctx, "doubt"); err != nil || again != got {
 		t.Errorf("once the doubt is over a locked row is read like any other: %+v and error %v, want %+v", again, err, got)

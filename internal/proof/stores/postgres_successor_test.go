@@ -61,13 +61,13 @@ func TestPostgresSuccessor(t *testing.T) {
 			return errors.Join(err, then(tx))
 		})
 	}
-	campaign := func(b backends.Backend, election, id string) *elector.Lease {
+	campaign := func(b backends.Backend, election, id string) (*elector.Lease, error) {
 		e, err := elector.New(b, election, &elector.Options{ID: id, TTL: 2 * time.Second})
-		must(t, err)
+		if err != nil {
+			return nil, err
+		}
 		t.Cleanup(func() { e.Close() })
-		lease, err := e.Campaign(ctx)
-		must(t, err)
-		return lease
+		return e.Campaign(ctx)
 	}
 	dead, thawed := make(chan struct{}), make(chan struct{})
 	var stopping, ended, successors sync.WaitGroup
@@ -76,7 +76,8 @@ func TestPostgresSuccessor(t *testing.T) {
 		stopped, crashed = append(stopped, fmt.Sprint("stopped-", i)), append(crashed, fmt.Sprint("crashed-", i))
 	}
 	for _, election := range slices.Concat(stopped, crashed) {
-		lease := campaign(mortal{l.b, dead}, election, "first")
+		lease, err := campaign(mortal{l.b, dead}, election, "first")
+		must(t, err)
 		if slices.Contains(crashed, election) {
 			continue
 		}
@@ -101,7 +102,11 @@ func TestPostgresSuccessor(t *testing.T) {
 	close(dead)
 	for _, election := range slices.Concat(stopped, crashed) {
 		successors.Go(func() {
-			if err := write(campaign(l.b, election, "second"), "second", func(pgx.Tx) error { return nil }); err != nil {
+			lease, err := campaign(l.b, election, "second")
+			if err == nil {
+				err = write(lease, "second", func(pgx.Tx) error { return nil })
+			}
+			if err != nil {
 				t.Errorf("the successor in %s: %v", election, err)
 			}
 		})
