@@ -81,7 +81,13 @@
 //	grant usage on schema public to app;
 //	grant select, insert, update on public.elector to app;
 //
-// The row lock needs only update. To create the table, the role also needs CREATE
+// The row lock needs only update. A role that runs guarded transactions, and no
+// elections, needs less:
+//
+//	grant usage on schema public to writer;
+//	grant select, update (value) on public.elector to writer;
+//
+// A row lock needs the right to update one column, whichever. To create the table, the role also needs CREATE
 // on the schema; since PostgreSQL 15 not every role has it on public. Without it
 // Open returns the SQL for an administrator:
 //
@@ -94,7 +100,8 @@
 //		renew_every bigint not null,
 //		attempt text not null,
 //		value text not null,
-//		ext text not null default '') with (fillfactor = 50);
+//		ext text not null default '',
+//		unique (name, token)) with (fillfactor = 50);
 //
 // The fillfactor leaves half of each page free, so that a renewal stays on its
 // page and changes no index; a table without it also works. A table without the

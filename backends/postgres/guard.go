@@ -60,7 +60,8 @@ func Refused(err error) bool {
 // Transact calls work in a transaction and commits it under [Guard], in one message.
 // The transaction has one round trip for its beginning and one for its end, as
 // without a guard. It is rolled back if work returns an error or panics. Work must
-// not end it. Work can set the isolation level with its first statement.
+// not end it. Its first statement can set the isolation level. A Transact within work
+// is another transaction, on another connection.
 //
 // Transact returns the error of work, of Guard or of the pool; and ErrStale if
 // another acquisition has followed the lease's: then nothing was committed, and the
