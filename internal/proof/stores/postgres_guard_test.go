@@ -295,11 +295,12 @@ func TestPostgresGuardRepeated(t *testing.T) {
 		leads <- err
 	}()
 	for range 2 {
-		for l.waiting() == 0 {
+		for l.waiting() == 0 && ctx.Err() == nil {
 		}
-		for l.waiting() > 0 {
+		for l.waiting() > 0 && ctx.Err() == nil {
 		}
 	}
+	must(t, ctx.Err())
 	must(t, guard.Rollback(ctx))
 	must(t, <-leads)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"testing"
@@ -62,7 +63,7 @@ func TestPostgresSuccessor(t *testing.T) {
 		})
 	}
 	campaign := func(b backends.Backend, election, id string) (*elector.Lease, error) {
-		e, err := elector.New(b, election, &elector.Options{ID: id, TTL: 2 * time.Second})
+		e, err := elector.New(b, election, &elector.Options{ID: id, TTL: 2 * time.Second, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			return nil, err
 		}
@@ -71,6 +72,9 @@ func TestPostgresSuccessor(t *testing.T) {
 	}
 	dead, thawed := make(chan struct{}), make(chan struct{})
 	var stopping, ended, successors sync.WaitGroup
+	defer ended.Wait()
+	thaw := sync.OnceFunc(func() { close(thawed) })
+	defer thaw()
 	var stopped, crashed []string
 	for i := range rounds {
 		stopped, crashed = append(stopped, fmt.Sprint("stopped-", i)), append(crashed, fmt.Sprint("crashed-", i))
@@ -83,9 +87,11 @@ func TestPostgresSuccessor(t *testing.T) {
 		}
 		stopping.Add(1)
 		ended.Go(func() {
+			stops := sync.OnceFunc(stopping.Done)
+			defer stops()
 			err := write(lease, "first", func(tx pgx.Tx) error {
 				defer func() { <-thawed }()
-				defer stopping.Done()
+				defer stops()
 				statement, err := postgres.Guard(lease)
 				if err != nil {
 					return err
@@ -112,7 +118,7 @@ func TestPostgresSuccessor(t *testing.T) {
 		})
 	}
 	successors.Wait()
-	close(thawed)
+	thaw()
 	ended.Wait()
 
 	median := func(elections []string) (d time.Duration) {
