@@ -97,7 +97,7 @@ func (s *Server) Stream() grpc.StreamServerInterceptor {
 		if err := f.enter(); err != nil {
 			return err
 		}
-		defer f.leave()
+		defer func() { f.leave() }() // that of the last message
 		return handler(service, f)
 	}
 }
@@ -170,7 +170,7 @@ func (f *fenced) Context() context.Context { return f.ctx }
 func (f *fenced) RecvMsg(message any) error {
 	f.leave()
 	err := f.ServerStream.RecvMsg(message)
-	if err == nil || err == io.EOF { // a handler may keep its write for the end of the stream
+	if err == nil || errors.Is(err, io.EOF) { // a handler may keep its write for the end of the stream
 		if refused := f.enter(); refused != nil {
 			return refused
 		}
@@ -194,7 +194,7 @@ func (f *fenced) enter() error {
 
 // A Conn sends a lease's token and election with each call. It makes no call, and
 // sends no message of a stream, when the lease is over, and returns the lease's
-// error then. Make a Conn, and a client on it, for each lease: they are small, and
+// error then; end the context of a stream that is left so. Make a Conn, and a client on it, for each lease: they are small, and
 // share the connections of Base.
 //
 //	client := pb.NewLedgerClient(&fencegrpc.Conn{Lease: lease, Base: conn})
