@@ -235,33 +235,37 @@ func TestOlder(t *testing.T) {
 }
 
 // An idle stream keeps nobody out, and its next message is refused.
-func TestIdleStream(t *testing.T) {
-	conn := serve(t, &fencegrpc.Server{}, nothing)
-	stream, err := pb.NewTestServiceClient(conn).FullDuplexCall(token(t, "1"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	message := func() error {
-		if err := stream.Send(&pb.StreamingOutputCallRequest{}); err != nil {
-			return err
-		}
-		_, err := stream.Recv()
-		return err
-	}
-	for range 2 {
-		if err := message(); err != nil {
+func TestIdle(t *testing.T) {
+	t.Run("stream", func(t *testing.T) {
+		conn := serve(t, &fencegrpc.Server{}, nothing)
+		stream, err := pb.NewTestServiceClient(conn).FullDuplexCall(token(t, "1"))
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	for _, streams := range []bool{false, true} {
-		if _, err := call(token(t, "2"), conn, streams); err != nil {
-			t.Errorf("a newer call beside an idle stream: %v", err)
+		message := func() error {
+			if err := stream.Send(&pb.StreamingOutputCallRequest{}); err != nil {
+				return err
+			}
+			_, err := stream.Recv()
+			return err
 		}
-	}
-	err = message()
-	if highest, refused := fencegrpc.Refused(err, stream.Trailer()); highest != 2 || !refused {
-		t.Errorf("a message of an old leader's stream: %v, with the trailer %v", err, stream.Trailer())
-	}
+		for range 2 {
+			if err := message(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, streams := range []bool{false, true} {
+			ctx, cancel := context.WithTimeout(token(t, "2"), 10*time.Second) // it waits for ever where the stream is in
+			defer cancel()
+			if _, err := call(ctx, conn, streams); err != nil {
+				t.Errorf("a newer call beside an idle stream: %v", err)
+			}
+		}
+		err = message()
+		if highest, refused := fencegrpc.Refused(err, stream.Trailer()); highest != 2 || !refused {
+			t.Errorf("a message of an old leader's stream: %v, with the trailer %v", err, stream.Trailer())
+		}
+	})
 }
 
 // One connection serves one lease after the other. After the end of a lease nothing

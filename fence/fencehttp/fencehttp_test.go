@@ -202,12 +202,12 @@ func TestOlder(t *testing.T) {
 // body end. The connection of an older request goes on serving.
 func TestBody(t *testing.T) {
 	reading, read := make(chan bool), make(chan error, 1)
-	h := &fencehttp.Handler{Wait: 30 * time.Second, Next: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	h := &fencehttp.Handler{Next: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/half" {
 			if _, err := io.ReadFull(r.Body, make([]byte, 4)); err != nil {
 				t.Error(err)
 			}
-			close(reading)
+			reading <- true
 			_, err := r.Body.Read(make([]byte, 4))
 			read <- err
 		}
@@ -232,38 +232,40 @@ func TestBody(t *testing.T) {
 		answer.Body.Close()
 		return answer.StatusCode
 	}
-	body, stopped := io.Pipe()
 	first := make(chan int, 1)
-	go func() { first <- post("/half", "1", body) }()
-	if _, err := io.WriteString(stopped, "half"); err != nil {
-		t.Fatal(err)
-	}
-	<-reading
-	if status := post("/", "2", nil); status != 200 {
-		t.Errorf("the next leader's request: %d", status)
-	}
-	stopped.Close()
-	if err := <-read; err == nil {
-		t.Error("the older request read more than was sent")
-	}
-	<-first
-
-	reading = make(chan bool)
-	go func() { first <- post("/whole", "2", strings.NewReader("whole")) }()
-	<-reading
-	for range 3 {
-		if status := post("/", "3", nil); status != 200 {
+	t.Run("stopped in the middle", func(t *testing.T) {
+		body, stopped := io.Pipe()
+		go func() { first <- post("/half", "1", body) }()
+		if _, err := io.WriteString(stopped, "half"); err != nil {
+			t.Fatal(err)
+		}
+		<-reading
+		if status := post("/", "2", nil); status != 200 {
 			t.Errorf("the next leader's request: %d", status)
 		}
-	}
-	if status := <-first; status != 200 {
-		t.Errorf("the older request was answered with %d", status)
-	}
-	for range 3 {
-		if status := post("/", "2", nil); status != 412 {
-			t.Errorf("an older request on a connection that served one: %d", status)
+		stopped.Close()
+		if err := <-read; err == nil {
+			t.Error("the older request read more than was sent")
 		}
-	}
+		<-first
+	})
+	t.Run("the connection goes on", func(t *testing.T) {
+		go func() { first <- post("/whole", "2", strings.NewReader("whole")) }()
+		<-reading
+		for range 3 {
+			if status := post("/", "3", nil); status != 200 {
+				t.Errorf("the next leader's request: %d", status)
+			}
+		}
+		if status := <-first; status != 200 {
+			t.Errorf("the older request was answered with %d", status)
+		}
+		for range 3 {
+			if status := post("/", "2", nil); status != 412 {
+				t.Errorf("an older request on a connection that served one: %d", status)
+			}
+		}
+	})
 }
 
 // Next gets the server's own ResponseWriter, so Flusher, Hijacker and the like are
@@ -322,23 +324,25 @@ func TestTransport(t *testing.T) {
 	l := storm.Lead(t, memory.NewStore())
 	client := &http.Client{Transport: &fencehttp.Transport{Lease: l, Base: server.Client().Transport}}
 	carried := fmt.Sprintf("%d storm", l.Token())
-	for path, want := range map[string]string{"/": carried, "/here": carried, "/there": " ", "/there-in-two": " "} {
-		r, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+path, strings.NewReader("x"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer, err := client.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, _ := io.ReadAll(answer.Body)
-		answer.Body.Close()
-		if string(text) != want {
-			t.Errorf("POST %s came with %q, want %q", path, text, want)
-		}
-		if len(r.Header) > 0 {
-			t.Errorf("the caller's request was changed: %v", r.Header)
-		}
+	for path, want := range map[string]string{"": carried, "here": carried, "there": " ", "there-in-two": " "} {
+		t.Run("redirects/"+path, func(t *testing.T) {
+			r, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+"/"+path, strings.NewReader("x"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer, err := client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, _ := io.ReadAll(answer.Body)
+			answer.Body.Close()
+			if string(text) != want {
+				t.Errorf("it came with %q, want %q", text, want)
+			}
+			if len(r.Header) > 0 {
+				t.Errorf("the caller's request was changed: %v", r.Header)
+			}
+		})
 	}
 
 	if err := l.Resign(t.Context()); err != nil {
