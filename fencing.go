@@ -23,8 +23,9 @@ import (
 //
 // A Fence protects what one process writes. A resource with several processes
 // needs the check in their common store: see package fencesql, and the guards of
-// the backends. All methods may be called at the same time from many goroutines.
-// The fields must not change after the first call.
+// the backends. A Fence remembers every resource for as long as it lives, so clients
+// must not be free to invent names of resources. All methods may be called at the
+// same time from many goroutines. The fields must not change after the first call.
 type Fence struct {
 	// Keeper keeps the highest tokens where they survive this process. Without
 	// one a restarted process accepts the first token that it sees.
@@ -39,26 +40,31 @@ type Fence struct {
 	resources map[string]*resource
 }
 
-// A Keeper keeps the highest token of each resource of one process.
+// A Keeper keeps the highest token of each resource of one process. Raise is called
+// once for each new token of a resource, before the first write with it, from many
+// goroutines.
 type Keeper interface {
 	// Raise records the token unless a higher one is recorded, and returns the
-	// higher of the two. When it returns without error that is durable.
+	// higher of the two. When it returns without error that is durable. ctx ends
+	// with cause ErrStale when a write with a higher token waits.
 	Raise(ctx context.Context, resource string, token Token) (highest Token, err error)
 }
 
 // A resource is what a Fence knows about one resource, under the Fence's mutex.
 type resource struct {
-	highest Token
-	kept    Token // by the Keeper
-	raising bool  // a call of the Keeper is under way
-	inside  map[*visit]bool
-	changed chan struct{} // closed and replaced when a write leaves or the Keeper has answered
+	highest Token           // that was seen
+	kept    Token           // by the Keeper
+	inside  map[*visit]bool // with the highest token
+	older   int             // visits with a lower token that have not left
+	raising bool            // one of those inside calls the Keeper
+	changed chan struct{}   // closed and replaced when highest has grown, or older or raising has ended
 }
 
-// A visit is a write under way.
+// A visit is a write under way, or a call of the Keeper for one.
 type visit struct {
 	token Token
 	end   context.CancelCauseFunc
+	left  bool
 }
 
 // A StaleError is the ErrStale of a Fence.
@@ -70,17 +76,17 @@ type StaleError struct {
 
 // Error implements error.
 func (e *StaleError) Error() string {
-	return fmt.Sprintf("elector: write to %q with token %d: %v: token %d has entered since; the writer lost its election and must stop", e.Resource, e.Token, ErrStale, e.Highest)
+	return fmt.Sprintf("elector: write to %q with token %d: %v: token %d has been seen since; the writer lost its election and must stop", e.Resource, e.Token, ErrStale, e.Highest)
 }
 
 // Is makes a StaleError an ErrStale.
 func (e *StaleError) Is(target error) bool { return target == ErrStale }
 
 // Enter admits a write to the resource. It returns ErrStale, as a *StaleError, if
-// a higher token was seen; ErrInvalid for a token that is none; an error of the
-// Keeper; or the cause of ctx. Otherwise the caller makes its write with the
-// context inside, which ends with ctx, and with cause ErrStale when a write with a
-// higher token waits; and then calls leave, once or more often.
+// a higher token was seen; ErrInvalid for a token that is none, or that MaxAhead
+// refuses; an error of the Keeper; or the cause of ctx. Otherwise the caller makes
+// its write with the context inside, which ends with ctx, and with cause ErrStale
+// when a write with a higher token waits; and then calls leave, once or more often.
 //
 // Enter blocks until older writes have left and the Keeper has answered.
 func (f *Fence) Enter(ctx context.Context, name string, token Token) (inside context.Context, leave func(), err error) {
@@ -91,26 +97,21 @@ func (f *Fence) Enter(ctx context.Context, name string, token Token) (inside con
 	defer f.mutex.Unlock()
 	r := f.resource(name)
 	for {
-		if token < r.highest {
-			return nil, nil, &StaleError{name, token, r.highest}
-		}
-		if token > r.highest {
-			r.highest = token
-			r.endOlder(name)
-		}
+		r.see(name, token)
 		switch {
-		case r.older() || r.raising:
+		case token < r.highest:
+			return nil, nil, &StaleError{name, token, r.highest}
+		case err != nil:
+			return nil, nil, err
+		case r.older > 0 || r.raising:
 			err = f.wait(ctx, r)
 		case f.Keeper != nil && r.kept < token:
 			err = f.raise(ctx, name, r, token)
+		case ctx.Err() != nil:
+			return nil, nil, context.Cause(ctx)
 		default:
-			if err = context.Cause(ctx); err == nil {
-				inside, leave = f.admit(ctx, r, token)
-				return inside, leave, nil
-			}
-		}
-		if err != nil {
-			return nil, nil, err
+			inside, v := r.enter(ctx, token)
+			return inside, func() { f.leave(r, v) }, nil
 		}
 	}
 }
@@ -154,25 +155,44 @@ func (f *Fence) resource(name string) *resource {
 	return r
 }
 
-// endOlder ends the contexts of the writes with a lower token than the highest.
-func (r *resource) endOlder(name string) {
+// see remembers a token. If it is the highest so far, those inside become older and
+// their contexts end, and those with a lower token that wait are refused.
+func (r *resource) see(name string, token Token) {
+	if token <= r.highest {
+		return
+	}
+	r.highest = token
 	for v := range r.inside {
-		if v.token < r.highest {
-			v.end(&StaleError{name, v.token, r.highest})
-		}
+		v.end(&StaleError{name, v.token, token})
+	}
+	r.older += len(r.inside)
+	clear(r.inside)
+	r.change()
+}
+
+func (r *resource) enter(ctx context.Context, token Token) (context.Context, *visit) {
+	inside, end := context.WithCancelCause(ctx)
+	v := &visit{token: token, end: end}
+	r.inside[v] = true
+	return inside, v
+}
+
+func (f *Fence) leave(r *resource, v *visit) {
+	v.end(nil)
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if v.left {
+		return
+	}
+	v.left = true
+	if r.inside[v] {
+		delete(r.inside, v)
+	} else if r.older--; r.older == 0 {
+		r.change()
 	}
 }
 
-// older reports whether a write with a lower token than the highest is under way.
-func (r *resource) older() bool {
-	for v := range r.inside {
-		if v.token < r.highest {
-			return true
-		}
-	}
-	return false
-}
-
+// change wakes those that wait.
 func (r *resource) change() {
 	close(r.changed)
 	r.changed = make(chan struct{})
@@ -192,36 +212,24 @@ func (f *Fence) wait(ctx context.Context, r *resource) error {
 	}
 }
 
-// raise calls the Keeper. The caller holds the mutex, which raise releases
-// meanwhile.
+// raise calls the Keeper, as a visit of its own. The caller holds the mutex, which
+// raise releases meanwhile.
 func (f *Fence) raise(ctx context.Context, name string, r *resource, token Token) (err error) {
-	var highest Token
+	inside, v := r.enter(ctx, token)
 	r.raising = true
 	f.mutex.Unlock()
+	var kept Token
 	defer func() { // also if the Keeper panics
+		f.leave(r, v)
 		f.mutex.Lock()
-		r.raising = false
-		r.kept, r.highest = max(r.kept, highest), max(r.highest, highest)
+		r.raising, r.kept = false, max(r.kept, kept)
+		r.see(name, kept)
 		r.change()
 	}()
-	if highest, err = f.Keeper.Raise(ctx, name, token); err != nil {
-		highest = 0
+	highest, err := f.Keeper.Raise(inside, name, token)
+	if err != nil {
 		return fmt.Errorf("elector: keeping token %d of %q: %w", token, name, err)
 	}
+	kept = max(highest, token)
 	return nil
-}
-
-func (f *Fence) admit(ctx context.Context, r *resource, token Token) (inside context.Context, leave func()) {
-	v := &visit{token: token}
-	inside, v.end = context.WithCancelCause(ctx)
-	r.inside[v] = true
-	return inside, func() {
-		v.end(nil)
-		f.mutex.Lock()
-		defer f.mutex.Unlock()
-		if r.inside[v] {
-			delete(r.inside, v)
-			r.change()
-		}
-	}
 }

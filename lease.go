@@ -149,22 +149,33 @@ func (l *Lease) Election() string { return l.e.name }
 // Acquisition implements [backends.Holding], for the guards of the backends. It
 // counts as a call of Check.
 func (l *Lease) Acquisition() (backends.Acquisition, error) {
-	if err := l.CheckFor(1); err != nil {
-		return backends.Acquisition{}, err
+	for {
+		if err := l.Check(); err != nil {
+			return backends.Acquisition{}, err
+		}
+		if left := l.Remaining(); left > 0 {
+			return backends.Acquisition{Backend: l.e.backend, Election: l.e.name, Record: l.won, Remaining: left}, nil
+		}
 	}
-	return backends.Acquisition{Backend: l.e.backend, Election: l.e.name, Record: l.won, Remaining: l.Remaining()}, nil
 }
 
 // CheckFor is Check for work that takes d: it returns ErrUnavailable if the lease
-// is valid for less than that without another renewal.
+// ends before that unless it is renewed, and ErrInvalid if d is longer than any
+// lease is valid without a renewal. Like Check it never waits.
 func (l *Lease) CheckFor(d time.Duration) error {
 	if err := l.Check(); err != nil {
 		return err
 	}
-	if left := l.Remaining(); left < d {
-		return l.e.fail("check", fmt.Errorf("%w: the lease is valid for %v, less than %v, unless it is renewed", ErrUnavailable, left, d))
+	left := l.Remaining()
+	switch err := l.valid(); {
+	case left >= d:
+		return nil
+	case err != nil:
+		return err
+	case d > l.hold:
+		return l.e.fail("check", fmt.Errorf("%w: a lease is valid for %v without a renewal, and the work takes %v; raise Options.TTL, or divide the work", ErrInvalid, l.hold, d))
 	}
-	return nil
+	return l.e.fail("check", fmt.Errorf("%w: without a renewal the lease is valid for %v, and the work takes %v", ErrUnavailable, left, d))
 }
 
 // Check returns nil while the lease is valid, and ErrLost or ErrResigned, which

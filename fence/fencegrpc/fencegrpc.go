@@ -1,11 +1,12 @@
-// Package fencegrpc carries fencing tokens over gRPC: client interceptors send the
-// token of a lease with each call, and a Server's interceptors let a service refuse
-// the calls, and the messages of streams, of an old leader.
+// Package fencegrpc carries fencing tokens over gRPC: a Conn sends the token of a
+// lease with each call, and a Server's interceptors let a service refuse the calls,
+// and the messages of streams, of an old leader.
 //
 // A refusal has the code FailedPrecondition, which clients do not repeat, and the
 // highest token seen in the trailer elector-fencing-token: see Refused. A call
-// without a token, with a malformed one, or with another election's has the code
-// InvalidArgument; one whose token could not be kept has Unavailable.
+// without a token, with a malformed one, with another election's, or with one that
+// Fence.MaxAhead refuses has the code InvalidArgument; one whose token could not be
+// kept has Unavailable. A call waits for older ones until its own deadline.
 //
 // Authenticate before the interceptors: a client that forges a high token locks all
 // others out.
@@ -14,6 +15,7 @@ package fencegrpc
 import (
 	"context"
 	"errors"
+	"io"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -29,22 +31,24 @@ const (
 	ElectionKey = "elector-election"
 )
 
-// A Server fences a service. The zero value of each field means the default.
+// A Server fences a service. The zero value of each field means the default. A
+// Server must not be copied after its first call.
 type Server struct {
 	// Fence admits the tokens. Default one of its own, in memory. Share one
 	// between all services of a resource.
 	Fence *elector.Fence
 
-	// Election is the name of the election whose tokens count. Default any.
+	// Election is the name of the election whose tokens count. Calls that name
+	// another one, or none, are refused. Default any.
 	Election string
 
 	// Resource names the resource that a method changes. Default one for all
 	// methods.
 	Resource func(fullMethod string) string
 
-	// Open reports whether a method needs no token, because it changes
-	// nothing. Default none does.
-	Open func(fullMethod string) bool
+	// Safe reports whether a method changes nothing, and so needs no token. A
+	// token that comes all the same is checked. Default no method is.
+	Safe func(fullMethod string) bool
 
 	own elector.Fence
 }
@@ -53,7 +57,7 @@ type Server struct {
 // the call ends with cause ErrStale when one with a higher token waits.
 func (s *Server) Unary() grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		if s.open(ctx, info.FullMethod) {
+		if s.safe(ctx, info.FullMethod) {
 			return handler(ctx, request)
 		}
 		token, err := s.token(ctx)
@@ -69,14 +73,18 @@ func (s *Server) Unary() grpc.UnaryServerInterceptor {
 	}
 }
 
-// Stream returns an interceptor that serves each message of a stream under the
-// Fence: from when RecvMsg returns it until the next RecvMsg, or the end of the
-// handler. So an idle stream keeps no newer leader out, and a message of an old one
-// is refused however long its stream has been open. The context of the stream ends
-// with cause ErrStale when a call or message with a higher token waits.
+// Stream returns an interceptor that serves a stream under the Fence, except while
+// the handler waits for a message. So an idle stream keeps no newer leader out, and
+// a message of an old one is refused however long its stream has been open. The
+// context of the stream ends with cause ErrStale when a call or message with a
+// higher token waits. The handler must then return, and must be done with a message
+// before it receives the next.
+//
+// A handler that sends to a client which has stopped reading waits for the
+// connection to end: set [google.golang.org/grpc/keepalive.ServerParameters].
 func (s *Server) Stream() grpc.StreamServerInterceptor {
 	return func(service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-		if s.open(stream.Context(), info.FullMethod) {
+		if s.safe(stream.Context(), info.FullMethod) {
 			return handler(service, stream)
 		}
 		token, err := s.token(stream.Context())
@@ -86,7 +94,10 @@ func (s *Server) Stream() grpc.StreamServerInterceptor {
 		ctx, cancel := context.WithCancelCause(stream.Context())
 		defer cancel(nil)
 		f := &fenced{ServerStream: stream, ctx: ctx, cancel: cancel, fence: s.fence(), resource: s.resource(info.FullMethod), token: token}
-		defer f.leave()
+		if err := f.enter(); err != nil {
+			return err
+		}
+		defer func() { f.leave() }() // that of the last message
 		return handler(service, f)
 	}
 }
@@ -105,10 +116,9 @@ func (s *Server) resource(method string) string {
 	return s.Resource(method)
 }
 
-// open reports whether a call passes without a token. One that has a token shows
-// it all the same.
-func (s *Server) open(ctx context.Context, method string) bool {
-	return s.Open != nil && s.Open(method) && len(metadata.ValueFromIncomingContext(ctx, TokenKey)) == 0
+// safe reports whether a call passes without a token.
+func (s *Server) safe(ctx context.Context, method string) bool {
+	return s.Safe != nil && s.Safe(method) && len(metadata.ValueFromIncomingContext(ctx, TokenKey)) == 0
 }
 
 // token reads the token of a call.
@@ -142,7 +152,7 @@ func refusal(err error, trailer func(metadata.MD)) error {
 	return status.Error(codes.Unavailable, err.Error())
 }
 
-// A fenced stream enters the Fence for each message that it receives.
+// A fenced stream is inside the Fence except during RecvMsg.
 type fenced struct {
 	grpc.ServerStream
 	ctx      context.Context
@@ -150,7 +160,7 @@ type fenced struct {
 	fence    *elector.Fence
 	resource string
 	token    elector.Token
-	left     func() // of the present message; nil between two
+	leave    func() // may be called more than once
 }
 
 // Context implements [grpc.ServerStream].
@@ -159,58 +169,68 @@ func (f *fenced) Context() context.Context { return f.ctx }
 // RecvMsg implements [grpc.ServerStream].
 func (f *fenced) RecvMsg(message any) error {
 	f.leave()
-	if err := f.ServerStream.RecvMsg(message); err != nil {
-		return err
+	err := f.ServerStream.RecvMsg(message)
+	if err == nil || errors.Is(err, io.EOF) { // a handler may keep its write for the end of the stream
+		if refused := f.enter(); refused != nil {
+			return refused
+		}
 	}
+	return err
+}
+
+func (f *fenced) enter() error {
 	inside, leave, err := f.fence.Enter(f.ctx, f.resource, f.token)
 	if err != nil {
 		return refusal(err, f.SetTrailer)
 	}
+	f.leave = leave
 	context.AfterFunc(inside, func() {
 		if cause := context.Cause(inside); errors.Is(cause, elector.ErrStale) {
 			f.cancel(cause)
 		}
 	})
-	f.left = leave
 	return nil
 }
 
-func (f *fenced) leave() {
-	if f.left != nil {
-		f.left()
-		f.left = nil
-	}
+// A Conn sends a lease's token and election with each call. It makes no call, and
+// sends no message of a stream, when the lease is over, and returns the lease's
+// error then; end the context of a stream that is left so. Make a Conn, and a client on it, for each lease: they are small, and
+// share the connections of Base.
+//
+//	client := pb.NewLedgerClient(&fencegrpc.Conn{Lease: lease, Base: conn})
+type Conn struct {
+	Lease *elector.Lease
+	Base  grpc.ClientConnInterface // a *grpc.ClientConn
 }
 
-// UnaryClient returns an interceptor that sends the lease's token with each call.
-// It makes no call when the lease is over, and returns the lease's error then.
-func UnaryClient(lease *elector.Lease) grpc.UnaryClientInterceptor {
-	return func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
-		if err := lease.Check(); err != nil {
-			return err
-		}
-		return invoke(with(ctx, lease), method, request, reply, conn, options...)
+// Invoke implements [grpc.ClientConnInterface].
+func (c *Conn) Invoke(ctx context.Context, method string, request, reply any, options ...grpc.CallOption) error {
+	if err := c.Lease.Check(); err != nil {
+		return err
 	}
+	return c.Base.Invoke(c.with(ctx), method, request, reply, options...)
 }
 
-// StreamClient returns an interceptor that sends the lease's token when a stream is
-// opened. It opens no stream, and sends no message, when the lease is over, and
-// returns the lease's error then.
-func StreamClient(lease *elector.Lease) grpc.StreamClientInterceptor {
-	return func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
-		if err := lease.Check(); err != nil {
-			return nil, err
-		}
-		stream, err := open(with(ctx, lease), desc, conn, method, options...)
-		if err != nil {
-			return nil, err
-		}
-		return checked{stream, lease}, nil
+// NewStream implements [grpc.ClientConnInterface].
+func (c *Conn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, options ...grpc.CallOption) (grpc.ClientStream, error) {
+	if err := c.Lease.Check(); err != nil {
+		return nil, err
 	}
+	stream, err := c.Base.NewStream(c.with(ctx), desc, method, options...)
+	if err != nil {
+		return nil, err
+	}
+	return checked{stream, c.Lease}, nil
 }
 
-func with(ctx context.Context, lease *elector.Lease) context.Context {
-	return metadata.AppendToOutgoingContext(ctx, TokenKey, lease.Token().String(), ElectionKey, lease.Election())
+func (c *Conn) with(ctx context.Context) context.Context {
+	md, _ := metadata.FromOutgoingContext(ctx) // a copy
+	if md == nil {
+		md = metadata.MD{}
+	}
+	md.Set(TokenKey, c.Lease.Token().String())
+	md.Set(ElectionKey, c.Lease.Election())
+	return metadata.NewOutgoingContext(ctx, md)
 }
 
 // A checked stream sends messages only while the lease is valid.

@@ -9,7 +9,8 @@
 //     must stop; see Refused.
 //   - 428 Precondition Required to a request without a token that may change
 //     something (RFC 6585).
-//   - 400 Bad Request to a malformed token, or the token of another election.
+//   - 400 Bad Request to a malformed token, the token of another election, or one
+//     that Fence.MaxAhead refuses.
 //   - 503 Service Unavailable with Retry-After while older requests are still
 //     served, or when the token could not be kept.
 //
@@ -31,10 +32,15 @@ import (
 const ElectionHeader = "Elector-Election"
 
 // A Handler serves the requests that its Fence admits. The zero value of each
-// field but Next means the default.
+// field but Next means the default. A Handler must not be copied after its first
+// request.
 type Handler struct {
-	// Next serves the requests. The context of a request with a token ends
-	// with cause ErrStale when one with a higher token waits.
+	// Next serves the requests. When a request with a higher token waits, the
+	// context of an older one ends with cause ErrStale, and so do reads of its
+	// body: a leader that was stopped in the middle of a request keeps its
+	// successor out no longer than Next takes to return. Next must not return
+	// before its work is done, as http.TimeoutHandler does: put that outside. A
+	// request without a token, which only a safe method may make, is not fenced.
 	Next http.Handler
 
 	// Fence admits the tokens. Default one of its own, in memory. Share one
@@ -43,14 +49,15 @@ type Handler struct {
 	Fence *elector.Fence
 
 	// Election is the name of the election whose tokens count. Requests that
-	// name another one are refused. Default any.
+	// name another one, or none, are refused. Default any.
 	Election string
 
-	// Resource names the resource that a request changes. Default one for all
-	// requests.
+	// Resource names the resource that a request changes. The Fence remembers
+	// each name for good. Default one resource for all requests.
 	Resource func(*http.Request) string
 
-	// Wait is how long a request waits for older ones. Default 10 s.
+	// Wait is how long a request waits for older ones and for the Keeper.
+	// Default 10 s.
 	Wait time.Duration
 
 	own elector.Fence
@@ -58,16 +65,19 @@ type Handler struct {
 
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	text := r.Header.Get(elector.TokenHeader)
-	if text == "" {
-		if safe(r.Method) {
-			h.Next.ServeHTTP(w, r)
-			return
-		}
+	tokens := r.Header.Values(elector.TokenHeader)
+	switch {
+	case len(tokens) == 0 && safe(r.Method):
+		h.Next.ServeHTTP(w, r)
+		return
+	case len(tokens) == 0:
 		http.Error(w, "this request needs a fencing token in the header "+elector.TokenHeader, http.StatusPreconditionRequired)
 		return
+	case len(tokens) > 1:
+		http.Error(w, fmt.Sprintf("the header %s came %d times; send one token", elector.TokenHeader, len(tokens)), http.StatusBadRequest)
+		return
 	}
-	token, err := elector.ParseToken(text)
+	token, err := elector.ParseToken(tokens[0])
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -82,6 +92,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
+	defer endBody(inside, w)()
 	h.Next.ServeHTTP(w, r.WithContext(inside))
 }
 
@@ -98,20 +109,37 @@ func (h *Handler) enter(r *http.Request, token elector.Token) (inside context.Co
 		wait = 10 * time.Second
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
-	timer := time.AfterFunc(wait, func() { cancel(errWaited) })
-	inside, leave, err = fence.Enter(ctx, resource, token)
-	if err == nil && !timer.Stop() {
-		leave()
-		err = errWaited
+	late := fmt.Errorf("requests with an older fencing token are still served, or the token could not be kept, after %v; try again", wait)
+	timer := time.AfterFunc(wait, func() { cancel(late) })
+	inside, left, err := fence.Enter(ctx, resource, token)
+	if !timer.Stop() && err == nil {
+		left()
+		err = late
 	}
 	if err != nil {
 		cancel(nil)
 		return nil, nil, err
 	}
-	return inside, func() { leave(); cancel(nil) }, nil
+	return inside, func() { left(); cancel(nil) }, nil
 }
 
-var errWaited = errors.New("requests with an older fencing token are still being served; try again")
+// endBody makes reads of the body fail once the request is an older one; no context
+// ends those. The connection may serve another request afterwards, so stop ends
+// that, and waits for it.
+func endBody(inside context.Context, w http.ResponseWriter) (stop func()) {
+	done := make(chan struct{})
+	unset := context.AfterFunc(inside, func() {
+		defer close(done)
+		if errors.Is(context.Cause(inside), elector.ErrStale) {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // a writer that cannot has no connection
+		}
+	})
+	return func() {
+		if !unset() {
+			<-done
+		}
+	}
+}
 
 func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var stale *elector.StaleError
@@ -138,7 +166,12 @@ func safe(method string) bool {
 }
 
 // A Transport sends a lease's token and election with each request. It makes no
-// request when the lease is over, and returns the lease's error then.
+// request when the lease is over, and returns the lease's error then. Make a
+// Transport, and a client, for each lease: they are small, and share the connections
+// of Base.
+//
+// A redirect to another host is followed without the token: it is for the service
+// that the caller named.
 type Transport struct {
 	Lease *elector.Lease
 	Base  http.RoundTripper // default http.DefaultTransport
@@ -152,14 +185,24 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	r = r.Clone(r.Context())
-	r.Header.Set(elector.TokenHeader, t.Lease.Token().String())
-	r.Header.Set(ElectionHeader, t.Lease.Election())
+	if r.URL.Host == origin(r).URL.Host {
+		r = r.Clone(r.Context())
+		r.Header.Set(elector.TokenHeader, t.Lease.Token().String())
+		r.Header.Set(ElectionHeader, t.Lease.Election())
+	}
 	base := t.Base
 	if base == nil {
 		base = http.DefaultTransport
 	}
 	return base.RoundTrip(r)
+}
+
+// origin returns the request whose redirects led to r.
+func origin(r *http.Request) *http.Request {
+	for r.Response != nil && r.Response.Request != nil {
+		r = r.Response.Request
+	}
+	return r
 }
 
 // Refused reports whether a response is a Handler's refusal of a stale token, and

@@ -5,7 +5,7 @@
 //
 //	tx, err := db.BeginTx(ctx, nil)
 //	...
-//	if err := fence.Enter(ctx, tx, "ledger", lease.Token()); err != nil {
+//	if err := table.Enter(ctx, tx, "ledger", lease.Token()); err != nil {
 //		return err // ErrStale: stop
 //	}
 //	...
@@ -15,6 +15,13 @@
 // resource, so that transactions on one resource run one after the other, and those
 // of an old leader come before a new leader's first or not at all. A new leader that
 // reads before it writes reads within such a transaction.
+//
+// Enter holds at every isolation level. At REPEATABLE READ and SERIALIZABLE
+// PostgreSQL fails transactions that run at the same time with a serialization error
+// (40001); its default READ COMMITTED lets them wait. On MySQL the first two
+// transactions of a resource can meet in a deadlock (1213). Begin such a transaction
+// again, as any other. On SQLite set a busy_timeout. On MySQL every table must be an
+// InnoDB one: others have no transactions.
 package fencesql
 
 import (
@@ -23,6 +30,8 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/elector-go/elector"
 )
@@ -38,10 +47,11 @@ const (
 )
 
 // A Table keeps the highest token of each resource in a table with the columns
-// resource (the key), token and writes.
+// resource (the key), token and writes. Many goroutines may call its methods.
 type Table struct {
-	dialect Dialect
-	name    string
+	dialect          Dialect
+	name             string
+	raise, add, look string // statements
 }
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}(\.[A-Za-z_][A-Za-z0-9_]{0,62})?$`)
@@ -52,71 +62,85 @@ func New(dialect Dialect, name string) (*Table, error) {
 	if !identifier.MatchString(name) {
 		return nil, fmt.Errorf("fencesql: %w: %.80q is not a table name of ASCII letters, digits and underscores", elector.ErrInvalid, name)
 	}
-	if dialect < PostgreSQL || dialect > SQLite {
+	// The counter makes each write a change: MySQL counts no row that stays as it
+	// was.
+	t := &Table{
+		dialect: dialect, name: name,
+		raise: "update " + name + " set token = ?, writes = writes + 1 where resource = ? and token <= ?",
+		add:   "insert into " + name + " (token, resource, writes) values (?, ?, 1) on conflict do nothing",
+		look:  "select token from " + name + " where resource = ?",
+	}
+	switch dialect {
+	case PostgreSQL:
+		for _, statement := range []*string{&t.raise, &t.add, &t.look} {
+			for n := 1; strings.Contains(*statement, "?"); n++ {
+				*statement = strings.Replace(*statement, "?", fmt.Sprintf("$%d", n), 1)
+			}
+		}
+	case MySQL:
+		t.add = "insert ignore into " + name + " (token, resource, writes) values (?, ?, 1)"
+		t.look += " for update" // sees what was committed after the transaction began
+	case SQLite:
+	default:
 		return nil, fmt.Errorf("fencesql: %w: unknown dialect %d", elector.ErrInvalid, dialect)
 	}
-	return &Table{dialect, name}, nil
+	return t, nil
 }
 
 // CreateSQL returns the statement that creates the table if it is missing.
 func (t *Table) CreateSQL() string {
-	key := "text"
-	if t.dialect == MySQL {
-		key = "varchar(191) character set utf8mb4 collate utf8mb4_bin" // a text cannot be a key
+	key, engine := "text", ""
+	if t.dialect == MySQL { // a text cannot be a key, and a varchar ignores spaces at its end
+		key, engine = fmt.Sprintf("varbinary(%d)", longest), " engine = InnoDB"
 	}
-	return "create table if not exists " + t.name + " (resource " + key + " primary key, token bigint not null, writes bigint not null)"
+	return "create table if not exists " + t.name + " (resource " + key + " primary key, token bigint not null, writes bigint not null)" + engine
 }
+
+// longest is the length of the longest name of a resource, in bytes.
+const longest = 255
 
 // Enter refuses the token with ErrStale, as an *elector.StaleError, if a higher one
 // has entered; otherwise it keeps the token with the transaction. It is one
 // statement, and up to two more for a resource's first token or a refusal. It waits
 // for other transactions that have entered the resource. After an error the
-// transaction must be rolled back. For a token that is none Enter returns
-// ErrInvalid.
+// transaction must be rolled back. Enter returns ErrInvalid for a token that is
+// none, and for a resource of more than 255 bytes or that is not UTF-8 or contains a
+// NUL; other errors wrap the database's.
 func (t *Table) Enter(ctx context.Context, tx *sql.Tx, resource string, token elector.Token) error {
-	if token == 0 || token > elector.MaxToken {
+	switch {
+	case token == 0 || token > elector.MaxToken:
 		return fmt.Errorf("fencesql: %w: %d is not a fencing token", elector.ErrInvalid, uint64(token))
-	}
-	// The counter makes each write a change: MySQL counts no row that stays as it
-	// was.
-	raise := "update " + t.name + " set token = ?, writes = writes + 1 where resource = ? and token <= ?"
-	add := "insert into " + t.name + " (resource, token, writes) values (?, ?, 1) on conflict do nothing"
-	look := "select token from " + t.name + " where resource = ?"
-	switch t.dialect {
-	case PostgreSQL:
-		raise = "update " + t.name + " set token = $1, writes = writes + 1 where resource = $2 and token <= $3"
-		add = "insert into " + t.name + " (resource, token, writes) values ($1, $2, 1) on conflict do nothing"
-		look = "select token from " + t.name + " where resource = $1"
-	case MySQL:
-		add = "insert ignore into " + t.name + " (resource, token, writes) values (?, ?, 1)"
-		look += " for update" // reads what is committed now, not at the begin
+	case len(resource) > longest || !utf8.ValidString(resource) || strings.Contains(resource, "\x00"):
+		return fmt.Errorf("fencesql: %w: %.80q is not a name of a resource: at most %d bytes of UTF-8 without NUL", elector.ErrInvalid, resource, longest)
 	}
 	for range 2 {
-		if changed, err := t.change(ctx, tx, raise, int64(token), resource, int64(token)); err != nil || changed {
+		if changed, err := t.change(ctx, tx, t.raise, int64(token), resource, int64(token)); err != nil || changed {
 			return err
 		}
-		if changed, err := t.change(ctx, tx, add, resource, int64(token)); err != nil || changed {
+		if changed, err := t.change(ctx, tx, t.add, int64(token), resource); err != nil || changed {
 			return err
 		}
-		var highest int64
-		if err := tx.QueryRowContext(ctx, look, resource).Scan(&highest); err != nil {
-			return fmt.Errorf("fencesql: reading the token of %q: %w", resource, err)
+		var highest elector.Token
+		if err := tx.QueryRowContext(ctx, t.look, resource).Scan(&highest); err != nil {
+			return fmt.Errorf("fencesql: reading the token of %q in table %s: %w", resource, t.name, err)
 		}
-		if elector.Token(highest) > token {
-			return &elector.StaleError{Resource: resource, Token: token, Highest: elector.Token(highest)}
+		if highest > token {
+			return &elector.StaleError{Resource: resource, Token: token, Highest: highest}
 		}
 		// Another transaction has just added the row.
 	}
-	return fmt.Errorf("fencesql: the token of %q changes without a lock; is the table a plain one?", resource)
+	return fmt.Errorf("fencesql: table %s has a row of %q that it neither raises nor refuses; is it a plain table, as CreateSQL makes it?", t.name, resource)
 }
 
 func (t *Table) change(ctx context.Context, tx *sql.Tx, statement string, args ...any) (bool, error) {
 	result, err := tx.ExecContext(ctx, statement, args...)
-	if err != nil {
-		return false, fmt.Errorf("fencesql: %s: %w", t.name, err)
+	if err == nil {
+		var n int64
+		if n, err = result.RowsAffected(); err == nil {
+			return n > 0, nil
+		}
 	}
-	n, err := result.RowsAffected()
-	return n > 0, err
+	return false, fmt.Errorf("fencesql: entering by table %s: %w", t.name, err)
 }
 
 // Keeper returns a Keeper for an [elector.Fence] in front of another resource,
@@ -133,15 +157,18 @@ type keeper struct {
 func (k keeper) Raise(ctx context.Context, resource string, token elector.Token) (elector.Token, error) {
 	tx, err := k.db.BeginTx(ctx, nil)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("fencesql: %w", err)
 	}
 	defer tx.Rollback() // does nothing after a commit
-	if err := k.Enter(ctx, tx, resource, token); err != nil {
-		var stale *elector.StaleError
-		if errors.As(err, &stale) {
-			return stale.Highest, nil
-		}
+	var stale *elector.StaleError
+	switch err := k.Enter(ctx, tx, resource, token); {
+	case errors.As(err, &stale):
+		return stale.Highest, nil
+	case err != nil:
 		return 0, err
 	}
-	return token, tx.Commit()
+	if err := tx.Commit(); err != nil {
+		return 0, fmt.Errorf("fencesql: %w", err)
+	}
+	return token, nil
 }
