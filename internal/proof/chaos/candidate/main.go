@@ -129,8 +129,7 @@ func (c *candidate) work(ctx context.Context, lease *elector.Lease) error {
 			<-told // Check fails no later than the context ends, and it may be earlier
 			return nil
 		}
-		c.stop.here()
-		c.recorder.Event(c.write(lease.Token(), c.number))
+		c.recorder.Event(c.write(lease, c.number))
 		if !pause(ctx, c.task.WriteEvery) {
 			c.recorder.Look(history.Checked, lease, 0)
 			<-told

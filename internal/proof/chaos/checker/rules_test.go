@@ -632,6 +632,32 @@ func TestRules(t *testing.T) {
 			s.tell(502, "A", history.Failed, 5, number(1), detail("timeout"))
 			s.tell(503, "A", history.Accepted, 5, number(1))
 		}},
+		{"a write is refused while a newer one waits", "", func(s *story) {
+			s.led("A", "B")
+			s.write(500, "A", 5, 1, history.Wrote)
+			s.tell(1000, "A", history.Writing, 5, number(2), left(1500))
+			s.resign(1100, "A", 5)
+			s.lead("B", 6, 1300, 2500)
+			s.tell(1500, "B", history.Writing, 6, number(1), left(1500))
+			s.tell(1502, "B", history.Accepted, 6, number(1), until(1520))
+			s.tell(1501, "B", history.Wrote, 6, number(1), until(1521))
+			s.answer(1510, "A", 5, 2, history.Refused)
+		}},
+		{"a write is refused before the newer one came", "tok/fence", func(s *story) {
+			s.led("A", "B")
+			s.write(500, "A", 5, 1, history.Wrote)
+			s.tell(1000, "A", history.Writing, 5, number(2), left(1500))
+			s.resign(1100, "A", 5)
+			s.lead("B", 6, 1300, 2500)
+			s.answer(1490, "A", 5, 2, history.Refused)
+			s.write(1500, "B", 6, 1, history.Wrote)
+		}},
+		{"a write is refused while a newer one waits, which is refused for the newest", "", func(s *story) {
+			s.tell(100, "A", history.Accepted, 5, number(1))
+			s.tell(200, "B", history.Rejected, 6, number(1), until(300))
+			s.tell(210, "A", history.Rejected, 5, number(2))
+			s.tell(250, "C", history.Accepted, 7, number(1))
+		}},
 
 		// Guarantee 6.
 		{"a context that ends late", "part/holder", func(s *story) {
