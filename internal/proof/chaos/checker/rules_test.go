@@ -659,6 +659,84 @@ func TestRules(t *testing.T) {
 			s.tell(250, "C", history.Accepted, 7, number(1))
 		}},
 
+		// The guard of the data in the store.
+		{"a stale guarded write is refused", "", func(s *story) {
+			s.led("A", "B")
+			s.guarded(500, 510, "A", 5, 1, history.Committed)
+			s.resign(1100, "A", 5)
+			s.lead("B", 6, 1300, 2500)
+			s.guarded(1500, 1510, "B", 6, 1, history.Committed)
+			s.guarded(1600, 1610, "A", 5, 2, history.Stale)
+			s.keep("A", 5, 1)
+			s.keep("B", 6, 1)
+		}},
+		{"a stale guarded write is taken", "tok/guard", func(s *story) {
+			s.led("A", "B")
+			s.resign(1100, "A", 5)
+			s.lead("B", 6, 1300, 2500)
+			s.guarded(1600, 1610, "A", 5, 1, history.Committed)
+		}},
+		{"a guarded write that is sent before the successor and answered after it", "", func(s *story) {
+			s.led("A", "B")
+			s.guarded(1050, 1610, "A", 5, 1, history.Committed)
+			s.resign(1100, "A", 5)
+			s.lead("B", 6, 1300, 2500)
+			s.guarded(1700, 1710, "B", 6, 1, history.Committed)
+			s.keep("A", 5, 1)
+			s.keep("B", 6, 1)
+		}},
+		{"the same, and the data shows that it is stale", "tok/guard", func(s *story) {
+			s.led("A", "B")
+			s.guarded(1050, 1610, "A", 5, 1, history.Committed)
+			s.resign(1100, "A", 5)
+			s.lead("B", 6, 1300, 2500)
+			s.guarded(1400, 1410, "B", 6, 1, history.Committed)
+			s.keep("B", 6, 1)
+			s.keep("A", 5, 1)
+		}},
+		{"a stale guarded write without an answer stands in the data", "tok/guard", func(s *story) {
+			s.led("A", "B")
+			s.resign(1100, "A", 5)
+			s.lead("B", 6, 1300, 2500)
+			s.guarded(1600, 1610, "A", 5, 1, history.Doubtful)
+			s.keep("B", 6, 1)
+			s.keep("A", 5, 1)
+		}},
+		{"a guarded write after its acquisition was written back", "", func(s *story) {
+			s.led("A", "B")
+			s.resign(1100, "A", 5)
+			s.lead("B", 6, 1300, 1400)
+			s.guarded(1350, 1360, "B", 6, 1, history.Committed)
+			s.tell(1500, "", history.Restored, 5, holder("A"))
+			s.guarded(1600, 1610, "A", 5, 1, history.Committed)
+			s.lose(1910, "B", 6)
+			s.keep("B", 6, 1)
+			s.keep("A", 5, 1)
+		}},
+		{"a guarded write is refused, and its lease is renewed later", "tok/guard", func(s *story) {
+			s.led("A")
+			s.guarded(500, 510, "A", 5, 1, history.Stale)
+		}},
+		{"a guarded write is refused while the record is gone, which then comes back", "", func(s *story) {
+			s.open("A")
+			s.lead("A", 5, 100, 1500)
+			s.tell(400, "", history.Removed, 0)
+			s.guarded(410, 420, "A", 5, 1, history.Stale)
+			s.tell(500, "", history.Restored, 5, holder("A"))
+		}},
+		{"a guarded write that was taken is not in the data", "tok/guard", func(s *story) {
+			s.led("A")
+			s.guarded(500, 510, "A", 5, 1, history.Committed)
+			s.guarded(700, 710, "A", 5, 2, history.Committed)
+			s.keep("A", 5, 2)
+		}},
+		{"a guarded write that was refused is in the data", "tok/guard", func(s *story) {
+			s.led("A", "B")
+			s.resign(1100, "A", 5)
+			s.guarded(1200, 1210, "A", 5, 1, history.Stale)
+			s.keep("A", 5, 1)
+		}},
+
 		// Guarantee 6.
 		{"a context that ends late", "part/holder", func(s *story) {
 			s.led("A")
