@@ -44,7 +44,7 @@ func (r *resource) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	e.Token, _ = elector.ParseToken(request.Header.Get(elector.TokenHeader)) // the Handler refuses what is none
+	e.Token, _ = elector.ParseToken(request.Header.Get(elector.TokenHeader)) // the Handler refuses a malformed one
 	answer := &answer{ResponseWriter: w}
 	door := &fencehttp.Handler{Fence: &r.fence, Election: r.election, Next: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		e.At = history.BootTime()

@@ -57,6 +57,6 @@ func (g *Guarded) merge(o Guarded) {
 
 // String returns the figures in a line.
 func (g Guarded) String() string {
-	return fmt.Sprintf("guarded writes to data in %s: %d tried, %d accepted, %d refused, %d failed; %d of them stale, %d accepted",
+	return fmt.Sprintf("Guarded writes to data in %s: %d tried, %d accepted, %d refused, %d failed; of these stale: %d tried, %d accepted.",
 		g.Store, g.Accepted+g.Refused+g.Doubtful, g.Accepted, g.Refused, g.Doubtful, g.StaleTried, g.StaleAccepted)
 }

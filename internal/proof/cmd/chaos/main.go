@@ -182,6 +182,9 @@ func notes(r *chaos.Result, s settings) (all []string) {
 	for _, place := range s.places {
 		all = append(all, fmt.Sprintf("%s: %s.", place, r.How[place]))
 	}
+	for _, g := range report.GuardedWrites(&r.History) {
+		all = append(all, g.String())
+	}
 	return all
 }
 
