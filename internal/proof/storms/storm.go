@@ -24,6 +24,8 @@ type Storm struct {
 	// Election is the name of an election that does not exist yet.
 	Election  string
 	Takeovers int
+	// Until ends the storm before its last takeover. It may be nil.
+	Until func(Result) bool
 	// Every is the time from one takeover to the next, drawn from half of it to
 	// all of it.
 	Every time.Duration
@@ -144,6 +146,9 @@ func (w *weather) lead(ctx context.Context) error {
 	random := rand.New(rand.NewPCG(w.Seed, 0))
 	var record backends.Record
 	for n := range w.Takeovers {
+		if w.enough() {
+			return nil
+		}
 		b := w.Handles[n%len(w.Handles)]
 		next := backends.Record{
 			Holder: fmt.Sprintf("candidate-%d", n), Token: record.Token + 1, TTL: 15 * time.Second, RenewEvery: 2 * time.Second,
@@ -188,6 +193,12 @@ func (w *weather) lead(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func (w *weather) enough() bool {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.Until != nil && w.Until(w.result)
 }
 
 // takeOver swaps until that succeeds.
