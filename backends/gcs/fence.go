@@ -51,7 +51,8 @@ func Write(ctx context.Context, object *storage.ObjectHandle, holding backends.H
 
 // Claim reads an object and writes it back with the lease's token, so that an
 // earlier leader cannot write it any more, and returns the content as it is stored:
-// compressed, if its ContentEncoding is gzip. A leader that computes what it writes
+// compressed, if its ContentEncoding is gzip, which a client with
+// [storage.WithJSONReads] cannot read. A leader that computes what it writes
 // from what it reads calls Claim first. The object's other metadata and attributes
 // stay, except access control lists that the caller may not read.
 //
@@ -64,7 +65,7 @@ func Claim(ctx context.Context, object *storage.ObjectHandle, holding backends.H
 		if old == nil {
 			return nil, storage.ErrObjectNotExist
 		}
-		content, err = read(ctx, object.Generation(old.Generation).ReadCompressed(true))
+		content, err = read(ctx, object.Generation(old.Generation).ReadCompressed(old.ContentEncoding == "gzip"))
 		w.ObjectAttrs = *old // with the check sums, which the service compares
 		w.SendCRC32C = true
 		w.KMSKeyName, _, _ = strings.Cut(old.KMSKeyName, "/cryptoKeyVersions/")
