@@ -66,6 +66,33 @@
 //
 // There is no Watch: waiters and observers read.
 //
+// # Fencing
+//
+// A leader that is paused after lease.Check can write late. The table with the data
+// can refuse that, in two ways.
+//
+// [Put] writes a single item and keeps the lease's token in it: an item with a
+// higher token is not overwritten. It takes no further request, works with a lease
+// of any store, and refuses an old leader once a later one has put the same item. A
+// leader that computes an item from what it has read must therefore put the item as
+// it was read first. Put protects one item, in all regions only where the table is
+// strongly consistent.
+//
+// [Claim] and [Tenure.Write] fence transactions, on any items: Claim writes the
+// lease's nonce to the item ELECTION/term of the election's table, once in a lease,
+// and each transaction checks it. It refuses an old leader once a later one has
+// claimed. The data must be in the account and the region of the election.
+//
+//	tenure, err := dynamodb.Claim(ctx, lease)
+//	…
+//	err = tenure.Write(ctx, client, types.TransactWriteItem{Put: &types.Put{…}})
+//
+// Amazon refuses a transaction, or a write, that meets another transaction on one
+// of its items. It does not document whether two condition checks of an item
+// conflict. So the writes of a Tenure take turns, and Claim is repeated, as often as
+// the client's retry policy allows, while an older leader's transactions hold it up.
+// Do not check the election's own item in a transaction: renewals would fail.
+//
 // # Permissions
 //
 // The smallest policy; put in region, account and table:
@@ -87,7 +114,11 @@
 // a single leader, and need it. To restrict a service to its own elections, add
 // to the first statement
 //
-//	"Condition": {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["invoice-sender"]}}
+//	"Condition": {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["invoice-sender", "invoice-sender/term"]}}
+//
+// The second key is for Claim. The client of Tenure.Write needs
+// dynamodb:ConditionCheckItem on the election's table, and the permissions for its
+// own items; Put needs dynamodb:PutItem on the item's table.
 //
 // An observer needs only GetItem of the first. For create=true, add
 // dynamodb:CreateTable to the second. A table with a stream of new and old
@@ -139,6 +170,8 @@
 //	time to live                     yes        always off yes
 //	what a failed condition found    on demand  no         on demand
 //	a new table can be used          later      later      at once
+//	transactions                     yes        no         yes
 //
-// Tests of what only the service does use answers written by hand.
+// Tests of what only the service does use answers written by hand. Fenced
+// transactions were tested with dynalite and an emulator of transactions before it.
 package dynamodb
