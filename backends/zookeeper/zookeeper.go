@@ -157,7 +157,7 @@ func (b *Backend) replace(ctx context.Context, name string, prev, next backends.
 	var there, gone []any
 	switch {
 	case renews:
-		there = []any{present(path)}
+		there = []any{exists(leaderPath(path))}
 	case next.Vacant():
 		there = []any{&zk.DeleteRequest{Path: leaderPath(path), Version: -1}}
 	default:
@@ -211,7 +211,7 @@ func (b *Backend) unguarded(ctx context.Context, path, guard string) error {
 func (b *Backend) renewal(name, guard string, dataVersion int32, next backends.Record) []any {
 	path := b.path(name)
 	return []any{
-		&zk.CheckVersionRequest{Path: guardPath(path, guard), Version: -1},
+		exists(guardPath(path, guard)),
 		&zk.SetDataRequest{Path: path, Data: content(guard, name, next), Version: dataVersion},
 	}
 }
@@ -227,8 +227,8 @@ func (b *Backend) succession(name, before string, dataVersion int32, next backen
 	}, guard
 }
 
-// present checks that the holder's node exists.
-func present(path string) any { return &zk.CheckVersionRequest{Path: leaderPath(path), Version: -1} }
+// exists checks that a znode exists.
+func exists(path string) any { return &zk.CheckVersionRequest{Path: path, Version: -1} }
 
 // createLeader creates the holder's node, which ends with this session.
 func (b *Backend) createLeader(path string, r backends.Record) *zk.CreateRequest {

@@ -272,4 +272,16 @@ var mutants = []mutant{
 		"backends/handle.go", `(*cancel)()`, `_ = cancel`}}},
 	{name: "a request through a closed handle", breaks: "10", catch: "later", pkg: "./backends", parent: "TestHandleClosed", edits: []edit{{
 		"backends/handle.go", `if h.closed {`, `if false {`}}},
+
+	// What guards in the store compare.
+	{name: "a value before the attempt", breaks: "Stem", catch: "in_all_states_of_an_acquisition", pkg: "./backends", parent: "TestStem", edits: []edit{
+		{"backends/codec.go", "`json:\"attempt\"`\n\tValue      string `json:\"value\"`", "`json:\"value\"`\n\tValue      string `json:\"attempt\"`"},
+		{"backends/codec.go", `r.Attempt.String(), r.Value})`, `r.Value, r.Attempt.String()})`},
+		{"backends/codec.go", `0","value":""}`, `0"}`}}},
+	{name: "a stem that ends in the nonce", breaks: "Stem", catch: "in_no_other_state", pkg: "./backends", parent: "TestStem", edits: []edit{{
+		"backends/codec.go", `0","value":""}`, `.0","value":""}`}}},
+	{name: "a guard of etcd without a lower end", breaks: "Stem", catch: "acquired_anew,_sorted_before", pkg: "./backends/etcd", parent: "TestGuard", edits: []edit{{
+		"backends/etcd/guard.go", `">", c.stem)`, `">", "")`}}},
+	{name: "a guard of etcd without an upper end", breaks: "Stem", catch: "acquired_anew,_sorted_after", pkg: "./backends/etcd", parent: "TestGuard", edits: []edit{{
+		"backends/etcd/guard.go", `c.stem+"\xff"`, `"\xff"`}}},
 }

@@ -35,7 +35,8 @@ type Storm struct {
 
 	// Write makes one guarded write to data next to the record, and returns nil
 	// if it has succeeded and ErrStale if it was refused. Any other error ends
-	// the storm.
+	// the storm. It calls Pause where a pause could do harm, and Send before its
+	// last request.
 	Write func(context.Context, *Attempt) error
 
 	// Acquired is what a new leader does first, before its acquisition counts as
@@ -86,15 +87,15 @@ func (t *term) Acquisition() (backends.Acquisition, error) { return t.acquisitio
 // An Attempt is one write of a writer that believes itself the leader.
 type Attempt struct {
 	backends.Holding
-	Token  uint64
-	Number int // of the attempt in the storm
+	Election string
+	Token    uint64
+	Number   int // of the attempt in the storm
 
 	pause time.Duration
 	sent  time.Time
 }
 
-// Pause blocks for as long as the writer is paused. Write calls it where a pause
-// could do harm.
+// Pause blocks for as long as the writer is paused.
 func (a *Attempt) Pause() { time.Sleep(a.pause) }
 
 // Send notes that the last request of the write is about to be sent.
@@ -205,11 +206,14 @@ func (w *weather) enough() bool {
 	return w.Until != nil && w.Until(w.result)
 }
 
+// tries is how often a takeover is tried: a guard may hold it up, but not forever.
+const tries = 100
+
 // takeOver swaps until that succeeds.
 func (w *weather) takeOver(ctx context.Context, b backends.Backend, prev, next backends.Record) (backends.Record, error) {
 	begun := time.Now()
 	w.latest().begins(begun)
-	for {
+	for try := 1; ; try++ {
 		written, err := b.Swap(ctx, w.Election, prev, next)
 		if err == nil {
 			next = written
@@ -226,8 +230,8 @@ func (w *weather) takeOver(ctx context.Context, b backends.Backend, prev, next b
 			next = found
 			break
 		}
-		if prev.Version != found.Version {
-			return backends.Record{}, fmt.Errorf("a takeover failed with %w, and the record is another one: %v", err, found)
+		if try == tries || prev.Version != found.Version {
+			return backends.Record{}, fmt.Errorf("a takeover failed %d times, and the record is %+v: %w", try, found, err)
 		}
 	}
 	t := &term{acquisition: backends.Acquisition{Backend: b, Election: w.Election, Record: next, Remaining: next.TTL / 2}}
@@ -274,11 +278,14 @@ func (w *weather) write(ctx context.Context, age int, random *rand.Rand) error {
 		if t == nil {
 			return nil
 		}
-		a := &Attempt{Holding: t, Token: t.acquisition.Record.Token, Number: number}
+		a := &Attempt{Holding: t, Election: w.Election, Token: t.acquisition.Record.Token, Number: number}
 		if random.IntN(2) == 0 {
 			a.pause = time.Duration(random.Int64N(int64(w.Pause)))
 		}
 		err := w.Write(ctx, a)
+		if err == nil && a.sent.IsZero() {
+			return errors.New("a write succeeded without Send")
+		}
 		if err != nil && !errors.Is(err, backends.ErrStale) {
 			if ctx.Err() != nil {
 				return nil
@@ -293,16 +300,16 @@ func (w *weather) write(ctx context.Context, age int, random *rand.Rand) error {
 func (w *weather) choose(ctx context.Context, age int) (*term, int) {
 	for {
 		w.mutex.Lock()
-		n, ended, changed := len(w.terms), w.ended, w.changed
-		if !ended && n > age {
+		t, changed := (*term)(nil), w.changed
+		over := w.ended || ctx.Err() != nil
+		if n := len(w.terms); !over && n > age {
+			t = w.terms[n-1-age]
 			w.result.Attempts++
-			number := w.result.Attempts
-			w.mutex.Unlock()
-			return w.terms[n-1-age], number
 		}
+		number := w.result.Attempts
 		w.mutex.Unlock()
-		if ended || ctx.Err() != nil {
-			return nil, 0
+		if over || t != nil {
+			return t, number
 		}
 		select {
 		case <-changed:

@@ -2,15 +2,24 @@ package storms
 
 import (
 	"cmp"
+	"crypto/rand"
+	"errors"
 	"flag"
+	"log/slog"
+	"strings"
 	"testing"
 
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/leak"
 	"github.com/elector-go/elector/internal/proof/child"
 	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 var takeovers = flag.Int("takeovers", 100, "takeovers of each storm")
+
+// run sets the elections of this run apart from those of others on the same store.
+var run = strings.ToLower(rand.Text()[:8])
 
 func TestMain(m *testing.M) {
 	child.Prepare()
@@ -21,15 +30,9 @@ func TestMain(m *testing.M) {
 func start(t *testing.T, kind string) *stores.Store {
 	t.Helper()
 	s, err := stores.Start(t.Context(), kind)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Logf("%v", s)
-	t.Cleanup(func() {
-		if err := s.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must(t, s.Stop()) })
 	return s
 }
 
@@ -74,3 +77,28 @@ func caught(t *testing.T, s Storm, wrong func(Result) int) {
 func late(r Result) int           { return r.Late }
 func falselyRefused(r Result) int { return r.FalseRefusals }
 func renewalsFailed(r Result) int { return r.RenewalsFailed }
+
+// lead returns a lease of an election that is free.
+func lead(t *testing.T, b backends.Backend, name string) (*elector.Elector, *elector.Lease) {
+	t.Helper()
+	e, err := elector.New(b, name, &elector.Options{Logger: slog.New(slog.DiscardHandler)})
+	must(t, err)
+	t.Cleanup(func() { must(t, e.Close()) })
+	lease, err := e.TryCampaign(t.Context())
+	must(t, err)
+	return e, lease
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wants(t testing.TB, doing string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Fatalf("%s: got error %v, want %v", doing, err, want)
+	}
+}
