@@ -14,60 +14,66 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-// refusal is in the error of a guard that refuses. The server cannot raise an
-// error of a statement's own, so the guard fails to read this as a number.
+// refusal is in the error of a guard that refuses. SQL alone cannot raise an
+// error, so the guard fails to read this text as a number.
 const refusal = "elector: stale fencing token"
 
-// guard locks the key of the election's row, which waits for a takeover that is
-// under way and holds up a later one until the transaction ends: a takeover
-// changes the token, which is a part of a unique index, and a renewal does not.
-// The count keeps the server from computing the failing branch in advance.
-const guard = `select case when count(*) = 1 then 0 else ('` + refusal + `, rows: ' || count(*))::integer end
-from (select from %s where name = $1 and token = $2 and holder <> '' and starts_with(attempt, $3) for key share) as held`
-
-// Guard returns a statement, and its arguments, that fails in a transaction once
-// another acquisition has followed the lease's: see Refused. Make it the last
-// statement before the commit. Until the transaction ends no successor can
-// acquire; so bound the time, with idle_in_transaction_session_timeout for one, as
-// Transact does. Renewals are not held up. Any driver and any object-relational
-// mapper can run it, at any isolation level, in the database of the election's
-// table. Its role needs select on the table, and update on one column.
+// guard counts the row that it locks. If the row is not that of the acquisition, the
+// count is 0 and the number is computed, which fails. The server cannot compute it
+// earlier, because the text depends on the table.
 //
-// Guard makes no request. It returns the lease's error if that is over, and
-// ErrMisconfigured if its election is not on PostgreSQL or its table lacks the
+// The lock on the row's key waits for a takeover that is under way, and then looks
+// at the row again. A later takeover waits for the lock, because it changes the
+// token, which a unique index has. A renewal changes no such column.
+const guard = `select set_config('idle_in_transaction_session_timeout', '%[1]d', true), case when count(*) = 1 then 0
+	else cast('` + refusal + ` %[4]d of election ' || %[3]s || case when exists (select from %[2]s where name = %[3]s)
+		then '' else '; database ' || current_database() || ' has no record of it' end as integer) end
+from (select from %[2]s where name = %[3]s and token = %[4]d and holder <> '' and starts_with(attempt, %[5]s) for key share) as held`
+
+// Guard returns a statement that fails if another acquisition has followed the
+// lease's; see [Refused] for its error. Run it in your transaction, in the database
+// of the election's table, last before the commit: with any driver or
+// object-relational mapper, at any isolation level. It has no parameters. Its role
+// needs select on the table, and update on one of its columns.
+//
+// From the guard to the end of the transaction no successor can acquire. So the
+// guard makes the server end the transaction if it then stands idle for as long as
+// the lease is still valid. Renewals do not wait.
+//
+// Guard makes no request. It returns the lease's error if the lease is over, and
+// ErrMisconfigured if the election is not on PostgreSQL or its table lacks the
 // index.
-func Guard(holding backends.Holding) (statement string, args []any, err error) {
-	a, err := holding.Acquisition()
+func Guard(holding backends.Holding) (statement string, err error) {
+	a, b, err := acquisition(holding)
 	if err != nil {
-		return "", nil, err
+		return "", err
 	}
-	b, ok := backends.As[*Backend](a.Backend)
-	switch {
-	case !ok:
-		return "", nil, fmt.Errorf("%w: election %s is not on PostgreSQL, so PostgreSQL cannot guard a write with its lease", backends.ErrMisconfigured, a.Election)
-	case !b.guarded:
-		return "", nil, fmt.Errorf("%w: table %s has no unique index on name and token, so takeovers would not wait for a guard: run %s, and open the backend again", backends.ErrMisconfigured, b.table.quoted(), b.table.indexSQL())
-	}
-	return fmt.Sprintf(guard, b.table.quoted()), []any{a.Election, int64(a.Record.Token), a.Record.Attempt.Nonce + "."}, nil
+	return fmt.Sprintf(guard, idle(a), b.table.quoted(), literal(a.Election), a.Record.Token, literal(a.Record.Attempt.Nonce+".")), nil
 }
 
-// Refused reports whether an error of a transaction is the refusal of a Guard in
-// it, through whatever driver it came.
+// Refused reports whether an error of a transaction is the refusal of its guard,
+// whatever driver it comes through.
 func Refused(err error) bool {
 	return err != nil && (errors.Is(err, backends.ErrStale) || strings.Contains(err.Error(), refusal))
 }
 
-// Transact calls work in a transaction and commits it under Guard, which costs no
-// round trip. It returns work's error, and then rolls back; the errors of Guard;
-// ErrStale if another acquisition has followed the lease's: nothing was committed
-// then, and the caller must stop; and the errors of the pool. After an error of
-// the commit other than ErrStale the outcome is unknown.
+// Transact calls work in a transaction and commits it under [Guard], in one message.
+// The transaction has one round trip for its beginning and one for its end, as
+// without a guard. It is rolled back if work returns an error or panics. Work must
+// not end it. Its first statement can set the isolation level. A Transact within work
+// is another transaction, on another connection.
 //
-// The server ends a transaction that stands idle for as long as the lease was
-// valid at its beginning: a leader that is stopped in the middle holds up its
-// successor no longer than one that crashed.
+// Transact returns the error of work, of Guard or of the pool; and ErrStale if
+// another acquisition has followed the lease's: then nothing was committed, and the
+// caller must stop. If the server answers the commit with another error, nothing was
+// committed either. If it does not answer, because the connection or ctx ends, the
+// outcome is unknown.
+//
+// The server ends the transaction if it stands idle for as long as the lease was
+// valid when it began. So a leader that is stopped in a transaction does not hold up
+// its successor for longer than one that crashes.
 func Transact(ctx context.Context, pool *pgxpool.Pool, holding backends.Holding, work func(pgx.Tx) error) error {
-	bound, err := idleBound(holding)
+	bound, err := bounded(holding)
 	if err != nil {
 		return err
 	}
@@ -75,73 +81,120 @@ func Transact(ctx context.Context, pool *pgxpool.Pool, holding backends.Holding,
 	if err != nil {
 		return err
 	}
-	defer conn.Release() // a connection within a transaction is closed
-	tx, err := conn.BeginTx(ctx, pgx.TxOptions{BeginQuery: fmt.Sprintf("begin; set local idle_in_transaction_session_timeout = %d", bound.Milliseconds())})
+	defer conn.Release()
+	tx, err := conn.BeginTx(ctx, pgx.TxOptions{BeginQuery: "begin; " + bound})
 	if err != nil {
 		return err
 	}
-	err = work(tx)
-	statement, args, refused := "", []any(nil), error(nil)
-	if err == nil {
-		statement, args, refused = Guard(holding)
-		err = refused
+	const none = 'I' // the status of a connection without a transaction
+	status := conn.Conn().PgConn().TxStatus
+	defer func() { // also if work panics
+		if status() != none {
+			rollBack(ctx, tx)
+		}
+	}()
+	if err := work(tx); err != nil {
+		return err
 	}
+	if status() == none {
+		return errEnded
+	}
+	statement, err := Guard(holding)
 	if err != nil {
-		return errors.Join(err, rollBack(ctx, tx))
+		return err
 	}
-	batch := &pgx.Batch{}
-	batch.Queue(statement, args...)
-	batch.Queue("commit") // not sent to execution if the guard refuses
-	return staleIf(tx.SendBatch(ctx, batch).Close())
+	_, err = tx.Exec(ctx, statement+"; commit") // if the guard fails, the server ignores the rest
+	return explain(holding, err)
 }
 
-// TransactDB is Transact for database/sql, with any driver. The guard is a round
-// trip of its own. options may be nil.
-func TransactDB(ctx context.Context, db *sql.DB, holding backends.Holding, options *sql.TxOptions, work func(*sql.Tx) error) error {
-	bound, err := idleBound(holding)
+// TransactDB is [Transact] for database/sql, with any driver. It has two more round
+// trips.
+func TransactDB(ctx context.Context, db *sql.DB, holding backends.Holding, work func(*sql.Tx) error) error {
+	bound, err := bounded(holding)
 	if err != nil {
 		return err
 	}
-	tx, err := db.BeginTx(ctx, options)
+	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback() // does nothing after a commit
-	if _, err := tx.ExecContext(ctx, fmt.Sprintf("set local idle_in_transaction_session_timeout = %d", bound.Milliseconds())); err != nil {
+	if _, err := tx.ExecContext(ctx, bound); err != nil {
 		return err
 	}
 	if err := work(tx); err != nil {
 		return err
 	}
-	statement, args, err := Guard(holding)
+	statement, err := Guard(holding)
 	if err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, statement, args...); err != nil {
-		return staleIf(err)
+	if _, err := tx.ExecContext(ctx, statement); err != nil {
+		return explain(holding, err)
 	}
 	return tx.Commit()
 }
 
-// idleBound is how long the server may wait for the next statement.
-func idleBound(holding backends.Holding) (time.Duration, error) {
-	if _, _, err := Guard(holding); err != nil {
-		return 0, err
-	}
+var errEnded = errors.New("elector: the work of a guarded transaction has ended the transaction itself, without the guard")
+
+// acquisition returns what a guard compares with, and the backend.
+func acquisition(holding backends.Holding) (backends.Acquisition, *Backend, error) {
 	a, err := holding.Acquisition()
-	return max(a.Remaining, time.Millisecond), err
+	if err != nil {
+		return a, nil, err
+	}
+	b, ok := backends.As[*Backend](a.Backend)
+	switch {
+	case !ok:
+		err = fmt.Errorf("%w: election %s is not on PostgreSQL, so PostgreSQL cannot guard a write with its lease", backends.ErrMisconfigured, a.Election)
+	case !b.guarded:
+		err = fmt.Errorf("%w: election %s: table %s has no unique index on name and token, so takeovers would not wait for a guard: run %s; then restart this process", backends.ErrMisconfigured, a.Election, b.table.quoted(), b.table.indexSQL())
+	}
+	return a, b, err
 }
 
-func staleIf(err error) error {
-	if err != nil && Refused(err) {
+// bounded returns the statement that bounds how long a transaction stands idle.
+func bounded(holding backends.Holding) (statement string, err error) {
+	a, _, err := acquisition(holding)
+	return fmt.Sprintf("set local idle_in_transaction_session_timeout = %d", idle(a)), err
+}
+
+// idle is how long a transaction may stand idle, in milliseconds.
+func idle(a backends.Acquisition) int64 {
+	return max(a.Remaining.Milliseconds(), 1) // 0 would be for ever
+}
+
+// literal quotes s, whatever standard_conforming_strings says.
+func literal(s string) string {
+	return "E'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(s) + "'"
+}
+
+// explain adds to an error of a guard what to do about it.
+func explain(holding backends.Holding, err error) error {
+	if err == nil {
+		return nil
+	}
+	if Refused(err) {
 		return fmt.Errorf("%w: another acquisition has followed, or the record is gone; nothing was committed: %w", backends.ErrStale, err)
+	}
+	var server interface{ SQLState() string } // of several drivers
+	_, b, over := acquisition(holding)
+	if over != nil || !errors.As(err, &server) {
+		return err
+	}
+	switch server.SQLState() {
+	case "42501":
+		return fmt.Errorf("%w: to guard a transaction, its role needs select on table %s, and update on one of its columns: %w", backends.ErrDenied, b.table.quoted(), err)
+	case "42P01":
+		return fmt.Errorf("%w: a guarded transaction must be in the database of table %s: %w", backends.ErrMisconfigured, b.table.quoted(), err)
 	}
 	return err
 }
 
-// rollBack ends a transaction whose context may have ended.
-func rollBack(ctx context.Context, tx pgx.Tx) error {
+// rollBack ends a transaction, even if ctx has ended. If that fails, the pool closes
+// the connection, and the server then rolls back.
+func rollBack(ctx context.Context, tx pgx.Tx) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	return tx.Rollback(ctx)
+	tx.Rollback(ctx)
 }

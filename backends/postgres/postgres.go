@@ -137,7 +137,8 @@ const durably = `set_config('client_min_messages', 'warning', true), set_config(
 // impatiently bounds how long a statement waits for the row that this is a
 // condition of; query sets $2 to the time. The condition is always true, and the
 // server evaluates it before it locks the row. A statement that would wait
-// longer is refused, and nothing of it was applied.
+// longer is refused, and nothing of it was applied. Each lock holder that it waits for
+// has that time, so guards that overlap can make it wait until its context ends.
 const impatiently = `set_config('lock_timeout', $2, true) <> ''`
 
 const (

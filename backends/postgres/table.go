@@ -51,7 +51,7 @@ func (t table) createSQL() string {
 
 // indexSQL is for tables from before there were guards.
 func (t table) indexSQL() string {
-	return "create unique index concurrently if not exists " + pgx.Identifier{t.channel() + "_guard"}.Sanitize() + " on " + t.quoted() + " (name, token)"
+	return "create unique index concurrently on " + t.quoted() + " (name, token)"
 }
 
 func (t table) grantSQL(role string) string {

@@ -267,6 +267,12 @@ var mutants = []mutant{
 `, ``}, {
 		"batch.go", `			e.active.Done()`, `			_ = e`}}},
 
+	// The guards.
+	{name: "a guard without the index that makes takeovers wait", breaks: "Guard", catch: "index", pkg: "./backends/postgres", parent: "TestGuard", edits: []edit{{
+		"backends/postgres/guard.go", `case !b.guarded:`, `case false:`}}},
+	{name: "a guard with a transaction that may stand idle for ever", breaks: "Guard", catch: "bound", pkg: "./backends/postgres", parent: "TestGuard", edits: []edit{{
+		"backends/postgres/guard.go", `max(a.Remaining.Milliseconds(), 1)`, `a.Remaining.Milliseconds()`}}},
+
 	// The portable layer.
 	{name: "a call goes on after Close", breaks: "10", catch: "under_way", pkg: "./backends", parent: "TestHandleClosed", edits: []edit{{
 		"backends/handle.go", `(*cancel)()`, `_ = cancel`}}},
