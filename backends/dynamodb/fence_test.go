@@ -138,7 +138,7 @@ func TestTenure(t *testing.T) {
 	}
 	type m = map[string]any
 	key, nonce := m{"election": m{"S": "a/term"}}, m{":nonce": m{"S": "n"}}
-	is := func(operation string, want m) {
+	is := func(t *testing.T, operation string, want m) {
 		t.Helper()
 		bodies, got := f.bodies(operation), m{}
 		if err := json.Unmarshal([]byte(bodies[len(bodies)-1]), &got); err != nil {
@@ -149,17 +149,19 @@ func TestTenure(t *testing.T) {
 			t.Errorf("%s: sent %v, want %v", operation, got, want)
 		}
 	}
-	is("PutItem", m{"TableName": "elector", "Item": m{"election": key["election"], "elector_token": m{"N": "7"}, "elector_nonce": nonce[":nonce"]},
-		"ConditionExpression":       "attribute_not_exists(#key) OR #token < :token OR #nonce = :nonce",
-		"ExpressionAttributeNames":  m{"#key": "election", "#token": "elector_token", "#nonce": "elector_nonce"},
-		"ExpressionAttributeValues": m{":token": m{"N": "7"}, ":nonce": nonce[":nonce"]}})
+	t.Run("claim", func(t *testing.T) {
+		is(t, "PutItem", m{"TableName": "elector", "Item": m{"election": key["election"], "elector_token": m{"N": "7"}, "elector_nonce": nonce[":nonce"]},
+			"ConditionExpression":       "attribute_not_exists(#key) OR #token < :token OR #nonce = :nonce",
+			"ExpressionAttributeNames":  m{"#key": "election", "#token": "elector_token", "#nonce": "elector_nonce"},
+			"ExpressionAttributeValues": m{":token": m{"N": "7"}, ":nonce": nonce[":nonce"]}})
+	})
 
 	mine := types.TransactWriteItem{Delete: &types.Delete{TableName: aws.String("data"), Key: map[string]types.AttributeValue{"id": text("x")}}}
 	f.on("TransactWriteItems", says(`{}`))
 	if err := tenure.Write(t.Context(), client, mine); err != nil {
 		t.Fatal(err)
 	}
-	is("TransactWriteItems", m{"TransactItems": []any{
+	is(t, "TransactWriteItems", m{"TransactItems": []any{
 		m{"Delete": m{"TableName": "data", "Key": m{"id": m{"S": "x"}}}},
 		m{"ConditionCheck": m{"TableName": "elector", "Key": key, "ConditionExpression": "#nonce = :nonce", "ExpressionAttributeNames": m{"#nonce": "elector_nonce"}, "ExpressionAttributeValues": nonce}},
 	}})
@@ -176,12 +178,14 @@ func TestTenure(t *testing.T) {
 		{[]string{checkFailed, "None"}, own},
 		{[]string{"ThrottlingError", "None"}, own},
 	} {
-		f.on("TransactWriteItems", cancels(c.reasons...))
-		err := tenure.Write(t.Context(), client, mine)
-		refused := errors.Is(err, backends.ErrStale) || errors.Is(err, backends.ErrUnavailable)
-		if !errors.As(err, new(*types.TransactionCanceledException)) || refused != (c.want != own) || refused && !errors.Is(err, c.want) {
-			t.Errorf("reasons %v: got %v, want %v", c.reasons, err, c.want)
-		}
+		t.Run(strings.Join(c.reasons, " "), func(t *testing.T) {
+			f.on("TransactWriteItems", cancels(c.reasons...))
+			err := tenure.Write(t.Context(), client, mine)
+			refused := errors.Is(err, backends.ErrStale) || errors.Is(err, backends.ErrUnavailable)
+			if !errors.As(err, new(*types.TransactionCanceledException)) || refused != (c.want != own) || refused && !errors.Is(err, c.want) {
+				t.Errorf("got %v, want %v", err, c.want)
+			}
+		})
 	}
 
 	f.on("PutItem", fails(400, conditionFailed, "The conditional request failed"))

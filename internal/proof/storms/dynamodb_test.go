@@ -22,6 +22,7 @@ import (
 	"github.com/elector-go/elector/backends"
 	fence "github.com/elector-go/elector/backends/dynamodb"
 	"github.com/elector-go/elector/internal/proof/stores"
+	"github.com/elector-go/elector/internal/proof/transactor"
 )
 
 // The storms run on a table of the real service if ELECTOR_TEST_DYNAMODB names
@@ -32,7 +33,9 @@ func TestDynamoDB(t *testing.T) {
 	s := start(t, stores.DynamoDB)
 	address := s.Address
 	if os.Getenv("ELECTOR_TEST_DYNAMODB") == "" {
-		address = transacting(t, s.Address)
+		x := transactor.Start(s.Address)
+		t.Cleanup(x.Stop)
+		address = x.Address()
 	}
 	d := openDynamo(t, s.Through(address))
 

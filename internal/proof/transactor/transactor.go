@@ -1,4 +1,5 @@
-package storms
+// Package transactor adds transactions to dynalite, which has none.
+package transactor
 
 import (
 	"bytes"
@@ -12,15 +13,16 @@ import (
 	"net/url"
 	"strings"
 	"sync"
-	"testing"
 )
 
-// A transactor adds TransactWriteItems to dynalite, which evaluates all
-// conditions. As Amazon documents it, a transaction is refused if it meets a write
-// of one of its items, and a write if it meets a transaction. Whether two condition
-// checks of one item conflict is not documented; here they do. Reads wait. It knows
-// tables with the key "election" only, and no ClientRequestToken.
-type transactor struct {
+// A Transactor is an HTTP server before dynalite that adds TransactWriteItems.
+// Dynalite evaluates all conditions. As Amazon documents it, a transaction is
+// refused if it meets a write of one of its items, and a write if it meets a
+// transaction. Whether two condition checks of one item conflict is not documented;
+// here they do. Reads wait. It knows tables with the key "election" only, and no
+// ClientRequestToken.
+type Transactor struct {
+	server    *httptest.Server
 	url       string
 	transport *http.Transport
 	forward   *httputil.ReverseProxy
@@ -29,19 +31,27 @@ type transactor struct {
 	items map[string]*sync.RWMutex // a transaction locks its items
 }
 
-// transacting starts a transactor before a server, and returns its address.
-func transacting(t *testing.T, address string) string {
+// Start starts a Transactor before the dynalite at an address, host:port.
+func Start(address string) *Transactor {
 	to := &url.URL{Scheme: "http", Host: address}
-	x := &transactor{url: to.String(), transport: &http.Transport{}, forward: httputil.NewSingleHostReverseProxy(to), items: map[string]*sync.RWMutex{}}
+	x := &Transactor{url: to.String(), transport: &http.Transport{}, forward: httputil.NewSingleHostReverseProxy(to), items: map[string]*sync.RWMutex{}}
 	x.forward.Transport = x.transport
-	s := httptest.NewServer(x)
-	t.Cleanup(func() { s.Close(); x.transport.CloseIdleConnections() })
-	return s.Listener.Addr().String()
+	x.server = httptest.NewServer(http.HandlerFunc(x.serve))
+	return x
+}
+
+// Address is host:port, on 127.0.0.1.
+func (x *Transactor) Address() string { return x.server.Listener.Addr().String() }
+
+// Stop ends the server.
+func (x *Transactor) Stop() {
+	x.server.Close()
+	x.transport.CloseIdleConnections()
 }
 
 type object = map[string]any
 
-func (x *transactor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (x *Transactor) serve(w http.ResponseWriter, r *http.Request) {
 	content, err := io.ReadAll(r.Body)
 	request := object{}
 	if err == nil {
@@ -72,7 +82,7 @@ func (x *transactor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (x *transactor) transact(w http.ResponseWriter, r *http.Request, request object) {
+func (x *Transactor) transact(w http.ResponseWriter, r *http.Request, request object) {
 	type step struct{ undo, with object }
 	var undo []step
 	var reasons []object
@@ -119,7 +129,7 @@ func (x *transactor) transact(w http.ResponseWriter, r *http.Request, request ob
 }
 
 // call makes a request to dynalite with the headers of another one.
-func (x *transactor) call(r *http.Request, operation string, body object) (int, object) {
+func (x *Transactor) call(r *http.Request, operation string, body object) (int, object) {
 	content, _ := json.Marshal(body)
 	request, err := http.NewRequestWithContext(r.Context(), http.MethodPost, x.url, bytes.NewReader(content))
 	if err != nil {
@@ -139,7 +149,7 @@ func (x *transactor) call(r *http.Request, operation string, body object) (int, 
 	return response.StatusCode, answer
 }
 
-func (x *transactor) item(request object) *sync.RWMutex {
+func (x *Transactor) item(request object) *sync.RWMutex {
 	name := fmt.Sprint(request["TableName"], keyOf(request))
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
