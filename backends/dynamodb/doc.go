@@ -74,18 +74,13 @@
 // [Put] writes a single item and keeps the lease's token in it: an item with a
 // higher token is not overwritten. It takes no further request, works with a lease
 // of any store, and refuses an old leader once a later one has put the same item. A
-// leader that computes an item from what it has read must therefore put the item as
-// it was read first. Put protects one item, in all regions only where the table is
-// strongly consistent.
+// leader that computes an item from what it reads must therefore first put back what
+// it has read, on the condition that it has not changed.
 //
 // [Claim] and [Tenure.Write] fence transactions, on any items: Claim writes the
 // lease's nonce to the item ELECTION/term of the election's table, once in a lease,
 // and each transaction checks it. It refuses an old leader once a later one has
 // claimed. The data must be in the account and the region of the election.
-//
-//	tenure, err := dynamodb.Claim(ctx, lease)
-//	…
-//	err = tenure.Write(ctx, client, types.TransactWriteItem{Put: &types.Put{…}})
 //
 // Amazon refuses a transaction, or a write, that meets another transaction on one
 // of its items. It does not document whether two condition checks of an item
@@ -152,7 +147,8 @@
 //
 //	aws dynamodb scan --consistent-read --region eu-central-1 --table-name elector
 //
-// An empty holder is a vacancy. The record of a dead leader keeps its holder
+// Items without a record, whose key ends in /term, are those of Claim. An empty
+// holder is a vacancy. The record of a dead leader keeps its holder
 // until another candidate takes over. To depose a leader, stop it. Do not delete
 // items of elections in use: the next winner's token then depends on the clocks
 // alone. The table's deletion protection guards against losing them all.

@@ -31,7 +31,7 @@ func (l lease) Acquisition() (backends.Acquisition, error) {
 	return backends.Acquisition{Backend: l.backend, Election: "a", Record: r}, l.over
 }
 
-var ended = errors.New("the lease is over")
+var errEnded = errors.New("the lease is over")
 
 // cancels is the answer to a transaction with reasons.
 func cancels(reasons ...string) http.HandlerFunc {
@@ -72,7 +72,7 @@ func TestPut(t *testing.T) {
 	}
 
 	// Nothing is sent for these.
-	if _, err := Put(t.Context(), client, lease{nil, 7, ended}, input); !errors.Is(err, ended) {
+	if _, err := Put(t.Context(), client, lease{nil, 7, errEnded}, input); !errors.Is(err, errEnded) {
 		t.Errorf("a lease that is over: got %v", err)
 	}
 	input.ExpressionAttributeNames["#elector_token"] = "mine"
@@ -202,7 +202,7 @@ func TestTenure(t *testing.T) {
 func TestTenureRefused(t *testing.T) {
 	f := newFake(t)
 	b := f.open(t)
-	if _, err := Claim(t.Context(), lease{b, 7, ended}); !errors.Is(err, ended) {
+	if _, err := Claim(t.Context(), lease{b, 7, errEnded}); !errors.Is(err, errEnded) {
 		t.Errorf("a lease that is over: got %v", err)
 	}
 	if _, err := Claim(t.Context(), lease{memory.New(), 7, nil}); !errors.Is(err, backends.ErrMisconfigured) {
@@ -216,14 +216,14 @@ func TestTenureRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.over = ended
-	if _, err := tenure.Check(); !errors.Is(err, ended) {
+	l.over = errEnded
+	if _, err := tenure.Check(); !errors.Is(err, errEnded) {
 		t.Errorf("a lease that is over: got %v", err)
 	}
 	tenure.turn <- struct{}{} // a Write is under way
 	stopped, stop := context.WithCancelCause(t.Context())
-	stop(ended)
-	if err := tenure.Write(stopped, nil); err != ended {
+	stop(errEnded)
+	if err := tenure.Write(stopped, nil); err != errEnded {
 		t.Errorf("a Write that waited: got %v", err)
 	}
 }

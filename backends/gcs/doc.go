@@ -71,10 +71,6 @@
 // came in between, it begins again. The service takes about one write per second of
 // an object, with Claim or without.
 //
-//	content, err := gcs.Claim(ctx, object, lease)
-//	…
-//	err = gcs.Write(ctx, object, lease, next, nil)
-//
 // # Permissions
 //
 // The role Storage Object User on a bucket that is for elections only:

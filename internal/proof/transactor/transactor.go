@@ -115,7 +115,8 @@ func (x *Transactor) transact(w http.ResponseWriter, r *http.Request, request ob
 		return
 	}
 	for _, s := range undo {
-		status, answer := 0, object{}
+		var status int
+		var answer object
 		if old := s.with["Item"]; old != nil {
 			status, answer = x.call(r, "PutItem", object{"TableName": s.undo["TableName"], "Item": old})
 		} else {
