@@ -47,7 +47,7 @@ const (
 //   - ErrMisconfigured if the item has another election's token, or one that is no
 //     number.
 //   - [types.ConditionalCheckFailedException] if the input's own condition does
-//     not hold.
+//     not hold, perhaps because of an earlier try whose answer was lost.
 //   - Any other error of the client. Whether the item was written is unknown.
 //
 // An emulator that does not return the item for which a condition failed, such as
