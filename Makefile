@@ -55,9 +55,10 @@ model: ## the protocol as a model for spin, searched exhaustively, and its mutan
 fuzz: ## every decoder, URL, name and token, TIME for each target; what is found stays in testdata/fuzz
 	go run ./internal/fuzz -time $(TIME)
 
-bench: stores ## Check against time.Now; the requests to every store against the budget, and handovers; KINDS="etcd gcs" for some
+bench: stores ## Check against time.Now; the requests to every store against the budget, handovers, and guarded writes; KINDS="etcd gcs" for some
 	go test -run '^TestCheckCost$$' -count=1 -v . -cost
 	cd bench && go run ./cmd/budget $(KINDS)
+	cd bench && go run ./cmd/fenced $(KINDS)
 
 bench-peers: stores ## what an election costs with other libraries and with ours; SHORT=1 for two minutes, into bin/peers
 	cd bench && go run ./cmd/compare $(if $(SHORT),-short -out $(CURDIR)/bin/peers)

@@ -39,6 +39,10 @@ type Storm struct {
 	// last request.
 	Write func(context.Context, *Attempt) error
 
+	// Acquired is what a new leader does first, before its acquisition counts as
+	// acknowledged: a token fences from then on. It may be nil.
+	Acquired func(context.Context, backends.Holding) error
+
 	// Order returns where in the store's own order the acquisitions and the
 	// successful writes stand, once the storm is over. It may be nil.
 	Order func(context.Context) (acquisitions, writes []Mark, err error)
@@ -57,7 +61,7 @@ type Result struct {
 	Late                            int // writes sent after a newer acquisition was acknowledged, and committed
 	Disordered                      int // writes after a newer acquisition in the store's own order
 	FalseRefusals                   int // of the latest acquisition
-	RenewalsFailed, TakeoversFailed int // takeovers are tried again
+	RenewalsFailed, TakeoversFailed int // releases count as renewals; takeovers are tried again
 	LongestTakeover                 time.Duration
 }
 
@@ -230,13 +234,19 @@ func (w *weather) takeOver(ctx context.Context, b backends.Backend, prev, next b
 			return backends.Record{}, fmt.Errorf("a takeover failed %d times, and the record is %+v: %w", try, found, err)
 		}
 	}
+	t := &term{acquisition: backends.Acquisition{Backend: b, Election: w.Election, Record: next, Remaining: next.TTL / 2}}
+	if w.Acquired != nil {
+		if err := w.Acquired(ctx, t); err != nil {
+			return backends.Record{}, fmt.Errorf("beginning the term of token %d: %w", next.Token, err)
+		}
+	}
 	now := time.Now()
 	w.latest().follows(now)
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	w.result.Takeovers++
 	w.result.LongestTakeover = max(w.result.LongestTakeover, now.Sub(begun))
-	w.terms = append(w.terms, &term{acquisition: backends.Acquisition{Backend: b, Election: w.Election, Record: next, Remaining: next.TTL / 2}})
+	w.terms = append(w.terms, t)
 	w.change()
 	return next, nil
 }
@@ -248,12 +258,16 @@ func (w *weather) release(ctx context.Context, b backends.Backend, record backen
 	vacant := backends.Record{Token: record.Token, TTL: record.TTL, RenewEvery: record.RenewEvery, Attempt: record.Attempt}
 	vacant.Attempt.Sequence++
 	vacant, err := b.Swap(ctx, w.Election, record, vacant)
-	if err != nil {
-		return backends.Record{}, fmt.Errorf("releasing: %w", err)
-	}
 	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	w.result.Releases++
+	if err == nil {
+		w.result.Releases++
+	} else {
+		w.result.RenewalsFailed++
+	}
+	w.mutex.Unlock()
+	if err != nil { // whether it was applied is not known
+		return b.Load(ctx, w.Election)
+	}
 	return vacant, nil
 }
 
