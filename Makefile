@@ -10,7 +10,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 ERRORLINT   := github.com/polyfloyd/go-errorlint@v1.8.0
 ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.PHONY: help demo demo-stores test sim mutants fuzz model chaos overlap bench bench-peers lint deps stores images test-containers test-declared api release-check
+.PHONY: help demo demo-stores test storms sim mutants fuzz model chaos overlap bench bench-peers lint deps stores images test-containers test-declared api release-check
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
@@ -33,6 +33,10 @@ test: stores ## unit tests, simulation, the suite on all seven backends on real 
 	@cat $(FAULTS)
 	@! grep -iE 'DID NOT RUN|failed' $(FAULTS)
 	cd bench && go test ./...
+
+TAKEOVERS ?= 500
+storms: stores ## paused writers of overtaken leaders against the guards of the stores, for TAKEOVERS in each storm
+	cd $(PROOF) && go test ./storms -count=1 -v -timeout=0 -args -takeovers=$(TAKEOVERS)
 
 sim: ## the simulation over SEEDS seeds, with its figures
 	go test ./internal/simulation -count=1 -v -timeout=0 -seeds=$(SEEDS)
