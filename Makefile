@@ -10,7 +10,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 ERRORLINT   := github.com/polyfloyd/go-errorlint@v1.8.0
 ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.PHONY: help demo demo-stores test sim mutants fuzz model chaos overlap bench bench-peers lint deps stores images test-containers test-declared api release-check
+.PHONY: help demo demo-stores test storms sim mutants fuzz model chaos overlap bench bench-peers lint deps stores images test-containers test-declared api release-check
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
@@ -34,6 +34,10 @@ test: stores ## unit tests, simulation, the suite on all seven backends on real 
 	@! grep -iE 'DID NOT RUN|failed' $(FAULTS)
 	cd bench && go test ./...
 
+TAKEOVERS ?= 500
+storms: stores ## paused writers of overtaken leaders against the guards of the stores, for TAKEOVERS in each storm
+	cd $(PROOF) && go test ./storms -count=1 -v -timeout=0 -args -takeovers=$(TAKEOVERS)
+
 sim: ## the simulation over SEEDS seeds, with its figures
 	go test ./internal/simulation -count=1 -v -timeout=0 -seeds=$(SEEDS)
 
@@ -55,9 +59,10 @@ model: ## the protocol as a model for spin, searched exhaustively, and its mutan
 fuzz: ## every decoder, URL, name and token, TIME for each target; what is found stays in testdata/fuzz
 	go run ./internal/fuzz -time $(TIME)
 
-bench: stores ## Check against time.Now; the requests to every store against the budget, and handovers; KINDS="etcd gcs" for some
+bench: stores ## Check against time.Now; the requests to every store against the budget, handovers, and guarded writes; KINDS="etcd gcs" for some
 	go test -run '^TestCheckCost$$' -count=1 -v . -cost
 	cd bench && go run ./cmd/budget $(KINDS)
+	cd bench && go run ./cmd/fenced $(KINDS)
 
 bench-peers: stores ## what an election costs with other libraries and with ours; SHORT=1 for two minutes, into bin/peers
 	cd bench && go run ./cmd/compare $(if $(SHORT),-short -out $(CURDIR)/bin/peers)

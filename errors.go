@@ -37,7 +37,7 @@ var (
 	// ErrClosed: the Elector has been closed.
 	ErrClosed = errors.New("the Elector is closed")
 	// ErrStale: the fencing token is lower than one that was seen before.
-	ErrStale = errors.New("stale fencing token")
+	ErrStale = backends.ErrStale
 	// ErrTokenRegressed: the record has a lower token than before, or an older
 	// state: the store lost writes, or was restored from a backup.
 	ErrTokenRegressed = errors.New("the fencing token went backwards; was the store restored from a backup?")

@@ -196,7 +196,7 @@ func ExampleFence() {
 	ctx := context.Background()
 	var fence elector.Fence
 	write := func(token elector.Token, text string) {
-		err := fence.Do(ctx, "ledger", token, func() error {
+		err := fence.Do(ctx, "ledger", token, func(context.Context) error {
 			fmt.Println("writes:", text)
 			return nil
 		})

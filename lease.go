@@ -29,6 +29,7 @@ import (
 type Lease struct {
 	e     *Elector
 	token Token
+	won   backends.Record // the state that acquired
 	hold  time.Duration
 	inRun bool // Run ends the lease once the worker has returned
 
@@ -94,7 +95,7 @@ type status struct {
 // read-back, has shown to be ours. The lease's context has the values of base.
 func (e *Elector) newLease(base context.Context, own *acquisition) *Lease {
 	l := &Lease{
-		e: e, token: Token(own.token), hold: e.o.hold(), inRun: e.running,
+		e: e, token: Token(own.token), won: own.record, hold: e.o.hold(), inRun: e.running,
 		ended: make(chan struct{}), idle: make(chan struct{}),
 		proposals: make(chan *proposal), batches: batchesOf(e.backend),
 		own: own, value: own.record.Value, faults: e.newBackoff("renewal"),
@@ -141,6 +142,41 @@ func (l *Lease) Context() context.Context { return l.ctx }
 
 // Token returns the lease's fencing token, even after the end of the lease.
 func (l *Lease) Token() Token { return l.token }
+
+// Election returns the name of the election.
+func (l *Lease) Election() string { return l.e.name }
+
+// Acquisition implements [backends.Holding], for the guards of the backends. It
+// counts as a call of Check.
+func (l *Lease) Acquisition() (backends.Acquisition, error) {
+	for {
+		if err := l.Check(); err != nil {
+			return backends.Acquisition{}, err
+		}
+		if left := l.Remaining(); left > 0 {
+			return backends.Acquisition{Backend: l.e.backend, Election: l.e.name, Record: l.won, Remaining: left}, nil
+		}
+	}
+}
+
+// CheckFor is Check for work that takes d: it returns ErrUnavailable if the lease
+// ends before that unless it is renewed, and ErrInvalid if d is longer than any
+// lease is valid without a renewal. Like Check it never waits.
+func (l *Lease) CheckFor(d time.Duration) error {
+	if err := l.Check(); err != nil {
+		return err
+	}
+	left := l.Remaining()
+	switch err := l.valid(); {
+	case left >= d:
+		return nil
+	case err != nil:
+		return err
+	case d > l.hold:
+		return l.e.fail("check", fmt.Errorf("%w: a lease is valid for %v without a renewal, and the work takes %v; raise Options.TTL, or divide the work", ErrInvalid, l.hold, d))
+	}
+	return l.e.fail("check", fmt.Errorf("%w: without a renewal the lease is valid for %v, and the work takes %v", ErrUnavailable, left, d))
+}
 
 // Check returns nil while the lease is valid, and ErrLost or ErrResigned, which
 // are both ErrNotLeader, from then on. Call it before each side effect. It

@@ -3,6 +3,7 @@ package elector_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -128,14 +129,14 @@ func FuzzFence(f *testing.F) {
 			var err error
 			switch {
 			case plays[i]&0x80 != 0:
-				err = fence.Admit(resource, token)
+				err = fence.Admit(t.Context(), resource, token)
 			case plays[i]&0x40 != 0: // a write that fails may have had an effect: its token counts
 				if want == nil {
 					want = failed
 				}
-				err = fence.Do(t.Context(), resource, token, func() error { return failed })
+				err = fence.Do(t.Context(), resource, token, func(context.Context) error { return failed })
 			default:
-				err = fence.Do(t.Context(), resource, token, func() error { ran = true; return nil })
+				err = fence.Do(t.Context(), resource, token, func(context.Context) error { ran = true; return nil })
 				if ran != (want == nil) {
 					t.Fatalf("write %d to %s with token %d ran: %v, want %v", i/2, resource, token, ran, want == nil)
 				}

@@ -45,6 +45,13 @@ func Encode(name string, r Record) []byte {
 	return r.Extensions.join(b)
 }
 
+// Stem returns what Encode begins with in all states of the record's acquisition,
+// and in no other state: all up to the sequence number of the attempt.
+func Stem(name string, r Record) string {
+	r.Attempt.Sequence, r.Value, r.Extensions = 0, "", ""
+	return strings.TrimSuffix(string(Encode(name, r)), `0","value":""}`)
+}
+
 // Decode returns the record of the named election from what Encode wrote,
 // without a Version. It returns ErrForeignRecord for anything else: unknown,
 // missing, repeated or nested fields, a higher schema, values out of bounds,

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"net/url"
 	"strings"
 	"testing"
@@ -86,40 +88,84 @@ func named(t *testing.T, x backends.Extensions) (fields map[string]string) {
 	return fields
 }
 
-// What a renewal may change stands after the dot of the attempt: all that stands
-// before it, the stem, is the same as long as one holds the election and no
-// longer, and a guard in the store compares it. So neither the order of the
-// fields nor how they are written may ever change.
-func TestEncodeOrder(t *testing.T) {
-	r := check.Good()
-	r.Extensions = `{"c_stop":"1","k_history":"2026","t_heir":"host-2"}`
-	const stem = `{"schema":1,"election":"invoice-sender","holder":"host-1","token":5,"ttl":"15s","renew_every":"4.5s","attempt":"NONCE.`
-	const rest = `3","value":"10.0.0.1:80","c_stop":"1","k_history":"2026","t_heir":"host-2"}`
-	if got := string(backends.Encode(check.Election, r)); got != stem+rest {
-		t.Fatalf("a record is written as\n%s\nwant\n%s", got, stem+rest)
-	}
-	for what, change := range map[string]func(r *backends.Record){
-		"sequence":   func(r *backends.Record) { r.Attempt.Sequence = 1<<64 - 1 },
-		"value":      func(r *backends.Record) { r.Value = `NONCE."}` },
-		"extensions": func(r *backends.Record) { r.Extensions = `{"k_a":"NONCE."}` },
-	} {
-		next := r
-		change(&next)
-		if got := string(backends.Encode(check.Election, next)); !strings.HasPrefix(got, stem) {
-			t.Errorf("a renewal that changes the %s changes the stem to %s", what, got)
+// A guard in the store compares the stem, which is the same as long as one holds
+// the election, and no longer. So neither the order of the fields nor how they are
+// written may ever change.
+func TestStem(t *testing.T) {
+	t.Run("frozen", func(t *testing.T) {
+		r := check.Good()
+		r.Extensions = `{"c_stop":"1","k_history":"2026","t_heir":"host-2"}`
+		const stem = `{"schema":1,"election":"invoice-sender","holder":"host-1","token":5,"ttl":"15s","renew_every":"4.5s","attempt":"NONCE.`
+		const rest = `3","value":"10.0.0.1:80","c_stop":"1","k_history":"2026","t_heir":"host-2"}`
+		if got := string(backends.Encode(check.Election, r)); got != stem+rest || backends.Stem(check.Election, r) != stem {
+			t.Errorf("a record is written as\n%s\nwith the stem\n%s\nwant\n%s\n%s", got, backends.Stem(check.Election, r), stem+rest, stem)
 		}
-	}
-	for what, change := range map[string]func(r *backends.Record){
-		"holder": func(r *backends.Record) { r.Holder = "" },
-		"token":  func(r *backends.Record) { r.Token = 50 },
-		"nonce":  func(r *backends.Record) { r.Attempt.Nonce = "NONCE2" },
-	} {
-		next := r
-		change(&next)
-		if got := string(backends.Encode(check.Election, next)); strings.HasPrefix(got, stem) {
-			t.Errorf("another %s leaves the stem as it is: %s", what, got)
+	})
+	const records = 5000
+	t.Run("in all states of an acquisition", func(t *testing.T) {
+		random := rand.New(rand.NewPCG(13, 1))
+		for range records {
+			name, r := randomRecord(random)
+			stem := backends.Stem(name, r)
+			_, next := randomRecord(random)
+			r.Attempt.Sequence, r.Value, r.Extensions = next.Attempt.Sequence, next.Value, next.Extensions
+			if got := string(backends.Encode(name, r)); !strings.HasPrefix(got, stem) || got == stem {
+				t.Fatalf("%s does not begin with %s", got, stem)
+			}
 		}
+	})
+	t.Run("in no other state", func(t *testing.T) {
+		random := rand.New(rand.NewPCG(13, 2))
+		for range records {
+			name, r := randomRecord(random)
+			stem := backends.Stem(name, r)
+			vacant, longer, shorter, other := r, r, r, r
+			vacant.Holder = ""
+			longer.Attempt.Nonce += randomText(random)
+			shorter.Attempt.Nonce = "N" // which all begin with
+			otherName, next := randomRecord(random)
+			other.Attempt = next.Attempt
+			for what, got := range map[string][]byte{
+				"a vacancy":                    backends.Encode(name, vacant),
+				"another acquisition":          backends.Encode(name, other),
+				"another, of a longer nonce":   backends.Encode(name, longer),
+				"another, of a shorter nonce":  backends.Encode(name, shorter),
+				"another election":             backends.Encode(otherName, r),
+				"an election of a longer name": backends.Encode(name+"-", r),
+				"another leader's in all":      backends.Encode(name, next),
+				"another election's in all":    backends.Encode(otherName, next),
+			} {
+				if strings.HasPrefix(string(got), stem) {
+					t.Fatalf("%s, %s, begins with %s", what, got, stem)
+				}
+			}
+		}
+	})
+}
+
+// randomRecord returns a record whose texts have what JSON escapes and what looks
+// like a part of a record. No two have the same name or nonce.
+func randomRecord(random *rand.Rand) (name string, r backends.Record) {
+	r = backends.Record{
+		Holder: "h" + randomText(random), Token: 1 + random.Uint64N(backends.MaxToken),
+		TTL: time.Second + time.Duration(random.Int64N(int64(time.Hour))), RenewEvery: 1 + time.Duration(random.Int64N(int64(time.Second))),
+		Attempt: backends.Attempt{Nonce: fmt.Sprintf("N%x%s", random.Uint64(), randomText(random)), Sequence: 1 + random.Uint64()>>random.UintN(64)},
+		Value:   randomText(random),
 	}
+	if random.IntN(2) == 0 {
+		r.Extensions, _ = r.Extensions.With("c_stop", randomText(random))
+		r.Extensions, _ = r.Extensions.With("k_a", randomText(random))
+	}
+	return fmt.Sprintf("e%x", random.Uint64()), r
+}
+
+func randomText(random *rand.Rand) string {
+	parts := []string{"a", "0", `"`, `\`, `","value":"`, "<", "\x01", "\u2028", "\U0010ffff", "é", "}"}
+	text := parts[random.IntN(len(parts))]
+	for random.IntN(3) > 0 {
+		text += parts[random.IntN(len(parts))]
+	}
+	return text
 }
 
 // TestLongestRecord: the longest record that is valid is decoded too.

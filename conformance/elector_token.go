@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -121,7 +122,7 @@ func fenced(s *suite) {
 	a, b := el.join(o), el.join(o)
 	var resource elector.Fence
 	write := func(l *elector.Lease) (ran bool, err error) {
-		err = resource.Do(s.context(), "invoices", l.Token(), func() error { ran = true; return nil })
+		err = resource.Do(s.context(), "invoices", l.Token(), func(context.Context) error { ran = true; return nil })
 		return ran, err
 	}
 	old := a.lead()
@@ -157,6 +158,6 @@ func fenced(s *suite) {
 	if !errors.Is(err, elector.ErrStale) && !errors.Is(err, elector.ErrLost) || wrote.Load() {
 		s.Errorf("the resource refuses a paused leader's write: it ran %v, with error %v", wrote.Load(), err)
 	}
-	s.is(resource.Admit("invoices", old.Token()), elector.ErrStale, "the old token at the resource")
+	s.is(resource.Admit(s.context(), "invoices", old.Token()), elector.ErrStale, "the old token at the resource")
 	a.cutOff()
 }

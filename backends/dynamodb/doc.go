@@ -66,6 +66,28 @@
 //
 // There is no Watch: waiters and observers read.
 //
+// # Fencing
+//
+// A leader that is paused after lease.Check can write late. The table with the data
+// can refuse that, in two ways.
+//
+// [Put] writes a single item and keeps the lease's token in it: an item with a
+// higher token is not overwritten. It takes no further request, works with a lease
+// of any store, and refuses an old leader once a later one has put the same item. A
+// leader that computes an item from what it reads must therefore first put back what
+// it has read, on the condition that it has not changed.
+//
+// [Claim] and [Tenure.Write] fence transactions, on any items: Claim writes the
+// lease's nonce to the item ELECTION/term of the election's table, once in a lease,
+// and each transaction checks it. It refuses an old leader once a later one has
+// claimed. The data must be in the account and the region of the election.
+//
+// Amazon refuses a transaction, or a write, that meets another transaction on one
+// of its items. It does not document whether two condition checks of an item
+// conflict. So the writes of a Tenure take turns, and Claim is repeated, as often as
+// the client's retry policy allows, while an older leader's transactions hold it up.
+// Do not check the election's own item in a transaction: renewals would fail.
+//
 // # Permissions
 //
 // The smallest policy; put in region, account and table:
@@ -87,7 +109,11 @@
 // a single leader, and need it. To restrict a service to its own elections, add
 // to the first statement
 //
-//	"Condition": {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["invoice-sender"]}}
+//	"Condition": {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["invoice-sender", "invoice-sender/term"]}}
+//
+// The second key is for Claim. The client of Tenure.Write needs
+// dynamodb:ConditionCheckItem on the election's table, and the permissions for its
+// own items; Put needs dynamodb:PutItem on the item's table.
 //
 // An observer needs only GetItem of the first. To list the elections, add
 // dynamodb:Scan to the first, without the condition. For create=true, add
@@ -122,7 +148,8 @@
 //
 //	aws dynamodb scan --consistent-read --region eu-central-1 --table-name elector
 //
-// An empty holder is a vacancy. The record of a dead leader keeps its holder
+// Items without a record, whose key ends in /term, are those of Claim. An empty
+// holder is a vacancy. The record of a dead leader keeps its holder
 // until another candidate takes over. To depose a leader, stop it. Do not delete
 // items of elections in use: the next winner's token then depends on the clocks
 // alone. The table's deletion protection guards against losing them all.
@@ -140,6 +167,8 @@
 //	time to live                     yes        always off yes
 //	what a failed condition found    on demand  no         on demand
 //	a new table can be used          later      later      at once
+//	transactions                     yes        no         yes
 //
-// Tests of what only the service does use answers written by hand.
+// Tests of what only the service does use answers written by hand. Fenced
+// transactions were tested with dynalite and an emulator of transactions before it.
 package dynamodb

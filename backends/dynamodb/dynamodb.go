@@ -115,7 +115,7 @@ func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Rec
 			put.ExpressionAttributeValues = map[string]types.AttributeValue{":prev": text(string(prev.Version))}
 		}
 		_, err := b.client.PutItem(ctx, put, once)
-		if code(err) == "ConditionalCheckFailedException" {
+		if code(err) == conditionFailed {
 			return backends.Record{}, backends.ErrConflict
 		}
 		next.Version = backends.Version(content)

@@ -65,6 +65,26 @@
 // reconnect are at most two seconds apart; gRPC's own default is up to two
 // minutes.
 //
+// # Fencing
+//
+// A leader that keeps its data in the same cluster writes them with [Commit], or
+// with the comparisons of [Guard] in a transaction of its own. Such a write
+// succeeds only while the lease's acquisition is the latest, however late the
+// write arrives: the transaction compares the first part of the record, up to the
+// sequence number of the attempt. Renewals leave that part as it is; acquisitions
+// and releases change it. This takes no round trip and no write.
+//
+// Once a leader has acquired the election, no guarded write of an earlier leader
+// can succeed, so the new leader can rely on what it then reads.
+//
+// The client may be another one than the elector's. It must be of the same cluster,
+// and if one of the two has a namespace (package namespace of the client library),
+// so must the other: where the key does not exist every write is refused as stale.
+// The client's user needs the permission to read the key, or the cluster denies
+// access:
+//
+//	etcdctl role grant-permission ROLE read /elector/NAME
+//
 // # Permissions
 //
 // Read and write on the prefix, nothing else; read is enough to observe:

@@ -57,6 +57,20 @@
 // package closes the idle connections, because in a network gone dark they are
 // dead too.
 //
+// # Fencing
+//
+// A leader that is paused after lease.Check can write an object late. [Write] keeps
+// the lease's token in the object's metadata: an object with a higher token is not
+// overwritten. It works with a lease of any store, in any bucket, and refuses an old
+// leader once a later one has written the object. A leader that computes what it
+// writes from what it reads must therefore call [Claim] first, which reads the
+// object and writes it back.
+//
+// Write reads the attributes, compares the tokens, and inserts the whole object on
+// the condition that its generation is the one that was compared; if another write
+// came in between, it begins again. The service takes about one write per second of
+// an object, with Claim or without.
+//
 // # Permissions
 //
 // The role Storage Object User on a bucket that is for elections only:
@@ -73,7 +87,8 @@
 // storage.objects.delete (an overwrite requires it) and storage.objects.list;
 // the last only because without it the service answers "forbidden" for an object
 // that does not exist. A custom role with these four is enough. To observe,
-// roles/storage.objectViewer is enough.
+// roles/storage.objectViewer is enough. Write and Claim need the same four
+// permissions on the bucket of their object.
 //
 // With storage.buckets.get too, as in roles/storage.legacyBucketReader, Open
 // refuses a bucket with a retention policy or a default event-based hold. In

@@ -2,6 +2,7 @@ package gcs_test
 
 import (
 	"context"
+	"errors"
 	"log"
 
 	"cloud.google.com/go/storage"
@@ -42,4 +43,23 @@ func ExampleNew() {
 		}
 		defer e.Close()
 	}
+}
+
+// A worker adds to an object that it reads. A leader that was paused cannot write it
+// once a later one has claimed it.
+func ExampleClaim() {
+	var bucket *storage.BucketHandle // yours
+	work := func(ctx context.Context, lease *elector.Lease) error {
+		object := bucket.Object("report.csv")
+		content, err := gcs.Claim(ctx, object, lease)
+		if errors.Is(err, storage.ErrObjectNotExist) {
+			err = nil
+		}
+		if err != nil {
+			return err
+		}
+		content = append(content, "2041,paid\n"...)
+		return gcs.Write(ctx, object, lease, content, func(w *storage.Writer) { w.ContentType = "text/csv" })
+	}
+	_ = work // for Elector.Run
 }

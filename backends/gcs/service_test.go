@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"maps"
 	"mime"
 	"mime/multipart"
 	"net"
@@ -127,6 +128,15 @@ func (s *service) read(w http.ResponseWriter, r *http.Request) {
 	for key, values := range o.header {
 		w.Header()[key] = values
 	}
+	if r.URL.Query().Get("alt") == "json" { // the attributes
+		a := maps.Clone(o.metadata)
+		if a == nil {
+			a = map[string]any{}
+		}
+		a["name"], a["generation"], a["crc32c"] = name, strconv.FormatInt(o.generation, 10), checkSum(o.content)
+		json.NewEncoder(w).Encode(a)
+		return
+	}
 	w.Header().Set("X-Goog-Generation", strconv.FormatInt(o.generation, 10))
 	w.Write(o.content)
 }
@@ -151,8 +161,8 @@ func (s *service) write(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	sum := base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, crc32.Checksum(o.content, castagnoli)))
-	if o.metadata["crc32c"] != sum {
+	sum := checkSum(o.content)
+	if sent := o.metadata["crc32c"]; sent != sum && (sent != nil || strings.HasPrefix(r.URL.Query().Get("name"), DefaultPrefix)) {
 		refuse(w, 400, "invalid", fmt.Sprintf("Provided CRC32C %v doesn't match calculated CRC32C %s.", o.metadata["crc32c"], sum))
 		return
 	}
@@ -169,8 +179,15 @@ func (s *service) write(w http.ResponseWriter, r *http.Request) {
 	}
 	s.last++
 	o.generation = s.last
+	if key := q.Get("kmsKeyName"); key != "" {
+		o.metadata["kmsKeyName"] = key + "/cryptoKeyVersions/7"
+	}
 	s.objects[name] = o
 	fmt.Fprintf(w, `{"kind": "storage#object", "name": %q, "bucket": "bucket", "generation": "%d"}`, name, o.generation)
+}
+
+func checkSum(content []byte) string {
+	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, crc32.Checksum(content, castagnoli)))
 }
 
 // refuse answers with an error as the service does.

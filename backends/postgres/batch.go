@@ -20,7 +20,7 @@ const maxBatch = 100
 // renewMany is update for many rows. It skips rows that another transaction has
 // locked: one election must not delay the others, and two batches that wait for
 // each other's rows would be a deadlock.
-var renewMany = `with free as (select name from %[1]s where name = any($3::text[]) for update skip locked)
+var renewMany = `with free as (select name from %[1]s where name = any($3::text[]) for no key update skip locked)
 update %[1]s as e set (` + fields + `) = (` + prefixed("next_") + `)
 from free, unnest($3::text[], $4::boolean[],
 		$5::text[], $6::bigint[], $7::bigint[], $8::bigint[], $9::text[], $10::text[], $11::text[],

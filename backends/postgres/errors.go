@@ -70,7 +70,7 @@ func (b *Backend) classify(err error) (advice string, kind error) {
 	case "22021", "22P05":
 		return "the database cannot store this holder, value or extension: it has a NUL, or a character outside the database's encoding", backends.ErrMisconfigured
 	case lockNotAvailable:
-		return "another transaction has locked the row: see pg_locks and pg_blocking_pids for which, and pg_stat_activity for sessions that are idle in transaction", backends.ErrUnavailable
+		return "another transaction has locked the row, such as a guarded transaction of the former leader: see pg_locks and pg_blocking_pids for which, and pg_stat_activity for sessions that are idle in transaction", backends.ErrUnavailable
 	case "57014", "53300":
 		return "the server is overloaded or has too small a limit (max_connections, statement_timeout)", backends.ErrUnavailable
 	case "08P01":

@@ -94,7 +94,7 @@ func TestParseRefuses(t *testing.T) {
 }
 
 func TestCreateSQL(t *testing.T) {
-	const want = `create table "ops"."Elections" (name text collate "C" primary key, schema integer not null, holder text not null, token bigint not null, ttl bigint not null, renew_every bigint not null, attempt text not null, value text not null, ext text not null default '') with (fillfactor = 50)`
+	const want = `create table "ops"."Elections" (name text collate "C" primary key, schema integer not null, holder text not null, token bigint not null, ttl bigint not null, renew_every bigint not null, attempt text not null, value text not null, ext text not null default '', unique (name, token)) with (fillfactor = 50)`
 	if got := (table{"ops", "Elections"}).createSQL(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

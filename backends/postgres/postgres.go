@@ -22,6 +22,7 @@ type Backend struct {
 	pool     *pgxpool.Pool
 	ownPool  bool // Close closes the pool
 	noListen bool
+	guarded  bool // the table has the index that Guard needs
 	table    table
 	database string
 	role     string
@@ -65,7 +66,7 @@ const row = `left join lateral (
 // readRow reads the row. lockRow also locks it, which is a commit.
 const (
 	readRow = `select current_setting('transaction_read_only'), '', '', e.* from (select 1) as one ` + row + `) as e on true`
-	lockRow = `select current_setting('transaction_read_only'), ` + durably + `, e.* from (select 1) as one ` + row + ` and ` + impatiently + ` for update) as e on true`
+	lockRow = `select current_setting('transaction_read_only'), ` + durably + `, e.* from (select 1) as one ` + row + ` and ` + impatiently + ` for no key update) as e on true`
 )
 
 // Load implements [backends.Backend]. Besides the errors that it documents, Load
@@ -152,7 +153,8 @@ const durably = `set_config('client_min_messages', 'warning', true), set_config(
 // impatiently bounds how long a statement waits for the row that this is a
 // condition of; query sets $2 to the time. The condition is always true, and the
 // server evaluates it before it locks the row. A statement that would wait
-// longer is refused, and nothing of it was applied.
+// longer is refused, and nothing of it was applied. Each lock holder that it waits for
+// has that time, so guards that overlap can make it wait until its context ends.
 const impatiently = `set_config('lock_timeout', $2, true) <> ''`
 
 const (
@@ -162,7 +164,7 @@ const (
 
 	insert = `insert into %s (name, schema, ` + fields + `)
 select $1::text, $3::integer, ` + given + ` where ` + impatiently + `
-on conflict (name) do nothing
+on conflict do nothing
 returning ` + durably + notify
 
 	update = `update %s set (` + fields + `) = (` + given + `)

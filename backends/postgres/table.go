@@ -43,9 +43,15 @@ func (t table) channel() string { return t[len(t)-1] }
 var columns = []string{`name text collate "C" primary key`, "schema integer not null", "holder text not null", "token bigint not null",
 	"ttl bigint not null", "renew_every bigint not null", "attempt text not null", "value text not null", "ext text not null default ''"}
 
-// createSQL leaves half of each page empty: see the package comment.
+// createSQL leaves half of each page empty: see the package comment. The index on
+// name and token is for guards.
 func (t table) createSQL() string {
-	return "create table " + t.quoted() + " (" + strings.Join(columns, ", ") + ") with (fillfactor = 50)"
+	return "create table " + t.quoted() + " (" + strings.Join(columns, ", ") + ", unique (name, token)) with (fillfactor = 50)"
+}
+
+// indexSQL is for tables from before there were guards.
+func (t table) indexSQL() string {
+	return "create unique index concurrently on " + t.quoted() + " (name, token)"
 }
 
 func (t table) grantSQL(role string) string {
@@ -64,11 +70,13 @@ const inspect = `select current_setting('transaction_read_only'), current_user::
 	coalesce(has_table_privilege(c.oid, 'select') and has_table_privilege(c.oid, 'insert') and has_table_privilege(c.oid, 'update'), false),
 	array(select attname || ' ' || format_type(atttypid, atttypmod) from pg_attribute
 		where attrelid = c.oid and attnum > 0 and not attisdropped),
-	exists (select from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
-		where i.indrelid = c.oid and a.attname = 'name' and i.indnkeyatts = 1
-		and i.indisunique and i.indimmediate and i.indisvalid and i.indpred is null)
+	'name' = any(u.keys), 'name,token' = any(u.keys)
 from (select to_regclass($1) as oid) as r
-	left join pg_class c on c.oid = r.oid left join pg_namespace n on n.oid = c.relnamespace`
+	left join pg_class c on c.oid = r.oid left join pg_namespace n on n.oid = c.relnamespace
+	left join lateral (select array(select (select string_agg(a.attname, ',' order by a.attname)
+			from pg_attribute a where a.attrelid = i.indrelid and a.attnum = any(i.indkey[0:i.indnkeyatts - 1]))
+		from pg_index i where i.indrelid = c.oid
+		and i.indisunique and i.indimmediate and i.indisvalid and i.indpred is null and i.indexprs is null) as keys) as u on true`
 
 // prepare makes sure that the server takes writes, and that the table exists,
 // has our columns, and is open to us. It creates a missing table if it may.
@@ -76,7 +84,7 @@ func (b *Backend) prepare(ctx context.Context, create bool) error {
 	var readOnly, current, found, kind string
 	var secured, granted, unique bool
 	var present []string
-	_, err := b.queryRow(ctx, inspect, []any{b.table.quoted()}, &readOnly, &b.role, &current, &found, &kind, &secured, &granted, &present, &unique)
+	_, err := b.queryRow(ctx, inspect, []any{b.table.quoted()}, &readOnly, &b.role, &current, &found, &kind, &secured, &granted, &present, &unique, &b.guarded)
 	switch {
 	case err != nil:
 		return err

@@ -23,7 +23,7 @@ func (b *Backend) RenewMany(ctx context.Context, renewals []backends.Renewal) []
 				return nil, fmt.Errorf("%w: %v", backends.ErrNotTried, err)
 			}
 			guards[i] = guard
-			ops = append(append(ops, b.exchange(r.Name, guard, dataVersion, r.Next)...), present(b.path(r.Name)))
+			ops = append(append(ops, b.renewal(r.Name, guard, dataVersion, r.Next)...), exists(leaderPath(b.path(r.Name))))
 		}
 		const each = 3 // operations of a renewal; the second returns the new version
 		answers, refused, err := b.multi(ctx, ops)

@@ -36,8 +36,9 @@
 // A change is one multi, which applies all its operations or none. It compares
 // the znode's dataVersion, which starts at 0 again when a znode is deleted and
 // created anew. So it also checks that the guard exists: a child with a random id
-// as its name, created together with the znode. The znode's data are a line with
-// that id, and the record as JSON.
+// as its name, created together with the znode, and replaced by each acquisition
+// and each release. The znode's data are a line with that id, and the record as
+// JSON.
 //
 // When one process holds many elections through one handle, a multi renews up to
 // 100 of them. If one renewal is refused none is applied, and each is then made
@@ -85,6 +86,25 @@
 // are sent after a third of the timeout. So a leader outlives a server that goes
 // dark if that sixth, 5 s by default, plus a renewal interval is shorter than its
 // lease: with a TTL below 10 s choose a session_timeout of about twice the TTL.
+//
+// # Fencing
+//
+// A leader that keeps its data in the same ensemble writes them with [Multi], or
+// with the checks of [Guard] in a multi of its own. Such a write succeeds only
+// while the lease's acquisition is the latest, however late the write arrives: the
+// multi checks that the acquisition's guard exists, see Consistency. Renewals leave
+// the guard alone. The multi also checks that the leader's node exists, so a
+// leader is refused from the moment at which it is deposed. This takes no round
+// trip and no write.
+//
+// Once a leader has acquired the election, no guarded write of an earlier leader
+// can succeed, so the new leader can rely on what it then reads. But a server may
+// lag behind: sync before the first read.
+//
+// The connection is yours: a [Backend] does not share its own. It must be to the
+// same ensemble, or the checks find no znodes and every write is refused as stale.
+// It must be allowed to read the znodes that are checked: if the election has a
+// login, sign in as that user, with AddAuth.
 //
 // # Permissions
 //
@@ -134,7 +154,7 @@
 // on the clocks alone. Remove a record that is no longer used with deleteall,
 // together with its guard; a record whose guard alone was deleted is refused
 // until it is removed too. A record that is made by hand needs a guard with an id
-// that was never used.
+// that was never used, and one that is edited must keep its first line.
 //
 // Restoring a backup is a loss of acknowledged writes: stop the candidates
 // first. Tested with ZooKeeper 3.8.0.

@@ -14,7 +14,7 @@ import (
 
 var (
 	errLost      = fmt.Errorf("%w: the connection was lost, and the watch with it; it has to be made again", backends.ErrUnavailable)
-	errUnguarded = fmt.Errorf("%w: the record's child guard-... is missing: a deletion of the record is under way or stopped halfway; complete it with deleteall in zkCli.sh", backends.ErrUnavailable)
+	errUnguarded = fmt.Errorf("%w: the record's child guard-... is missing: a deletion of the record is under way or stopped halfway, or an old state of it was put back by hand; delete it with deleteall in zkCli.sh", backends.ErrUnavailable)
 )
 
 // classify is the [backends.Classify] of a backend with the prefix.
@@ -31,7 +31,7 @@ func classify(err error, prefix string) (advice string, kind error) {
 	case errors.Is(err, zk.ErrNoChildrenForEphemerals):
 		return fmt.Sprintf("%s, or a znode above or below it, is ephemeral and can have no children; delete it or name another path", prefix), backends.ErrMisconfigured
 	case errors.Is(err, zk.ErrNotEmpty):
-		return "the holder's node has children, so it was created by hand; run deleteall on it in zkCli.sh", backends.ErrMisconfigured
+		return "the leader's node or the guard, which are children of the election's znode, has children itself, so it was changed by hand; delete those in zkCli.sh", backends.ErrMisconfigured
 	case numbered(err, -125):
 		return fmt.Sprintf("a quota is exceeded; run in zkCli.sh: listquota %s", prefix), backends.ErrMisconfigured
 	case errors.Is(err, zk.ErrSessionExpired), errors.Is(err, zk.ErrSessionMoved):

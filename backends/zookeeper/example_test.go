@@ -37,3 +37,26 @@ func ExampleNew() {
 	}
 	defer e.Close()
 }
+
+// A worker keeps a mark of what it has done in ZooKeeper. However late its write arrives, it
+// cannot undo that of a later leader.
+func ExampleMulti() {
+	ctx := context.Background()
+	e, err := elector.Open(ctx, "zookeeper://zk1:2181,zk2:2181,zk3:2181/services/elector", "invoice-sender", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer e.Close()
+	conn, _, err := zk.Connect([]string{"zk1:2181", "zk2:2181", "zk3:2181"}, 30*time.Second)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer conn.Close()
+	err = e.Run(ctx, func(ctx context.Context, lease *elector.Lease) error {
+		_, err := zookeeper.Multi(conn, lease, &zk.SetDataRequest{Path: "/invoices/last", Data: []byte("2041"), Version: -1})
+		return err
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+}

@@ -15,8 +15,9 @@ import (
 // A record's znode has a child named by the record's guard, a random id. A
 // change compares the znode's dataVersion, which starts at 0 again when the
 // znode is deleted and created anew, and the id, which is never used again:
-// every change checks that this child exists. The znode's data begin with the
-// id, so that one read returns both.
+// every change checks that this child exists. Each acquisition and each release
+// replaces the guard, so that it also stands for the acquisition: see Guard. The
+// znode's data begin with the id, so that one read returns both.
 const guardWord = "guard "
 
 func newGuard() string { return rand.Text() }

@@ -166,19 +166,23 @@ func (b *Backend) create(ctx context.Context, name string, _, next backends.Reco
 }
 
 func (b *Backend) replace(ctx context.Context, name string, prev, next backends.Record) (backends.Version, error) {
-	guard, dataVersion, err := parseVersion(prev.Version)
+	before, dataVersion, err := parseVersion(prev.Version)
 	if err != nil {
 		return "", err
 	}
 	path := b.path(name)
 	renews := !next.Vacant() && !prev.Vacant() && next.Attempt.Nonce == prev.Attempt.Nonce
+	exchange, guard := b.renewal(name, before, dataVersion, next), before
+	if !renews {
+		exchange, guard = b.succession(name, before, dataVersion, next)
+	}
 
 	// The holder's node changes in the same step. Whether an old one exists
 	// cannot be known: its session may have ended.
 	var there, gone []any
 	switch {
 	case renews:
-		there = []any{present(path)}
+		there = []any{exists(leaderPath(path))}
 	case next.Vacant():
 		there = []any{&zk.DeleteRequest{Path: leaderPath(path), Version: -1}}
 	default:
@@ -193,15 +197,15 @@ func (b *Backend) replace(ctx context.Context, name string, prev, next backends.
 		slices.Reverse(forms)
 	}
 	for _, form := range forms {
-		answers, refused, err := b.multi(ctx, append(b.exchange(name, guard, dataVersion, next), form...))
+		answers, refused, err := b.multi(ctx, slices.Concat(exchange, form))
 		switch {
 		case err == nil:
 			return version(guard, answers[1].Stat.Version), nil
 		case refused == 0 && errors.Is(err, zk.ErrNoNode):
-			return "", b.unguarded(ctx, path, guard)
+			return "", b.unguarded(ctx, path, before)
 		case refused == 1 && (errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNoNode)):
 			return "", backends.ErrConflict
-		case refused < 2 || !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrNodeExists):
+		case refused < len(exchange) || !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrNodeExists):
 			return "", err
 		case renews:
 			return "", backends.ErrDeposed
@@ -227,18 +231,29 @@ func (b *Backend) unguarded(ctx context.Context, path, guard string) error {
 	return backends.ErrConflict
 }
 
-// exchange replaces the content of a record's znode if that has the guard and
-// the version.
-func (b *Backend) exchange(name, guard string, dataVersion int32, next backends.Record) []any {
+// renewal replaces the content of a record's znode if that has the guard and the
+// version.
+func (b *Backend) renewal(name, guard string, dataVersion int32, next backends.Record) []any {
 	path := b.path(name)
 	return []any{
-		&zk.CheckVersionRequest{Path: guardPath(path, guard), Version: -1},
+		exists(guardPath(path, guard)),
 		&zk.SetDataRequest{Path: path, Data: content(guard, name, next), Version: dataVersion},
 	}
 }
 
-// present checks that the holder's node exists.
-func present(path string) any { return &zk.CheckVersionRequest{Path: leaderPath(path), Version: -1} }
+// succession is renewal for an acquisition or a release, which also replaces the
+// guard: see Guard.
+func (b *Backend) succession(name, before string, dataVersion int32, next backends.Record) (ops []any, guard string) {
+	path, guard := b.path(name), newGuard()
+	return []any{
+		&zk.DeleteRequest{Path: guardPath(path, before), Version: -1},
+		&zk.SetDataRequest{Path: path, Data: content(guard, name, next), Version: dataVersion},
+		&zk.CreateRequest{Path: guardPath(path, guard), Acl: b.acl},
+	}, guard
+}
+
+// exists checks that a znode exists.
+func exists(path string) any { return &zk.CheckVersionRequest{Path: path, Version: -1} }
 
 // createLeader creates the holder's node, which ends with this session.
 func (b *Backend) createLeader(path string, r backends.Record) *zk.CreateRequest {

@@ -1,16 +1,14 @@
-// Fencedwriter shows why a leader sends its fencing token with each write: a
-// leader that is late has its write refused by the database.
+// Fencedwriter shows why a leader guards its writes: one that was paused comes back
+// late, and the database refuses its write.
 //
 //	POSTGRES_URL=postgres://user:password@localhost/database go run ./examples/fencedwriter
 //
-// POSTGRES_URL names the database with the row to protect; a small table is
-// created there. ELECTOR_URL names the store of the election, the same database
-// by default.
+// The election and the data are in the same database. A small table is created there.
 package main
 
 import (
-	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -18,45 +16,82 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	_ "github.com/jackc/pgx/v5/stdlib" // for database/sql
 
 	"github.com/elector-go/elector"
-	_ "github.com/elector-go/elector/backends/etcd"
-	_ "github.com/elector-go/elector/backends/file"
-	_ "github.com/elector-go/elector/backends/memory"
-	_ "github.com/elector-go/elector/backends/postgres"
-	"github.com/elector-go/elector/examples/fencedwriter/account"
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/backends/postgres"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	database := os.Getenv("POSTGRES_URL")
-	if err := run(ctx, cmp.Or(os.Getenv("ELECTOR_URL"), database), database, os.Stdout); err != nil {
+	if err := run(ctx, os.Getenv("POSTGRES_URL"), os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "fencedwriter:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, store, database string, out io.Writer) error {
-	if database == "" {
+// deposit puts cents into the till: it reads the balance and writes a new one. It
+// commits only while the lease is the latest.
+func deposit(ctx context.Context, pool *pgxpool.Pool, lease backends.Holding, cents int, pause func() error) error {
+	return postgres.Transact(ctx, pool, lease, func(tx pgx.Tx) error {
+		var balance int
+		if err := tx.QueryRow(ctx, "select cents from fencedwriter_till").Scan(&balance); err != nil {
+			return err
+		}
+		if err := pause(); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, "update fencedwriter_till set cents = $1", balance+cents)
+		return err
+	})
+}
+
+// depositDB is deposit with database/sql.
+func depositDB(ctx context.Context, db *sql.DB, lease backends.Holding, cents int) error {
+	return postgres.TransactDB(ctx, db, lease, func(tx *sql.Tx) error {
+		var balance int
+		if err := tx.QueryRowContext(ctx, "select cents from fencedwriter_till").Scan(&balance); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, "update fencedwriter_till set cents = $1", balance+cents)
+		return err
+	})
+}
+
+// A paused leader takes its lease for valid: it has looked at the clock for the last
+// time before the pause. Guards look themselves, so a program does not need this.
+type paused struct{ at backends.Acquisition }
+
+func (p paused) Acquisition() (backends.Acquisition, error) { return p.at, nil }
+
+func run(ctx context.Context, url string, out io.Writer) error {
+	if url == "" {
 		return errors.New("POSTGRES_URL is not set; name a database, as in postgres://user:password@localhost/database")
 	}
-	pool, err := pgxpool.New(ctx, database)
+	pool, err := pgxpool.New(ctx, url)
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
-	if err := account.Create(ctx, pool, "till"); err != nil {
+	db, err := sql.Open("pgx", url)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if _, err := pool.Exec(ctx, "create table if not exists fencedwriter_till (cents int not null); truncate fencedwriter_till; insert into fencedwriter_till values (0)"); err != nil {
 		return err
 	}
 	// Two candidates, which would be two processes on two machines.
-	first, err := elector.Open(ctx, store, "cashier", &elector.Options{ID: "first"})
+	first, err := elector.Open(ctx, url, "cashier", &elector.Options{ID: "first"})
 	if err != nil {
 		return err
 	}
 	defer first.Close()
-	second, err := elector.Open(ctx, store, "cashier", &elector.Options{ID: "second"})
+	second, err := elector.Open(ctx, url, "cashier", &elector.Options{ID: "second"})
 	if err != nil {
 		return err
 	}
@@ -66,49 +101,42 @@ func run(ctx context.Context, store, database string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := account.Transfer(ctx, pool, lease.Token(), "till", 500); err != nil {
+	if err := deposit(ctx, pool, lease, 500, func() error { return nil }); err != nil {
 		return err
 	}
 	fmt.Fprintln(out, "first:  leads and puts 5.00 into the till")
 
-	// It starts another transfer: reads the balance, computes …
-	if err := lease.Check(); err != nil {
-		return err
-	}
-	balance, err := account.Read(ctx, pool, lease.Token(), "till")
+	before, err := lease.Acquisition()
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "first:  finds %d.%02d, wants to put in 3.00, and is paused\n", balance/100, balance%100)
-
-	// … and is paused for so long that somebody else leads. To save us the
-	// wait for its TTL, it resigns.
-	if err := lease.Resign(ctx); err != nil {
-		return err
-	}
-	next, err := second.Campaign(ctx)
-	if err != nil {
-		return err
-	}
-	if err := account.Transfer(ctx, pool, next.Token(), "till", 200); err != nil {
-		return err
-	}
-	fmt.Fprintln(out, "second: leads and puts 2.00 into the till")
-
-	// The first one goes on where it was. Without the token its write would
-	// now make the 2.00 disappear.
-	err = account.Write(ctx, pool, lease.Token(), "till", balance+300)
+	err = deposit(ctx, pool, paused{before}, 300, func() error {
+		fmt.Fprintln(out, "first:  finds 5.00, wants to put in 3.00, and is paused")
+		// The pause lasts until another candidate leads. To save us the wait for
+		// the TTL, the first one resigns.
+		if err := lease.Resign(ctx); err != nil {
+			return err
+		}
+		next, err := second.Campaign(ctx)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(out, "second: leads and puts 2.00 into the till")
+		return depositDB(ctx, db, next, 200)
+	})
+	// Without the guard the 2.00 would be gone now.
 	if !errors.Is(err, elector.ErrStale) {
 		return fmt.Errorf("the stale write was not refused as such: %v", err)
 	}
 	fmt.Fprintln(out, "first:  goes on, and is refused:", err)
-	after, err := account.Read(ctx, pool, next.Token(), "till")
-	if err != nil {
+
+	var cents int
+	if err := pool.QueryRow(ctx, "select cents from fencedwriter_till").Scan(&cents); err != nil {
 		return err
 	}
-	if after != balance+200 {
-		return fmt.Errorf("the till has %d cents, not %d", after, balance+200)
+	if cents != 700 {
+		return fmt.Errorf("the till has %d cents, not 700", cents)
 	}
-	fmt.Fprintf(out, "second: finds %d.%02d\n", after/100, after%100)
+	fmt.Fprintln(out, "second: finds 7.00")
 	return nil
 }

@@ -267,6 +267,12 @@ var mutants = []mutant{
 `, ``}, {
 		"batch.go", `			e.active.Done()`, `			_ = e`}}},
 
+	// The guards.
+	{name: "a guard without the index that makes takeovers wait", breaks: "Guard", catch: "index", pkg: "./backends/postgres", parent: "TestGuard", edits: []edit{{
+		"backends/postgres/guard.go", `case !b.guarded:`, `case false:`}}},
+	{name: "a guard with a transaction that may stand idle for ever", breaks: "Guard", catch: "bound", pkg: "./backends/postgres", parent: "TestGuard", edits: []edit{{
+		"backends/postgres/guard.go", `max(a.Remaining.Milliseconds(), 1)`, `a.Remaining.Milliseconds()`}}},
+
 	// The portable layer.
 	{name: "a call goes on after Close", breaks: "10", catch: "under_way", pkg: "./backends", parent: "TestHandleClosed", edits: []edit{{
 		"backends/handle.go", `(*cancel)()`, `_ = cancel`}}},
@@ -292,4 +298,79 @@ var mutants = []mutant{
 	}`}}},
 	{name: "an answer older than the request", breaks: "forwarding", catch: "shares_reads", pkg: "./electorhttp", parent: "TestLeader", edits: []edit{{
 		"electorhttp/leader.go", `if h.started.Load() == before {`, `if h.started.Load() == max(before, 1)-1 {`}}},
+
+	// What guards in the store compare.
+	{name: "a value before the attempt", breaks: "Stem", catch: "in_all_states_of_an_acquisition", pkg: "./backends", parent: "TestStem", edits: []edit{
+		{"backends/codec.go", "`json:\"attempt\"`\n\tValue      string `json:\"value\"`", "`json:\"value\"`\n\tValue      string `json:\"attempt\"`"},
+		{"backends/codec.go", `r.Attempt.String(), r.Value})`, `r.Value, r.Attempt.String()})`},
+		{"backends/codec.go", `0","value":""}`, `0"}`}}},
+	{name: "a stem that ends in the nonce", breaks: "Stem", catch: "in_no_other_state", pkg: "./backends", parent: "TestStem", edits: []edit{{
+		"backends/codec.go", `0","value":""}`, `.0","value":""}`}}},
+	{name: "a guard of etcd without a lower end", breaks: "Stem", catch: "acquired_anew,_sorted_before", pkg: "./backends/etcd", parent: "TestGuard", edits: []edit{{
+		"backends/etcd/guard.go", `">", c.stem)`, `">", "")`}}},
+	{name: "a guard of etcd without an upper end", breaks: "Stem", catch: "acquired_anew,_sorted_after", pkg: "./backends/etcd", parent: "TestGuard", edits: []edit{{
+		"backends/etcd/guard.go", `c.stem+"\xff"`, `"\xff"`}}},
+	// The door of a resource.
+	{name: "a higher token enters before older writes have left", breaks: "Fence", catch: "older_writes_leave_first", pkg: ".", parent: "TestFence", edits: []edit{{
+		"fencing.go", `case r.older > 0 || r.raising:`, `case r.raising:`}}},
+	{name: "a token not remembered while its write waits", breaks: "Fence", catch: "a_token_counts_while_its_write_waits", pkg: ".", parent: "TestFence", edits: []edit{{
+		"fencing.go", `case token < r.highest:`, `case token < r.highest && r.older == 0:`}, {
+		"fencing.go", `case r.older > 0 || r.raising:`, `case token == r.highest && (r.older > 0 || r.raising):`}}},
+	{name: "a token forgotten whose write gave up", breaks: "Fence", catch: "a_token_counts_although_its_write_fails", pkg: ".", parent: "TestFence", edits: []edit{{
+		"fencing.go", `		case err != nil:
+			return nil, nil, err`, `		case err != nil:
+			r.highest = 0
+			return nil, nil, err`}}},
+	{name: "equal tokens one after the other", breaks: "Fence", catch: "equal_tokens_enter_together", pkg: ".", parent: "TestFence", edits: []edit{{
+		"fencing.go", `case r.older > 0 || r.raising:`, `case len(r.inside) > 0 || r.older > 0 || r.raising:`}}},
+	{name: "equal tokens refused", breaks: "Fence", catch: "equal_tokens_enter_together", pkg: ".", parent: "TestFence", edits: []edit{{
+		"fencing.go", `case token < r.highest:`, `case token < r.highest || len(r.inside) > 0:`}}},
+	{name: "a write that panics never leaves", breaks: "Fence", catch: "a_write_panics", pkg: ".", parent: "TestFence", edits: []edit{{
+		"fencing.go", `	defer leave()
+	return write(ctx)`, `	err = write(ctx)
+	leave()
+	return err`}}},
+	{name: "a Keeper that raises after the write", breaks: "Keeper", catch: "kept_before_the_write", pkg: ".", parent: "TestFence", edits: []edit{{
+		"fencing.go", `case f.Keeper != nil && r.kept < token:`, `case false:`}, {
+		"fencing.go", `return inside, func() { f.leave(r, v) }, nil`, `return inside, func() {
+				if f.Keeper != nil {
+					f.Keeper.Raise(ctx, name, token)
+				}
+				f.leave(r, v)
+			}, nil`}}},
+	{name: "a write while its token is being kept", breaks: "Keeper", catch: "the_Keeper_hangs_with_an_older_token", pkg: ".", parent: "TestFence", edits: []edit{{
+		"fencing.go", `case r.older > 0 || r.raising:`, `case r.older > 0:`}, {
+		"fencing.go", `f.Keeper != nil && r.kept < token:`, `f.Keeper != nil && r.kept < token && !r.raising:`}}},
+	{name: "a Keeper that hangs for an older token keeps a newer one out", breaks: "Keeper", catch: "the_Keeper_hangs_with_an_older_token", pkg: ".", parent: "TestFence", edits: []edit{{
+		"fencing.go", `f.Keeper.Raise(inside, name, token)`, `f.Keeper.Raise(context.WithoutCancel(inside), name, token)`}}},
+	{name: "MaxAhead ignored", breaks: "MaxAhead", catch: "too_far_ahead", pkg: ".", parent: "TestFence", edits: []edit{{
+		"fencing.go", `if f.MaxAhead > 0 &&`, `if f.MaxAhead < 0 &&`}}},
+	{name: "HTTP: admit, then handle", breaks: "Fence", catch: "served_first", pkg: "./fence/fencehttp", parent: "TestOlder", edits: []edit{{
+		"fence/fencehttp/fencehttp.go", `	defer leave()
+`, `	leave()
+`}}},
+	{name: "HTTP: a leader that was stopped in a body keeps others out", breaks: "Handler", catch: "stopped_in_the_middle", pkg: "./fence/fencehttp", parent: "TestBody", edits: []edit{{
+		"fence/fencehttp/fencehttp.go", `if errors.Is(context.Cause(inside), elector.ErrStale) {`, `if false {`}}},
+	{name: "HTTP: a redirect carries the token to another host", breaks: "Transport", catch: "redirects/there", pkg: "./fence/fencehttp", parent: "TestTransport", edits: []edit{{
+		"fence/fencehttp/fencehttp.go", `if r.URL.Host == origin(r).URL.Host {`, `if r == origin(r) || true {`}}},
+	{name: "gRPC: the token looked at when a stream opens", breaks: "Fence", catch: "message", pkg: "./fence/fencegrpc", parent: "TestOlder", edits: []edit{{
+		"fence/fencegrpc/fencegrpc.go", `if err == nil || errors.Is(err, io.EOF) {`, `if false && errors.Is(err, io.EOF) {`}}},
+	{name: "gRPC: what a stream writes at its end is not fenced", breaks: "Fence", catch: "end", pkg: "./fence/fencegrpc", parent: "TestOlder", edits: []edit{{
+		"fence/fencegrpc/fencegrpc.go", `if err == nil || errors.Is(err, io.EOF) {`, `if err == nil || false && errors.Is(err, io.EOF) {`}}},
+	{name: "gRPC: an idle stream keeps others out", breaks: "Server", catch: "stream", pkg: "./fence/fencegrpc", parent: "TestIdle", edits: []edit{{
+		"fence/fencegrpc/fencegrpc.go", `	f.leave()
+	err := f.ServerStream.RecvMsg(message)`, `	defer f.leave()
+	err := f.ServerStream.RecvMsg(message)`}}},
+
+	// The fences of the clouds' stores.
+	{name: "the tokens of objects compared as texts", breaks: "Fencing", catch: "a_longer_token", pkg: "./backends/gcs", parent: "TestFence", edits: []edit{{
+		"backends/gcs/fence.go", `case token > a.Record.Token:`, `case token > 0 && digits > strconv.FormatUint(a.Record.Token, 10):`}}},
+	{name: "an object fenced by two elections", breaks: "Fencing", catch: "another_election", pkg: "./backends/gcs", parent: "TestFence", edits: []edit{{
+		"backends/gcs/fence.go", `election != a.Election {`, `election == "" {`}}},
+	{name: "the caller's condition taken for the fence of an item", breaks: "Fencing", catch: "no_item", pkg: "./backends/dynamodb", parent: "TestPutRefused", edits: []edit{{
+		"backends/dynamodb/fence.go", `failed.Item == nil && input.ConditionExpression == nil`, `failed.Item == nil`}}},
+	{name: "a claim by an earlier leader", breaks: "Fencing", catch: "claim", pkg: "./backends/dynamodb", parent: "TestTenure", edits: []edit{{
+		"backends/dynamodb/fence.go", `#token < :token`, `#token <> :token`}}},
+	{name: "the caller's reason taken for the term's", breaks: "Fencing", catch: "None_ConditionalCheckFailed", pkg: "./backends/dynamodb", parent: "TestTenure", edits: []edit{{
+		"backends/dynamodb/fence.go", `i == len(items) && reason`, `i == 0 && reason`}}},
 }

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -62,7 +63,7 @@ func drift(t *testing.T) {
 		second := bid.won(w, time.Minute)
 		w.assert(valid(first) && valid(second), "clocks beyond rho make two valid leases")
 		var fence elector.Fence
-		newer, older := fence.Admit("ledger", second.Token()), fence.Admit("ledger", first.Token())
+		newer, older := fence.Admit(context.Background(), "ledger", second.Token()), fence.Admit(context.Background(), "ledger", first.Token())
 		w.assert(newer == nil && errors.Is(older, elector.ErrStale), "the fence admits the new leader and refuses the old one: %v, %v", newer, older)
 	})
 }

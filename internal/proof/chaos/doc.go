@@ -2,7 +2,9 @@
 //
 // A [Campaign] starts a store at each place, three candidates as processes of
 // their own, each behind a proxy of its own, and a resource that takes writes
-// and refuses stale tokens. Then one fault after another strikes: of the network
+// and refuses stale tokens. On etcd and PostgreSQL leaders also write to data in the
+// store, through its guard, and most of these writes come long after their Check.
+// Then one fault after another strikes: of the network
 // between a candidate and the store, of a process, of the store, of the record
 // itself, which is deleted, rolled back, spoiled, or edited by hand. After each
 // it waits until a leader writes again. Everybody tells what it believes, on one

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/proof/chaos/data"
 	"github.com/elector-go/elector/internal/proof/stores"
 )
 
@@ -74,14 +75,14 @@ const (
 	grantCandidate = `grant select, insert, update on elector to ` + candidateRole
 )
 
-// limitPostgres makes the candidates' login, and their table, which they have
+// limitPostgres makes the candidates' login, and their tables, which they have
 // no right to make themselves.
 func limitPostgres(ctx context.Context, s *stores.Store) error {
 	b, err := backends.Open(ctx, s.URL)
 	if err != nil {
 		return err
 	}
-	return errors.Join(b.Close(), runPostgres(ctx, s, `create role `+candidateRole+` login`, grantCandidate))
+	return errors.Join(b.Close(), runPostgres(ctx, s, `create role `+candidateRole+` login`, grantCandidate, data.Table(candidateRole)))
 }
 
 // etcdPrefix is of the keys that candidates may use.

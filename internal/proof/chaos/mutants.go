@@ -52,4 +52,16 @@ var Mutants = map[string]Mutant{
 		Places: []string{"postgres", "file"},
 		edits:  []overlay.Edit{{File: "campaign.go", Old: "r.Extensions.Class('k')", New: "r.Extensions.Class('-')"}},
 	},
+	"guard-left-out": {
+		Breaks: "a leader only checks its lease before it writes to data in the store",
+		Rules:  []string{"tok/guard"},
+		Places: []string{"etcd", "postgres"},
+		edits: []overlay.Edit{
+			{File: dataFile, Old: "etcd.Commit(ctx, client, holding, put)", New: "client.Do(ctx, put)"},
+			{File: dataFile, Old: "postgres.Transact(ctx, d.pool, holding, func", New: "pgx.BeginFunc(ctx, d.pool, func"},
+			{File: dataFile, Old: "\"github.com/elector-go/elector/backends/postgres\"", New: ""},
+		},
+	},
 }
+
+const dataFile = "internal/proof/chaos/data/data.go"

@@ -16,6 +16,7 @@ import (
 	_ "github.com/elector-go/elector/backends/gcs"
 	_ "github.com/elector-go/elector/backends/postgres"
 	_ "github.com/elector-go/elector/backends/zookeeper"
+	"github.com/elector-go/elector/internal/proof/chaos/data"
 	"github.com/elector-go/elector/internal/proof/chaos/history"
 	"github.com/elector-go/elector/internal/proof/chaos/network"
 	"github.com/elector-go/elector/internal/proof/chaos/raw"
@@ -33,6 +34,7 @@ type Place struct {
 	records raw.Records                                      // the records behind the elector's back; nil if not to be had
 	store   *stores.Store                                    // nil for a cluster and a folder
 	cluster *stores.Cluster                                  // or nil
+	data    data.Data                                        // next to the records, guarded; nil if there is none
 	gate    *throttle                                        // between the proxies and the store; or nil
 	close   []func() error
 }
@@ -49,6 +51,13 @@ const Nodes = " 3 nodes"
 // Names returns all places that Open knows.
 func Names() []string {
 	return []string{stores.Etcd, stores.ZooKeeper, stores.Postgres, stores.DynamoDB, stores.GCS, File, stores.Etcd + Nodes, stores.ZooKeeper + Nodes}
+}
+
+// Guarded reports whether the place's candidates also write to data in the store,
+// through its guard.
+func Guarded(name string) bool {
+	kind := strings.TrimSuffix(name, Nodes)
+	return kind == stores.Etcd || kind == stores.Postgres
 }
 
 // Open starts a place, by its name. Close ends it.
@@ -74,7 +83,14 @@ func (p *Place) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b, err := backends.Open(ctx, p.URL(func(address string) string { return address }))
+	direct := p.URL(func(address string) string { return address })
+	if p.data, err = data.Open(direct); err != nil {
+		return err
+	}
+	if p.data != nil {
+		p.close = append(p.close, p.data.Close)
+	}
+	b, err := backends.Open(ctx, direct)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/elector-go/elector/internal/leak"
 	"github.com/elector-go/elector/internal/proof/chaos/checker"
 	"github.com/elector-go/elector/internal/proof/chaos/history"
+	"github.com/elector-go/elector/internal/proof/chaos/report"
 	"github.com/elector-go/elector/internal/proof/child"
 )
 
@@ -34,8 +35,8 @@ var processCases = []struct {
 }
 
 // TestProcesses runs the P cases on every place, with real processes: what else
-// they show, tok/strict and that there is one valid lease and a leader in time,
-// is for the checker to say when all is over.
+// they show, tok/strict and tok/guard and that there is one valid lease and a
+// leader in time, is for the checker to say when all is over.
 func TestProcesses(t *testing.T) {
 	program, err := Build(t.Context(), t.TempDir(), "")
 	if err != nil {
@@ -67,6 +68,13 @@ func TestProcesses(t *testing.T) {
 					t.Error(v)
 				}
 			})
+			if Guarded(name) {
+				t.Run("tok/guard", func(t *testing.T) {
+					if all := report.GuardedWrites(h); len(all) != 1 || all[0].StaleTried == 0 {
+						t.Errorf("no stale write was tried: %v", all)
+					}
+				})
+			}
 		})
 	}
 }

@@ -1,18 +1,19 @@
 package chaos
 
 import (
-	"errors"
+	"context"
 	"net"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/fence/fencehttp"
 	"github.com/elector-go/elector/internal/proof/chaos/history"
 )
 
-// A resource takes writes from whoever shows a token that is not stale. It is
-// what an election protects, and the only one that can refuse a paused leader.
+// A resource is a service that takes the writes of leaders and refuses stale ones.
+// It is what an election protects.
 type resource struct {
 	election string
 	tell     func(history.Event)
@@ -34,33 +35,41 @@ func newResource(election string, tell func(history.Event)) (*resource, error) {
 	return r, nil
 }
 
-// ServeHTTP takes one write. Events are told under the fence's lock, so that
-// their order is that of the writes.
+// ServeHTTP serves one write. It tells Accepted inside the fence: a write with a
+// higher token cannot be told before all older ones.
 func (r *resource) ServeHTTP(w http.ResponseWriter, request *http.Request) {
-	e := history.Event{Election: r.election, Kind: history.Accepted, Before: history.BootTime()}
-	var err, numberErr error
-	e.Token, err = elector.ParseToken(request.Header.Get(elector.TokenHeader))
-	e.Candidate = request.FormValue("candidate")
-	e.Number, numberErr = strconv.ParseUint(request.FormValue("number"), 10, 64)
-	if err = errors.Join(err, numberErr); err != nil {
+	e := history.Event{Election: r.election, Kind: history.Accepted, Candidate: request.FormValue("candidate"), Before: history.BootTime()}
+	var err error
+	if e.Number, err = strconv.ParseUint(request.FormValue("number"), 10, 64); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	err = r.fence.Do(request.Context(), r.election, e.Token, func() error {
+	e.Token, _ = elector.ParseToken(request.Header.Get(elector.TokenHeader)) // the Handler refuses a malformed one
+	answer := &answer{ResponseWriter: w}
+	door := &fencehttp.Handler{Fence: &r.fence, Election: r.election, Next: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		e.At = history.BootTime()
 		r.tell(e)
-		return nil
-	})
-	switch {
-	case err == nil:
 		w.WriteHeader(http.StatusNoContent)
-	case errors.Is(err, elector.ErrStale):
+	})}
+	// A write that has arrived is made even if its candidate dies: so each token
+	// that the fence has seen is told.
+	door.ServeHTTP(answer, request.WithContext(context.WithoutCancel(request.Context())))
+	if answer.status == http.StatusPreconditionFailed {
 		e.Kind, e.At = history.Rejected, history.BootTime()
 		r.tell(e)
-		http.Error(w, err.Error(), http.StatusConflict)
-	default: // the candidate is gone, and its write was not done
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 	}
+}
+
+// An answer remembers its status.
+type answer struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (a *answer) WriteHeader(status int) {
+	a.status = status
+	a.ResponseWriter.WriteHeader(status)
 }
 
 func (r *resource) close() error { return r.server.Close() }

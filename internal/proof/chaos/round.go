@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/internal/proof/chaos/data"
 	"github.com/elector-go/elector/internal/proof/chaos/history"
 	"github.com/elector-go/elector/internal/proof/chaos/network"
 	"github.com/elector-go/elector/internal/proof/chaos/task"
@@ -236,7 +237,25 @@ func (r *Round) End(ctx context.Context) (*history.History, error) {
 	for _, s := range r.slots {
 		err = errors.Join(err, s.terminate(ctx))
 	}
+	err = errors.Join(err, r.readData(ctx))
 	return r.History(), errors.Join(err, r.close())
+}
+
+// readData tells what stands in the data. Its writers have ended.
+func (r *Round) readData(ctx context.Context) error {
+	if r.place.data == nil {
+		return nil
+	}
+	var all []data.Write
+	before := history.BootTime()
+	err := insist(ctx, func() (err error) { all, err = r.place.data.Read(ctx, r.election.Name); return err })
+	if err != nil {
+		return fmt.Errorf("reading the data: %w", err)
+	}
+	for _, w := range all {
+		r.tell(history.Event{Kind: history.Kept, Candidate: w.Candidate, Token: w.Token, Number: w.Number, Before: before, At: history.BootTime()})
+	}
+	return nil
 }
 
 // History returns what has happened so far.

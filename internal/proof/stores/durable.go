@@ -52,4 +52,5 @@ var settings = map[string]string{
 	ZooKeeper: "one server; synced to the disk (forceSync); tickTime 2 s, as in its sample configuration; minSessionTimeout 1 s, so that a session can be as short as the TTL",
 	Postgres:  "synced to the disk (fsync, full_page_writes and synchronous_commit on), shared_buffers 128 MB, the defaults; max_connections raised",
 	DynamoDB:  "an emulator, which does not sync",
+	GCS:       "an emulator, which does not sync",
 }

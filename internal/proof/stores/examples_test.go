@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The example with the database that refuses stale writers, as its user runs
+// The example of a database that refuses a stale write, as its user runs
 // it. It fails by itself if the write is not refused.
 func TestFencedWriter(t *testing.T) {
 	s := obtain(t, Postgres)

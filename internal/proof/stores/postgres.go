@@ -127,6 +127,7 @@ func postgresSet(m manner, settings ...string) (args []string) {
 		settings = append(settings, "fsync=off", "full_page_writes=off", "shared_buffers=16MB")
 	}
 	for _, setting := range append(settings,
+		"track_commit_timestamp=on", // the order of commits, for storms
 		"log_min_messages=warning",
 		"log_min_error_statement=panic", // statements may hold passwords
 	) {

@@ -18,6 +18,7 @@ import (
 // lockedRows is a PostgreSQL with somebody's transactions beside the backend.
 type lockedRows struct {
 	*testing.T
+	url  string
 	pool *pgxpool.Pool
 	b    backends.Backend
 }
@@ -30,7 +31,7 @@ func beside(t *testing.T) lockedRows {
 	b, err := backends.Open(t.Context(), s.URL)
 	must(t, err)
 	t.Cleanup(func() { must(t, b.Close()) })
-	return lockedRows{t, pool, b}
+	return lockedRows{t, s.URL, pool, b}
 }
 
 // holds begins a transaction that stays open after a statement.
@@ -173,8 +174,10 @@ func TestPostgresLockedRead(t *testing.T) {
 		t.Errorf("another state than an unknown write was to replace is there, in a locked row: Load returns %+v and error %v", got, err)
 	}
 	must(t, row.Rollback(ctx))
+	guard := l.holds("select from elector where name = 'doubt' for key share")
 	got, err := l.b.Load(ctx, "doubt")
 	must(t, err)
+	must(t, guard.Rollback(ctx))
 	row = l.holds("select from elector where name = 'doubt' for update")
 	if again, err := l.b.Load(ctx, "doubt"); err != nil || again != got {
 		t.Errorf("once the doubt is over a locked row is read like any other: %+v and error %v, want %+v", again, err, got)

@@ -72,16 +72,22 @@ func guardLine(data []byte) (line, rest []byte) {
 func (z tree) put(t testing.TB, name string, content []byte) {
 	path := "/suite/" + name
 	content = content[:min(len(content), 1_000_000)] // what the server takes, roughly
-	old, _, err := z.conn.Get(path)
-	if !errors.Is(err, zk.ErrNoNode) {
+	for {
+		old, stat, err := z.conn.Get(path)
+		if errors.Is(err, zk.ErrNoNode) {
+			break
+		}
 		must(t, err)
-		line, _ := guardLine(old)
-		_, err = z.conn.Set(path, append(line, content...), -1)
+		line, _ := guardLine(old) // an acquisition meanwhile changes it
+		_, err = z.conn.Set(path, append(line, content...), stat.Version)
+		if errors.Is(err, zk.ErrBadVersion) {
+			continue
+		}
 		must(t, err)
 		return
 	}
 	guard, acl := rand.Text(), zk.WorldACL(zk.PermAll)
-	_, err = z.conn.Multi(
+	_, err := z.conn.Multi(
 		&zk.CreateRequest{Path: path, Data: append([]byte("guard "+guard+"\n"), content...), Acl: acl},
 		&zk.CreateRequest{Path: path + "/guard-" + guard, Acl: acl})
 	must(t, err)

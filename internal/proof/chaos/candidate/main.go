@@ -1,9 +1,10 @@
 // Command candidate is one process of a campaign: it runs for an election as a
-// service does, writes to the protected resource while it leads, and tells on
-// its standard output, as package history says, what it believes.
+// service does, writes to the protected resource and to data in the election's
+// store while it leads, and tells on its standard output, as package history says,
+// what it believes.
 //
 // SIGTERM ends it in order. SIGUSR1 makes it stop itself, with SIGSTOP, after
-// the next Check that succeeds and before the write that it allows.
+// the next Check that succeeds and before the writes that it allows.
 package main
 
 import (
@@ -13,6 +14,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -24,6 +26,7 @@ import (
 	_ "github.com/elector-go/elector/backends/gcs"
 	_ "github.com/elector-go/elector/backends/postgres"
 	_ "github.com/elector-go/elector/backends/zookeeper"
+	"github.com/elector-go/elector/internal/proof/chaos/data"
 	"github.com/elector-go/elector/internal/proof/chaos/history"
 	"github.com/elector-go/elector/internal/proof/chaos/task"
 )
@@ -41,6 +44,10 @@ func main() {
 		Candidate: t.Candidate,
 		Tell:      history.NewJournal(os.Stdout).Tell,
 	}}
+	if c.data, err = data.Open(t.URL); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
 	c.stopAtSignal()
 	go c.recorder.WatchStalls(ctx)
 	if err := c.run(ctx); err != nil {
@@ -54,6 +61,8 @@ type candidate struct {
 	recorder *history.Recorder
 	number   uint64 // of the last write
 	stop     stopper
+	data     data.Data      // in the store, nil if it has none
+	late     sync.WaitGroup // guarded writes under way
 }
 
 // run is what a service does, and what whoever starts it again does.
@@ -67,12 +76,17 @@ func (c *candidate) run(ctx context.Context) error {
 	read := make(chan struct{})
 	go func() { defer close(read); c.read(reading, e) }()
 	for ctx.Err() == nil && err == nil {
-		if err = c.forgive(ctx, e.Run(ctx, c.work)); err == nil {
+		work := func(ctx context.Context, lease *elector.Lease) error { return c.work(ctx, reading, lease) }
+		if err = c.forgive(ctx, e.Run(ctx, work)); err == nil {
 			pause(ctx, c.task.ReadEvery)
 		}
 	}
 	stopReading()
 	<-read
+	c.late.Wait()
+	if c.data != nil {
+		err = errors.Join(err, c.data.Close())
+	}
 	return errors.Join(err, e.Close())
 }
 
@@ -114,8 +128,9 @@ func (c *candidate) forgive(ctx context.Context, err error) error {
 	return nil
 }
 
-// work is the singleton worker: it writes as often as it may.
-func (c *candidate) work(ctx context.Context, lease *elector.Lease) error {
+// work is the singleton worker: it writes as often as it may. Late writes of it
+// come after ctx has ended, but no later than late.
+func (c *candidate) work(ctx, late context.Context, lease *elector.Lease) error {
 	c.recorder.Look(history.Acquired, lease, 0)
 	told := make(chan struct{})
 	go func() {
@@ -129,8 +144,9 @@ func (c *candidate) work(ctx context.Context, lease *elector.Lease) error {
 			<-told // Check fails no later than the context ends, and it may be earlier
 			return nil
 		}
-		c.stop.here()
-		c.recorder.Event(c.write(lease.Token(), c.number))
+		send := c.guard(late, lease, c.number)
+		c.recorder.Event(c.write(lease, c.number))
+		send()
 		if !pause(ctx, c.task.WriteEvery) {
 			c.recorder.Look(history.Checked, lease, 0)
 			<-told

@@ -1,13 +1,15 @@
 package main
 
 import (
+	"net/http"
 	"os"
 	"os/signal"
 	"sync/atomic"
 	"syscall"
 )
 
-// A stopper stops this process at one place, once it was asked to.
+// A stopper stops this process between a Check and the request that it allows,
+// once it was asked to.
 type stopper struct{ asked atomic.Bool }
 
 func (c *candidate) stopAtSignal() {
@@ -20,9 +22,10 @@ func (c *candidate) stopAtSignal() {
 	}()
 }
 
-// here is the place.
-func (s *stopper) here() {
+// RoundTrip implements [http.RoundTripper].
+func (s *stopper) RoundTrip(r *http.Request) (*http.Response, error) {
 	if s.asked.CompareAndSwap(true, false) {
 		stopThisProcess()
 	}
+	return network.RoundTrip(r)
 }

@@ -1,29 +1,27 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/fence/fencehttp"
 	"github.com/elector-go/elector/internal/proof/chaos/history"
 )
 
-// client asks the resource. A write has nothing to do with the lease's context:
-// once it is on its way nothing takes it back.
-var client = &http.Client{Timeout: 10 * time.Second}
-
-// write sends a write with its token, and returns what became of it.
-func (c *candidate) write(token elector.Token, number uint64) history.Event {
-	e := history.Event{Token: token, Number: number, Before: history.BootTime()}
-	status, err := c.post(token, number)
+// write sends a write under the lease to the resource, and returns what became of
+// it. The lease's context does not end it: once sent, nothing takes it back.
+func (c *candidate) write(lease *elector.Lease, number uint64) history.Event {
+	e := history.Event{Token: lease.Token(), Number: number, Before: history.BootTime()}
+	status, refused, err := c.post(lease, number)
 	switch {
 	case err != nil:
 		e.Kind, e.Detail = history.Failed, err.Error()
 	case status == http.StatusNoContent:
 		e.Kind = history.Wrote
-	case status == http.StatusConflict:
+	case refused:
 		e.Kind = history.Refused
 	default:
 		e.Kind, e.Detail = history.Failed, fmt.Sprintf("the resource answers with status %d", status)
@@ -31,15 +29,19 @@ func (c *candidate) write(token elector.Token, number uint64) history.Event {
 	return e
 }
 
-func (c *candidate) post(token elector.Token, number uint64) (status int, err error) {
-	r, err := http.NewRequest(http.MethodPost, c.task.Resource+"?candidate="+c.task.Candidate+"&number="+strconv.FormatUint(number, 10), nil)
+func (c *candidate) post(lease *elector.Lease, number uint64) (status int, refused bool, err error) {
+	client := &http.Client{Transport: &fencehttp.Transport{Lease: lease, Base: &c.stop}}
+	answer, err := client.Post(fmt.Sprintf("%s?candidate=%s&number=%d", c.task.Resource, c.task.Candidate, number), "", nil)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
-	r.Header.Set(elector.TokenHeader, token.String())
-	answer, err := client.Do(r)
-	if err != nil {
-		return 0, err
+	highest, refused := fencehttp.Refused(answer)
+	if refused && highest <= lease.Token() {
+		err = fmt.Errorf("the resource refused token %d and has seen only %d", lease.Token(), highest)
 	}
-	return answer.StatusCode, answer.Body.Close()
+	return answer.StatusCode, refused, errors.Join(err, answer.Body.Close())
 }
+
+// network has no time limit for the whole request: a stop of the process would
+// use it up.
+var network = &http.Transport{ResponseHeaderTimeout: 10 * time.Second}

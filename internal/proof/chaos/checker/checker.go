@@ -79,6 +79,7 @@ var direct = []func(*election, tell){
 	(*election).checkTokens,
 	(*election).checkObserved,
 	(*election).checkFence,
+	(*election).checkGuard,
 	(*election).checkAnswers,
 	(*election).checkCanceled,
 	(*election).checkRelease,

@@ -45,7 +45,7 @@ type lease struct {
 type candidate struct {
 	name   string
 	events []history.Event // that it told itself
-	done   []history.Event // that others told of it, but for the resource
+	done   []history.Event // that others told of it, but for the resource and the data
 	leases []*lease
 	stalls []interval
 	stops  []interval // from SIGSTOP to SIGCONT
@@ -95,7 +95,7 @@ func digest(name string, rules history.Rules, events []history.Event) *election 
 				}
 			}
 		}
-		if v.Candidate == "" || v.Kind == history.Accepted || v.Kind == history.Rejected {
+		if v.Candidate == "" || v.Kind == history.Accepted || v.Kind == history.Rejected || v.Kind == history.Kept {
 			continue
 		}
 		c := e.candidates[v.Candidate]

@@ -29,6 +29,7 @@ const (
 	restore                        // the record is changed behind everybody's back
 	remove
 	spoil
+	come   // a write with the token comes to the resource, which may remember it
 	accept // the resource takes a write with the token
 	reject
 )
@@ -72,12 +73,15 @@ var recordModel = porcupine.Model{
 	},
 }
 
-// fenceModel is the resource: its state is the highest token that it took.
+// fenceModel is the resource: its state is the highest token that it has seen.
 var fenceModel = porcupine.Model{
 	Init: func() any { return elector.Token(0) },
 	Step: func(state, input, _ any) (bool, any) {
 		highest, r := state.(elector.Token), input.(request)
-		if r.kind == accept {
+		switch r.kind {
+		case come:
+			return true, max(highest, r.token)
+		case accept:
 			return r.token >= highest, r.token
 		}
 		return r.token < highest, highest
@@ -268,7 +272,8 @@ func (e *election) writes() (ops []porcupine.Operation) {
 		case history.Accepted:
 			ops = append(ops, operation(request{accept, v.Candidate, v.Token}, v.Before, v.At))
 		case history.Rejected:
-			ops = append(ops, operation(request{reject, v.Candidate, v.Token}, v.Before, v.At))
+			// It may have been the highest for a moment, and waited for older ones.
+			ops = append(ops, operation(request{come, v.Candidate, v.Token}, v.Before, v.At), operation(request{reject, v.Candidate, v.Token}, v.Before, v.At))
 		}
 	}
 	return thinned(ops)
@@ -315,7 +320,7 @@ func thinned(ops []porcupine.Operation) (kept []porcupine.Operation) {
 		if r.kind == renew {
 			r.kind = observe
 		}
-		if r.kind == accept || r.kind == reject {
+		if r.kind == come || r.kind == accept || r.kind == reject {
 			r.holder = ""
 		}
 		return r

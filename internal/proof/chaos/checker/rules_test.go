@@ -632,6 +632,110 @@ func TestRules(t *testing.T) {
 			s.tell(502, "A", history.Failed, 5, number(1), detail("timeout"))
 			s.tell(503, "A", history.Accepted, 5, number(1))
 		}},
+		{"a write is refused while a newer one waits", "", func(s *story) {
+			s.led("A", "B")
+			s.write(500, "A", 5, 1, history.Wrote)
+			s.tell(1000, "A", history.Writing, 5, number(2), left(1500))
+			s.resign(1100, "A", 5)
+			s.lead("B", 6, 1300, 2500)
+			s.tell(1500, "B", history.Writing, 6, number(1), left(1500))
+			s.tell(1502, "B", history.Accepted, 6, number(1), until(1520))
+			s.tell(1501, "B", history.Wrote, 6, number(1), until(1521))
+			s.answer(1510, "A", 5, 2, history.Refused)
+		}},
+		{"a write is refused before the newer one came", "tok/fence", func(s *story) {
+			s.led("A", "B")
+			s.write(500, "A", 5, 1, history.Wrote)
+			s.tell(1000, "A", history.Writing, 5, number(2), left(1500))
+			s.resign(1100, "A", 5)
+			s.lead("B", 6, 1300, 2500)
+			s.answer(1490, "A", 5, 2, history.Refused)
+			s.write(1500, "B", 6, 1, history.Wrote)
+		}},
+		{"a write is refused while a newer one waits, which is refused for the newest", "", func(s *story) {
+			s.tell(100, "A", history.Accepted, 5, number(1))
+			s.tell(200, "B", history.Rejected, 6, number(1), until(300))
+			s.tell(210, "A", history.Rejected, 5, number(2))
+			s.tell(250, "C", history.Accepted, 7, number(1))
+		}},
+
+		// The guard of the data in the store.
+		{"a stale guarded write is refused", "", func(s *story) {
+			s.led("A", "B")
+			s.guarded(500, 510, "A", 5, 1, history.Committed)
+			s.resign(1100, "A", 5)
+			s.lead("B", 6, 1300, 2500)
+			s.guarded(1500, 1510, "B", 6, 1, history.Committed)
+			s.guarded(1600, 1610, "A", 5, 2, history.Stale)
+			s.keep("A", 5, 1)
+			s.keep("B", 6, 1)
+		}},
+		{"a stale guarded write is taken", "tok/guard", func(s *story) {
+			s.led("A", "B")
+			s.resign(1100, "A", 5)
+			s.lead("B", 6, 1300, 2500)
+			s.guarded(1600, 1610, "A", 5, 1, history.Committed)
+		}},
+		{"a guarded write that is sent before the successor and answered after it", "", func(s *story) {
+			s.led("A", "B")
+			s.guarded(1050, 1610, "A", 5, 1, history.Committed)
+			s.resign(1100, "A", 5)
+			s.lead("B", 6, 1300, 2500)
+			s.guarded(1700, 1710, "B", 6, 1, history.Committed)
+			s.keep("A", 5, 1)
+			s.keep("B", 6, 1)
+		}},
+		{"the same, and the data shows that it is stale", "tok/guard", func(s *story) {
+			s.led("A", "B")
+			s.guarded(1050, 1610, "A", 5, 1, history.Committed)
+			s.resign(1100, "A", 5)
+			s.lead("B", 6, 1300, 2500)
+			s.guarded(1400, 1410, "B", 6, 1, history.Committed)
+			s.keep("B", 6, 1)
+			s.keep("A", 5, 1)
+		}},
+		{"a stale guarded write without an answer stands in the data", "tok/guard", func(s *story) {
+			s.led("A", "B")
+			s.resign(1100, "A", 5)
+			s.lead("B", 6, 1300, 2500)
+			s.guarded(1600, 1610, "A", 5, 1, history.Doubtful)
+			s.keep("B", 6, 1)
+			s.keep("A", 5, 1)
+		}},
+		{"a guarded write after its acquisition was written back", "", func(s *story) {
+			s.led("A", "B")
+			s.resign(1100, "A", 5)
+			s.lead("B", 6, 1300, 1400)
+			s.guarded(1350, 1360, "B", 6, 1, history.Committed)
+			s.tell(1500, "", history.Restored, 5, holder("A"))
+			s.guarded(1600, 1610, "A", 5, 1, history.Committed)
+			s.lose(1910, "B", 6)
+			s.keep("B", 6, 1)
+			s.keep("A", 5, 1)
+		}},
+		{"a guarded write is refused, and its lease is renewed later", "tok/guard", func(s *story) {
+			s.led("A")
+			s.guarded(500, 510, "A", 5, 1, history.Stale)
+		}},
+		{"a guarded write is refused while the record is gone, which then comes back", "", func(s *story) {
+			s.open("A")
+			s.lead("A", 5, 100, 1500)
+			s.tell(400, "", history.Removed, 0)
+			s.guarded(410, 420, "A", 5, 1, history.Stale)
+			s.tell(500, "", history.Restored, 5, holder("A"))
+		}},
+		{"a guarded write that was taken is not in the data", "tok/guard", func(s *story) {
+			s.led("A")
+			s.guarded(500, 510, "A", 5, 1, history.Committed)
+			s.guarded(700, 710, "A", 5, 2, history.Committed)
+			s.keep("A", 5, 2)
+		}},
+		{"a guarded write that was refused is in the data", "tok/guard", func(s *story) {
+			s.led("A", "B")
+			s.resign(1100, "A", 5)
+			s.guarded(1200, 1210, "A", 5, 1, history.Stale)
+			s.keep("A", 5, 1)
+		}},
 
 		// Guarantee 6.
 		{"a context that ends late", "part/holder", func(s *story) {

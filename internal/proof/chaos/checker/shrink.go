@@ -112,7 +112,8 @@ func leaseOf(e history.Event) string {
 // out.
 func partOf(e history.Event) string {
 	switch e.Kind {
-	case history.Writing, history.Wrote, history.Refused, history.Failed, history.Accepted, history.Rejected:
+	case history.Writing, history.Wrote, history.Refused, history.Failed, history.Accepted, history.Rejected,
+		history.Committed, history.Stale, history.Doubtful, history.Kept:
 		return fmt.Sprint("write ", e.Candidate, e.Token, e.Number)
 	case history.Checked, history.Renewed, history.Observed, history.Waits, history.Trouble, history.Stalled, history.Shown:
 		return fmt.Sprint("event ", e.Candidate, e.Kind, e.At)

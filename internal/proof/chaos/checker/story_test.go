@@ -101,6 +101,16 @@ func (s *story) write(at int, candidate string, token elector.Token, n uint64, a
 	s.answer(at+2, candidate, token, n, answer)
 }
 
+// guarded tells of a guarded write and the answer. keep tells that one stands in
+// the data, after those that were told before.
+func (s *story) guarded(sent, at int, candidate string, token elector.Token, n uint64, answer history.Kind) {
+	s.tell(sent, candidate, answer, token, number(n), until(at))
+}
+
+func (s *story) keep(candidate string, token elector.Token, n uint64) {
+	s.tell(10000+len(s.events), candidate, history.Kept, token, number(n))
+}
+
 func (s *story) answer(at int, candidate string, token elector.Token, n uint64, answer history.Kind) {
 	did := history.Accepted
 	if answer == history.Refused {

@@ -70,6 +70,12 @@ const (
 	Stalled  Kind = "stalled"  // this process, or the machine, stood still for Left until At
 	Fatal    Kind = "fatal"    // the candidate gives up: Detail
 
+	// What became of a write to data in the store, through its guard: Token,
+	// Number; Before is when it was sent.
+	Committed Kind = "committed" // the store took it
+	Stale     Kind = "stale"     // the guard refused it
+	Doubtful  Kind = "doubtful"  // it failed for another reason, it may have been done: Detail
+
 	// The store applied a swap of this candidate, Token, and the candidate does
 	// not believe it: it does not lead. Detail is the reason.
 	Disbelieved Kind = "disbelieved"
@@ -97,6 +103,10 @@ const (
 	Spoiled    Kind = "spoiled"    // the record was replaced by garbage
 	Edited     Kind = "edited"     // one thing in the record was changed by hand: Detail is what, see the constants below; Token and Holder are what the record has then
 	Shown      Kind = "shown"      // the record was read behind everybody's back: Token, Holder; Detail is its extensions
+
+	// A guarded write of Candidate stands in the data: Token, Number. All of an
+	// election are told at its end, in the store's own order.
+	Kept Kind = "kept"
 )
 
 // What the Detail of an Edited event is, unless it was an extension: then it is

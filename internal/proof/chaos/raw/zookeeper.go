@@ -86,22 +86,27 @@ func firstLine(data []byte) (line, rest []byte) {
 }
 
 func (r zooKeeperRecords) Put(ctx context.Context, election string, content []byte) error {
-	return within(ctx, func() error {
-		path := r.prefix + election
-		old, _, err := r.conn.Get(path)
-		if err == nil {
-			line, _ := firstLine(old)
-			_, err = r.conn.Set(path, append(line, content...), -1)
-		}
-		if !errors.Is(err, zk.ErrNoNode) {
+	for {
+		err := within(ctx, func() error {
+			path := r.prefix + election
+			old, stat, err := r.conn.Get(path)
+			if err == nil {
+				line, _ := firstLine(old) // an acquisition meanwhile changes it
+				_, err = r.conn.Set(path, append(line, content...), stat.Version)
+			}
+			if !errors.Is(err, zk.ErrNoNode) {
+				return err
+			}
+			guard, acl := rand.Text(), zk.WorldACL(zk.PermAll)
+			_, err = r.conn.Multi(
+				&zk.CreateRequest{Path: path, Data: append([]byte("guard "+guard+"\n"), content...), Acl: acl},
+				&zk.CreateRequest{Path: path + "/guard-" + guard, Acl: acl})
+			return err
+		})
+		if !errors.Is(err, zk.ErrBadVersion) {
 			return err
 		}
-		guard, acl := rand.Text(), zk.WorldACL(zk.PermAll)
-		_, err = r.conn.Multi(
-			&zk.CreateRequest{Path: path, Data: append([]byte("guard "+guard+"\n"), content...), Acl: acl},
-			&zk.CreateRequest{Path: path + "/guard-" + guard, Acl: acl})
-		return err
-	})
+	}
 }
 
 func (r zooKeeperRecords) Replace(ctx context.Context, election string, old, content []byte) (bool, error) {

@@ -434,3 +434,21 @@ func TestOverlapsAfterTampering(t *testing.T) {
 		}
 	}
 }
+
+// TestGuarded shows what counts as a stale guarded write.
+func TestGuarded(t *testing.T) {
+	s := election()
+	s.tell(5000, "A", history.Committed, token(1), write(1))
+	s.tell(6500, "A", history.Stale, token(1), write(2)) // nobody leads yet
+	s.tell(7500, "A", history.Stale, token(1), write(3))
+	s.tell(7600, "A", history.Doubtful, token(1), write(4))
+	s.tell(9000, "B", history.Committed, token(2), write(1))
+	s.tell(30350, "C", history.Committed, token(4), write(3))
+	got := GuardedWrites(s.h)
+	if want := (Guarded{Store: "etcd", Accepted: 3, Refused: 2, Doubtful: 1, StaleTried: 2, StaleAccepted: 1}); len(got) != 1 || got[0] != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if _, _, sum := count(stories(s.h, nil)); sum.Stale != 2 {
+		t.Errorf("%d stale writes in the table, want that to the resource and that to the store", sum.Stale)
+	}
+}

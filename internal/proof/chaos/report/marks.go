@@ -52,10 +52,6 @@ func (r *row) marks(l *life) {
 			m.titles = append(m.titles, fmt.Sprintf("%s at %s", title, r.since(e.At)))
 		}
 	}
-	stale := map[uint64]bool{}
-	for _, e := range r.s.stale {
-		stale[e.Number] = stale[e.Number] || e.Candidate == l.candidate
-	}
 	rejected := map[uint64]bool{}
 	for _, e := range r.events {
 		if e.Candidate != l.candidate {
@@ -109,8 +105,10 @@ func (r *row) marks(l *life) {
 			}
 		case history.Failed:
 			put("failed", e, bottom, write+" failed: "+e.Detail)
-		case history.Accepted:
-			if stale[e.Number] {
+		case history.Stale:
+			put("refused", e, bottom, write+" to the store refused as stale")
+		case history.Accepted, history.Committed:
+			if slices.Contains(r.s.stale, e) {
 				put("accepted", e, middle, write+" ACCEPTED THOUGH STALE")
 			}
 		}

@@ -325,7 +325,7 @@ func (s *story) quiet(from, until time.Duration) bool {
 	r := s.newRow(from, until)
 	for _, e := range r.events {
 		switch e.Kind {
-		case history.Renewed, history.Checked, history.Observed, history.Writing, history.Wrote, history.Accepted, history.Stalled, history.Shown:
+		case history.Renewed, history.Checked, history.Observed, history.Writing, history.Wrote, history.Accepted, history.Committed, history.Kept, history.Stalled, history.Shown:
 		default:
 			return false
 		}

@@ -21,7 +21,7 @@ type story struct {
 	faults     []fault // by their beginning
 	gaps       []gap
 	overlaps   []overlap
-	stale      []history.Event // writes that were accepted though a newer one had been
+	stale      []history.Event // writes that were accepted though a newer one, or a newer leader, had been
 	problems   []Problem
 }
 
@@ -311,6 +311,11 @@ func (s *story) findStale() {
 			s.stale = append(s.stale, e)
 		}
 		highest = max(highest, e.Token)
+	}
+	for _, e := range history.Overtaken(s.events) {
+		if e.Kind == history.Committed {
+			s.stale = append(s.stale, e)
+		}
 	}
 }
 

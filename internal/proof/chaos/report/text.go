@@ -40,7 +40,10 @@ import (
 //     stood still meanwhile (Stalled).
 //   - no leader: the longest time without a leader, whatever was broken.
 //   - refused, accepted: writes, as told by the resource (Rejected, Accepted).
-//     Stale: accepted with a token below that of an earlier accepted one.
+//     Stale: accepted with a token below that of an earlier accepted one; or
+//     guarded, and sent after a newer acquisition was acknowledged (Committed).
+//   - guarded writes, below the table: those to data in the store, through its
+//     guard (Committed, Stale, Doubtful).
 //   - violations: the problems, and what they are about: safety, progress, or the
 //     account, which says that no guarantee is seen broken and yet what was told
 //     does not fit together. Overlaps: pairs of leases that were surely valid at
@@ -68,6 +71,12 @@ func Figures(out io.Writer, h *history.History, problems []Problem) error {
 	fmt.Fprintln(w, verdict(sum).Text)
 	fmt.Fprintln(w)
 	writeTable(w, lines)
+	if guarded := GuardedWrites(h); len(guarded) > 0 {
+		fmt.Fprintln(w)
+		for _, g := range guarded {
+			fmt.Fprintln(w, g)
+		}
+	}
 	if found := findings(all); len(found) > 0 {
 		fmt.Fprintln(w)
 		for _, f := range found {

@@ -4,7 +4,8 @@
 // Usage: go run ./cmd/chaos -duration 10m -seed 7 -out DIR
 //
 // It exits 1 if a violation was found, if it could not go on, or if some kind of
-// fault never struck although there was time for all. With -mutant it builds a
+// fault never struck, or no guard was tried with a stale write, although there was
+// time for all. With -mutant it builds a
 // broken candidate and exits 1 unless one of the rules that it breaks finds it.
 package main
 
@@ -23,6 +24,7 @@ import (
 
 	"github.com/elector-go/elector/internal/proof/chaos"
 	"github.com/elector-go/elector/internal/proof/chaos/checker"
+	"github.com/elector-go/elector/internal/proof/chaos/history"
 	"github.com/elector-go/elector/internal/proof/chaos/report"
 )
 
@@ -180,6 +182,9 @@ func notes(r *chaos.Result, s settings) (all []string) {
 	for _, place := range s.places {
 		all = append(all, fmt.Sprintf("%s: %s.", place, r.How[place]))
 	}
+	for _, g := range report.GuardedWrites(&r.History) {
+		all = append(all, g.String())
+	}
 	return all
 }
 
@@ -193,6 +198,7 @@ func (s settings) judge(r *chaos.Result) error {
 		}
 	}
 	slices.Sort(never)
+	idle := untried(&r.History, s.places)
 	if total == 0 {
 		return fmt.Errorf("%v was too short for a single fault", s.duration)
 	}
@@ -205,6 +211,12 @@ func (s settings) judge(r *chaos.Result) error {
 		return fmt.Errorf("%d violations, with seed %d: %d of safety, %d of progress, %d of the account",
 			len(r.Violations), s.seed, of[checker.Safety], of[checker.Progress], of[checker.Account])
 	}
+	if len(idle) > 0 && s.duration >= enough {
+		return fmt.Errorf("no stale write was tried with the guard of: %s", strings.Join(idle, ", "))
+	}
+	if len(idle) > 0 {
+		fmt.Printf("No stale write was tried with the guard of: %s. That shows nothing of it.\n", strings.Join(idle, ", "))
+	}
 	if len(never) > 0 && s.duration >= enough {
 		return fmt.Errorf("%v was enough for all kinds of faults, and these never struck: %s", s.duration, strings.Join(never, ", "))
 	}
@@ -212,6 +224,17 @@ func (s settings) judge(r *chaos.Result) error {
 		fmt.Printf("There was no time for: %s. %v is enough for all.\n", strings.Join(never, ", "), enough)
 	}
 	return nil
+}
+
+// untried returns the places whose guards have met no stale write.
+func untried(h *history.History, places []string) (idle []string) {
+	all := report.GuardedWrites(h)
+	for _, place := range places {
+		if chaos.Guarded(place) && !slices.ContainsFunc(all, func(g report.Guarded) bool { return g.Store == place && g.StaleTried > 0 }) {
+			idle = append(idle, place)
+		}
+	}
+	return idle
 }
 
 // enough is the time in which every kind of fault strikes.

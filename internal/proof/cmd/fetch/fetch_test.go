@@ -22,6 +22,11 @@ var place = map[string]func(t *testing.T){
 			placeFile(t, binaries.ZooKeeperPath, class)
 		}
 	},
+	"mariadb": func(t *testing.T) {
+		for _, name := range binaries.MariaDBFiles {
+			placeFile(t, binaries.MariaDBPath, name)
+		}
+	},
 	"dynamodb": func(t *testing.T) { placeFile(t, binaries.DynalitePath, binaries.DynaliteScript) },
 }
 
@@ -94,6 +99,7 @@ func TestMachineWithoutTheTools(t *testing.T) {
 	}
 	says(fetchZooKeeper, "no java in PATH")
 	says(fetchDynamoDB, "no node in PATH")
+	says(fetchMariaDB, "no apt-get")
 	tool := func(name, script string) {
 		if err := os.WriteFile(filepath.Join(tools, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
 			t.Fatal(err)

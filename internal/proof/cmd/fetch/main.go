@@ -4,7 +4,7 @@
 // looks complete. Servers that the machine has installed are used instead where
 // any version will do.
 //
-// Usage: go run ./cmd/fetch [etcd] [postgres] [zookeeper] [dynamodb] [gcs]
+// Usage: go run ./cmd/fetch [etcd] [postgres] [zookeeper] [dynamodb] [gcs] [mariadb]
 package main
 
 import (
@@ -34,6 +34,7 @@ var fetchers = []struct {
 	{"zookeeper", fetchZooKeeper},
 	{"dynamodb", fetchDynamoDB},
 	{"gcs", fetchGCS},
+	{"mariadb", fetchMariaDB},
 }
 
 func main() {

@@ -22,6 +22,7 @@ const (
 	PostgresVersion = "17.10.0-beta.17" // of the packed binaries; one on the machine is taken as it is
 
 	ZooKeeperVersion = "3.8.0" // Debian 12's
+	MariaDBVersion   = "10.11" // Debian 12's, with its latest mends
 	DynaliteVersion  = "4.0.0"
 	FakeGCSVersion   = "1.56.1"
 )

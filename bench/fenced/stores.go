@@ -1,0 +1,184 @@
+package fenced
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"cloud.google.com/go/storage"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go/logging"
+	"github.com/go-zookeeper/zk"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	_ "github.com/jackc/pgx/v5/stdlib" // for database/sql
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"golang.org/x/oauth2/google"
+	"google.golang.org/api/option"
+
+	fencedynamodb "github.com/elector-go/elector/backends/dynamodb"
+	"github.com/elector-go/elector/backends/etcd"
+	"github.com/elector-go/elector/backends/gcs"
+	"github.com/elector-go/elector/backends/postgres"
+	"github.com/elector-go/elector/backends/zookeeper"
+)
+
+func etcds(_ context.Context, t *target) ([]pair, error) {
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{t.address}, DialTimeout: 10 * time.Second, Logger: zap.NewNop()})
+	if err != nil {
+		return nil, err
+	}
+	t.closers = append(t.closers, func() { client.Close() })
+	return []pair{{"etcd.Commit", func(ctx context.Context, n int) error {
+		_, err := client.Txn(ctx).Then(clientv3.OpPut("fenced", fmt.Sprint(n))).Commit()
+		return err
+	}, func(ctx context.Context, n int) error {
+		_, err := etcd.Commit(ctx, client, t.lease, clientv3.OpPut("fenced", fmt.Sprint(n)))
+		return err
+	}}}, nil
+}
+
+func zookeepers(_ context.Context, t *target) ([]pair, error) {
+	conn, _, err := zk.Connect([]string{t.address}, 10*time.Second, zk.WithLogInfo(false))
+	if err != nil {
+		return nil, err
+	}
+	t.closers = append(t.closers, conn.Close)
+	if _, err := conn.Create("/fenced", nil, 0, zk.WorldACL(zk.PermAll)); err != nil && !errors.Is(err, zk.ErrNodeExists) {
+		return nil, err
+	}
+	set := func(n int) *zk.SetDataRequest {
+		return &zk.SetDataRequest{Path: "/fenced", Data: []byte(fmt.Sprint(n)), Version: -1}
+	}
+	return []pair{{"zookeeper.Multi", func(_ context.Context, n int) error {
+		_, err := conn.Multi(set(n))
+		return err
+	}, func(_ context.Context, n int) error {
+		_, err := zookeeper.Multi(conn, t.lease, set(n))
+		return err
+	}}}, nil
+}
+
+func postgreses(ctx context.Context, t *target) ([]pair, error) {
+	pool, err := pgxpool.New(ctx, t.url)
+	if err != nil {
+		return nil, err
+	}
+	t.closers = append(t.closers, pool.Close)
+	db, err := sql.Open("pgx", t.url)
+	if err != nil {
+		return nil, err
+	}
+	t.closers = append(t.closers, func() { db.Close() })
+	if _, err := pool.Exec(ctx, "create table if not exists fenced (id int primary key, n int not null)"); err != nil {
+		return nil, err
+	}
+	if _, err := pool.Exec(ctx, "insert into fenced values (1, 0) on conflict do nothing"); err != nil {
+		return nil, err
+	}
+	const update = "update fenced set n = $1 where id = 1"
+	return []pair{
+		{"postgres.Transact", func(ctx context.Context, n int) error {
+			return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error { _, err := tx.Exec(ctx, update, n); return err })
+		}, func(ctx context.Context, n int) error {
+			return postgres.Transact(ctx, pool, t.lease, func(tx pgx.Tx) error { _, err := tx.Exec(ctx, update, n); return err })
+		}},
+		{"postgres.TransactDB", func(ctx context.Context, n int) error {
+			tx, err := db.BeginTx(ctx, nil)
+			if err != nil {
+				return err
+			}
+			defer tx.Rollback()
+			if _, err := tx.ExecContext(ctx, update, n); err != nil {
+				return err
+			}
+			return tx.Commit()
+		}, func(ctx context.Context, n int) error {
+			return postgres.TransactDB(ctx, db, t.lease, func(tx *sql.Tx) error { _, err := tx.ExecContext(ctx, update, n); return err })
+		}},
+		{"a condition in one PostgreSQL statement", func(ctx context.Context, n int) error {
+			_, err := pool.Exec(ctx, update, n)
+			return err
+		}, func(ctx context.Context, n int) error {
+			if err := t.lease.Check(); err != nil {
+				return err
+			}
+			tag, err := pool.Exec(ctx, update+" and exists (select from elector where name = $2 and token = $3 and holder <> '' for key share)", n, t.lease.Election(), t.lease.Token())
+			if err == nil && tag.RowsAffected() != 1 {
+				err = errors.New("it was refused")
+			}
+			return err
+		}},
+	}, nil
+}
+
+func dynamodbs(ctx context.Context, t *target) ([]pair, error) {
+	u, err := url.Parse(t.url)
+	if err != nil {
+		return nil, err
+	}
+	c, err := config.LoadDefaultConfig(ctx, config.WithLogger(logging.Nop{}), config.WithRegion(u.Query().Get("region")))
+	if err != nil {
+		return nil, err
+	}
+	client := dynamodb.NewFromConfig(c, func(o *dynamodb.Options) {
+		if endpoint := u.Query().Get("endpoint"); endpoint != "" {
+			o.BaseEndpoint = &endpoint
+		}
+	})
+	tenure, err := fencedynamodb.Claim(ctx, t.lease)
+	if err != nil {
+		return nil, err
+	}
+	item := func(name string, n int) map[string]types.AttributeValue {
+		return map[string]types.AttributeValue{"election": &types.AttributeValueMemberS{Value: "fenced/" + name}, "n": &types.AttributeValueMemberN{Value: fmt.Sprint(n)}}
+	}
+	put := func(name string, n int) types.TransactWriteItem {
+		return types.TransactWriteItem{Put: &types.Put{TableName: &u.Host, Item: item(name, n)}}
+	}
+	return []pair{
+		{"dynamodb.Put", func(ctx context.Context, n int) error {
+			_, err := client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &u.Host, Item: item("plain", n)})
+			return err
+		}, func(ctx context.Context, n int) error {
+			_, err := fencedynamodb.Put(ctx, client, t.lease, &dynamodb.PutItemInput{TableName: &u.Host, Item: item("put", n)})
+			return err
+		}},
+		{"dynamodb.Tenure.Write, after one Claim", func(ctx context.Context, n int) error {
+			_, err := client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{put("alone", n)}})
+			return err
+		}, func(ctx context.Context, n int) error { return tenure.Write(ctx, client, put("checked", n)) }},
+	}, nil
+}
+
+func gcses(ctx context.Context, t *target) ([]pair, error) {
+	u, err := url.Parse(t.url)
+	if err != nil {
+		return nil, err
+	}
+	var options []option.ClientOption
+	if endpoint := u.Query().Get("endpoint"); endpoint != "" {
+		options = []option.ClientOption{option.WithEndpoint(endpoint), option.WithCredentials(&google.Credentials{}), option.WithHTTPClient(&http.Client{Transport: &http.Transport{}})}
+	}
+	client, err := storage.NewClient(ctx, options...)
+	if err != nil {
+		return nil, err
+	}
+	t.closers = append(t.closers, func() { client.Close() })
+	plain, guarded := client.Bucket(u.Host).Object("fenced/plain"), client.Bucket(u.Host).Object("fenced/guarded")
+	return []pair{{"gcs.Write", func(ctx context.Context, n int) error {
+		w := plain.NewWriter(ctx)
+		w.ChunkSize = 1 // as gcs.Write, which needs no buffer of 16 MB
+		_, err := fmt.Fprint(w, n)
+		return errors.Join(err, w.Close())
+	}, func(ctx context.Context, n int) error {
+		return gcs.Write(ctx, guarded, t.lease, []byte(fmt.Sprint(n)), nil)
+	}}}, nil
+}

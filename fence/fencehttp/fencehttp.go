@@ -1,0 +1,216 @@
+// Package fencehttp carries fencing tokens over HTTP: Transport sends the token of
+// a lease with each request, and Handler lets a service refuse the requests of an
+// old leader.
+//
+// A Handler answers, as plain text:
+//
+//   - 412 Precondition Failed to a stale token, with the highest token seen in
+//     the header Elector-Fencing-Token (RFC 9110, section 15.5.13). The client
+//     must stop; see Refused.
+//   - 428 Precondition Required to a request without a token that may change
+//     something (RFC 6585).
+//   - 400 Bad Request to a malformed token, the token of another election, or one
+//     that Fence.MaxAhead refuses.
+//   - 503 Service Unavailable with Retry-After while older requests are still
+//     served, or when the token could not be kept.
+//
+// Authenticate before the Handler: a client that forges a high token locks all
+// others out.
+package fencehttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/elector-go/elector"
+)
+
+// ElectionHeader is the name of the header that carries the election's name.
+const ElectionHeader = "Elector-Election"
+
+// A Handler serves the requests that its Fence admits. The zero value of each
+// field but Next means the default. A Handler must not be copied after its first
+// request.
+type Handler struct {
+	// Next serves the requests. When a request with a higher token waits, the
+	// context of an older one ends with cause ErrStale, and so do reads of its
+	// body: a leader that was stopped in the middle of a request keeps its
+	// successor out no longer than Next takes to return. Next must not return
+	// before its work is done, as http.TimeoutHandler does: put that outside. A
+	// request without a token, which only a safe method may make, is not fenced.
+	Next http.Handler
+
+	// Fence admits the tokens. Default one of its own, in memory. Share one
+	// Fence between all handlers of a resource: one for an election, not one
+	// for each path.
+	Fence *elector.Fence
+
+	// Election is the name of the election whose tokens count. Requests that
+	// name another one, or none, are refused. Default any.
+	Election string
+
+	// Resource names the resource that a request changes. The Fence remembers
+	// each name for good. Default one resource for all requests.
+	Resource func(*http.Request) string
+
+	// Wait is how long a request waits for older ones and for the Keeper.
+	// Default 10 s.
+	Wait time.Duration
+
+	own elector.Fence
+}
+
+// ServeHTTP implements [http.Handler].
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	tokens := r.Header.Values(elector.TokenHeader)
+	switch {
+	case len(tokens) == 0 && safe(r.Method):
+		h.Next.ServeHTTP(w, r)
+		return
+	case len(tokens) == 0:
+		http.Error(w, "this request needs a fencing token in the header "+elector.TokenHeader, http.StatusPreconditionRequired)
+		return
+	case len(tokens) > 1:
+		http.Error(w, fmt.Sprintf("the header %s came %d times; send one token", elector.TokenHeader, len(tokens)), http.StatusBadRequest)
+		return
+	}
+	token, err := elector.ParseToken(tokens[0])
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if got := r.Header.Get(ElectionHeader); h.Election != "" && got != h.Election {
+		http.Error(w, fmt.Sprintf("the fencing token is of election %.140q; this resource is protected by %q", got, h.Election), http.StatusBadRequest)
+		return
+	}
+	inside, leave, err := h.enter(r, token)
+	if err != nil {
+		refuse(w, r, err)
+		return
+	}
+	defer leave()
+	defer endBody(inside, w)()
+	h.Next.ServeHTTP(w, r.WithContext(inside))
+}
+
+// enter waits for Wait, but does not bound how long the request is served.
+func (h *Handler) enter(r *http.Request, token elector.Token) (inside context.Context, leave func(), err error) {
+	fence, resource, wait := h.Fence, "", h.Wait
+	if fence == nil {
+		fence = &h.own
+	}
+	if h.Resource != nil {
+		resource = h.Resource(r)
+	}
+	if wait == 0 {
+		wait = 10 * time.Second
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	late := fmt.Errorf("requests with an older fencing token are still served, or the token could not be kept, after %v; try again", wait)
+	timer := time.AfterFunc(wait, func() { cancel(late) })
+	inside, left, err := fence.Enter(ctx, resource, token)
+	if !timer.Stop() && err == nil {
+		left()
+		err = late
+	}
+	if err != nil {
+		cancel(nil)
+		return nil, nil, err
+	}
+	return inside, func() { left(); cancel(nil) }, nil
+}
+
+// endBody makes reads of the body fail once the request is an older one; no context
+// ends those. The connection may serve another request afterwards, so stop ends
+// that, and waits for it.
+func endBody(inside context.Context, w http.ResponseWriter) (stop func()) {
+	done := make(chan struct{})
+	unset := context.AfterFunc(inside, func() {
+		defer close(done)
+		if errors.Is(context.Cause(inside), elector.ErrStale) {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // a writer that cannot has no connection
+		}
+	})
+	return func() {
+		if !unset() {
+			<-done
+		}
+	}
+}
+
+func refuse(w http.ResponseWriter, r *http.Request, err error) {
+	var stale *elector.StaleError
+	switch {
+	case errors.As(err, &stale):
+		w.Header().Set(elector.TokenHeader, stale.Highest.String())
+		http.Error(w, err.Error(), http.StatusPreconditionFailed)
+	case errors.Is(err, elector.ErrInvalid):
+		http.Error(w, err.Error(), http.StatusBadRequest)
+	case r.Context().Err() != nil: // the client has gone
+	default:
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+	}
+}
+
+// safe reports whether a method changes nothing (RFC 9110, section 9.2.1).
+func safe(method string) bool {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return true
+	}
+	return false
+}
+
+// A Transport sends a lease's token and election with each request. It makes no
+// request when the lease is over, and returns the lease's error then. Make a
+// Transport, and a client, for each lease: they are small, and share the connections
+// of Base.
+//
+// A redirect to another host is followed without the token: it is for the service
+// that the caller named.
+type Transport struct {
+	Lease *elector.Lease
+	Base  http.RoundTripper // default http.DefaultTransport
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := t.Lease.Check(); err != nil {
+		if r.Body != nil {
+			r.Body.Close()
+		}
+		return nil, err
+	}
+	if r.URL.Host == origin(r).URL.Host {
+		r = r.Clone(r.Context())
+		r.Header.Set(elector.TokenHeader, t.Lease.Token().String())
+		r.Header.Set(ElectionHeader, t.Lease.Election())
+	}
+	base := t.Base
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	return base.RoundTrip(r)
+}
+
+// origin returns the request whose redirects led to r.
+func origin(r *http.Request) *http.Request {
+	for r.Response != nil && r.Response.Request != nil {
+		r = r.Response.Request
+	}
+	return r
+}
+
+// Refused reports whether a response is a Handler's refusal of a stale token, and
+// the highest token that it has seen. The caller must stop its work.
+func Refused(r *http.Response) (highest elector.Token, refused bool) {
+	if r.StatusCode != http.StatusPreconditionFailed {
+		return 0, false
+	}
+	highest, err := elector.ParseToken(r.Header.Get(elector.TokenHeader))
+	return highest, err == nil
+}

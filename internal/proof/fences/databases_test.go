@@ -1,0 +1,125 @@
+// Package fences runs fencesql on real databases.
+package fences
+
+import (
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
+	_ "github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite"
+
+	"github.com/elector-go/elector/fence/fencesql"
+	"github.com/elector-go/elector/internal/leak"
+	"github.com/elector-go/elector/internal/proof/child"
+	"github.com/elector-go/elector/internal/proof/stores"
+)
+
+func TestMain(m *testing.M) {
+	child.Prepare()
+	leak.Main(m)
+}
+
+// A database is one to test on.
+type database struct {
+	*sql.DB
+	dialect    fencesql.Dialect
+	isolations []sql.IsolationLevel // that transactions may have
+	serial     string               // a type that counts up by itself
+	// again reports whether the database asks to begin a transaction again.
+	again func(error) bool
+}
+
+// onEach runs a test on each database.
+func onEach(t *testing.T, test func(*testing.T, database)) {
+	for name, open := range map[string]func(*testing.T) database{
+		"PostgreSQL": postgres,
+		"MariaDB":    func(t *testing.T) database { return mariaDB(t, "") },
+		"SQLite":     sqlite,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, open(t)) })
+	}
+}
+
+func openSQL(t *testing.T, driver, name string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open(driver, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func postgres(t *testing.T) database {
+	s, err := stores.Start(t.Context(), stores.Postgres)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Log(s)
+	return database{
+		DB: openSQL(t, "pgx", s.URL), dialect: fencesql.PostgreSQL, serial: "bigserial",
+		isolations: []sql.IsolationLevel{sql.LevelDefault, sql.LevelRepeatableRead, sql.LevelSerializable},
+		again: func(err error) bool {
+			var answer *pgconn.PgError
+			return errors.As(err, &answer) && (answer.Code == "40001" || answer.Code == "40P01")
+		},
+	}
+}
+
+func mariaDB(t *testing.T, query string) database {
+	s, err := stores.StartMariaDB(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Log(s)
+	return database{
+		DB: openSQL(t, "mysql", s.URL+query), dialect: fencesql.MySQL, serial: "bigint auto_increment",
+		isolations: []sql.IsolationLevel{sql.LevelDefault, sql.LevelReadCommitted, sql.LevelSerializable},
+		again: func(err error) bool {
+			var answer *mysql.MySQLError
+			return errors.As(err, &answer) && answer.Number == 1213
+		},
+	}
+}
+
+func sqlite(t *testing.T) database {
+	return database{
+		DB: openSQL(t, "sqlite", "file:"+filepath.Join(t.TempDir(), "data")+"?_pragma=busy_timeout(60000)&_pragma=journal_mode(wal)"), dialect: fencesql.SQLite,
+		serial: "integer", isolations: []sql.IsolationLevel{sql.LevelDefault},
+		again: func(error) bool { return false },
+	}
+}
+
+// table creates a table of tokens.
+func (d database) table(t *testing.T, name string) *fencesql.Table {
+	t.Helper()
+	table, err := fencesql.New(d.dialect, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second does nothing
+		d.exec(t, table.CreateSQL())
+	}
+	return table
+}
+
+func (d database) exec(t *testing.T, statement string) {
+	t.Helper()
+	if _, err := d.ExecContext(t.Context(), statement); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+}

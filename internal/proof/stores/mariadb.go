@@ -1,0 +1,106 @@
+package stores
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	_ "github.com/go-sql-driver/mysql"
+
+	"github.com/elector-go/elector/internal/proof/internal/binaries"
+)
+
+// mariaDBDatabase is the database of the tests.
+const mariaDBDatabase = "test"
+
+// StartMariaDB starts a MariaDB, as a process, whose administrator root needs no
+// password. URL is the data source name of an empty database for the driver
+// "mysql" of database/sql. See Start.
+func StartMariaDB(ctx context.Context) (*Store, error) {
+	from, err := binaries.MariaDB()
+	if err != nil {
+		return nil, fmt.Errorf("no MariaDB to test with: %w; run make stores", err)
+	}
+	account, err := unprivileged()
+	if err != nil {
+		return nil, err
+	}
+	s, err := newServer(ctx, recipe{
+		name:    "MariaDB " + binaries.MariaDBVersion,
+		program: "/usr/bin/env", // becomes the server
+		account: account,
+		prepare: func(ctx context.Context, s *server) error { return mariaDBInstall(ctx, s, from) },
+		arguments: func(s *server) []string {
+			return append(mariaDBProgram(s, from),
+				"--bind-address=127.0.0.1", "--port="+strconv.Itoa(s.port), "--skip-name-resolve",
+				"--socket="+filepath.Join(s.dir, "socket"), "--pid-file="+filepath.Join(s.dir, "pid"),
+				"--innodb-flush-log-at-trx-commit=0", "--innodb-flush-method=nosync")
+		},
+		ready: func(ctx context.Context, s *server) error { return mariaDBReady(ctx, mariaDBName(s.address()), s.dir) },
+		quit:  syscall.SIGKILL, // it takes its time for any other
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Store{
+		Kind: "mariadb", How: "local process " + s.name + " (Debian's packages)",
+		URL: mariaDBName(s.address()), Address: s.address(), PID: s.pid, Admin: Login{User: "root"}, server: s,
+	}, nil
+}
+
+func mariaDBName(address string) string { return "root@tcp(" + address + ")/" + mariaDBDatabase }
+
+// mariaDBProgram is the command for a small server, which is quick and not durable.
+func mariaDBProgram(s *server, from string) []string {
+	return []string{
+		"LD_LIBRARY_PATH=" + filepath.Join(from, "lib"), filepath.Join(from, "mariadbd"), "--no-defaults",
+		"--datadir=" + filepath.Join(s.dir, "data"), "--tmpdir=" + s.dir,
+		"--lc-messages-dir=" + from, "--character-sets-dir=" + filepath.Join(from, "charsets"),
+		"--innodb-buffer-pool-size=32M", "--innodb-log-file-size=8M", "--performance-schema=OFF",
+	}
+}
+
+// mariaDBInstall makes the system tables.
+func mariaDBInstall(ctx context.Context, s *server, from string) error {
+	script := []byte("create database mysql;\nuse mysql;\nset @auth_root_socket=null;\n")
+	for _, name := range []string{"mysql_system_tables.sql", "mysql_system_tables_data.sql"} {
+		content, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil {
+			return err
+		}
+		script = append(script, content...)
+	}
+	script = append(script, "create database "+mariaDBDatabase+";\n"...)
+	path := filepath.Join(s.dir, "install.sql")
+	if err := os.WriteFile(path, script, 0o644); err != nil {
+		return err
+	}
+	if err := s.run(ctx, "/bin/mkdir", filepath.Join(s.dir, "data")); err != nil { // whose owner is the account
+		return err
+	}
+	arguments := append([]string{"-c", `exec env "$@" < "$0"`, path}, mariaDBProgram(s, from)...)
+	return s.run(ctx, "/bin/sh", append(arguments, "--bootstrap")...)
+}
+
+// mariaDBReady connects and compares the data folder, which no other server has.
+func mariaDBReady(ctx context.Context, name, dir string) error {
+	db, err := sql.Open("mysql", name)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	var is string
+	if err := db.QueryRowContext(ctx, "select @@datadir").Scan(&is); err != nil {
+		return err
+	}
+	if !strings.HasPrefix(is, dir) {
+		return errors.New("another MariaDB answers on its port")
+	}
+	return nil
+}
