@@ -68,7 +68,7 @@ processes: prefer the other two. Each flag has a variable: --ttl is ELECTOR_TTL.
 ` + exitCodes,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		RunE: func(*cobra.Command, []string) error { return usage("no command; see elector help") },
+		RunE:          func(*cobra.Command, []string) error { return usage("no command; see elector help") },
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usage("unknown command %q; see elector help", args[0])

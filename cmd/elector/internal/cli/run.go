@@ -13,12 +13,12 @@ import (
 
 // runFlags are the flags of elector run.
 type runFlags struct {
-	id, value                            string
-	ttl, renewEvery, requestTimeout      time.Duration
-	lossGrace, stopGrace, wait, atLeast  time.Duration
-	restart, once, try                   bool
-	heldCode                             int
-	hold, killBefore, releaseTimeout     time.Duration // computed
+	id, value                           string
+	ttl, renewEvery, requestTimeout     time.Duration
+	lossGrace, stopGrace, wait, atLeast time.Duration
+	restart, once, try                  bool
+	heldCode                            int
+	hold, killBefore, releaseTimeout    time.Duration // computed
 }
 
 // byDefault is a time that no user gives.

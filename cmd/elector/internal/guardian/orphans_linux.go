@@ -11,19 +11,26 @@ import (
 // container does, and never returns. It takes only those that have been dead for a
 // while: the process's own children are awaited where they were started.
 func ReapOrphans() {
-	var before map[identity]bool
+	var o orphans
 	for range time.Tick(orphanAge) {
-		now := map[identity]bool{}
-		if deadChild() {
-			now = deadChildren()
-		}
-		for p := range now {
-			if before[p] {
-				unix.Wait4(p.pid, nil, unix.WNOHANG, nil)
-			}
-		}
-		before = now
+		o.reap()
 	}
+}
+
+// orphans are the children that were dead at the last look.
+type orphans map[identity]bool
+
+func (o *orphans) reap() {
+	now := orphans{}
+	if deadChild() {
+		now = deadChildren()
+	}
+	for p := range now {
+		if (*o)[p] {
+			unix.Wait4(p.pid, nil, unix.WNOHANG, nil)
+		}
+	}
+	*o = now
 }
 
 // orphanAge is much longer than a child is dead that is awaited.
@@ -36,8 +43,8 @@ func deadChild() bool {
 	return err == nil && info.Signo != 0
 }
 
-func deadChildren() map[identity]bool {
-	found := map[identity]bool{}
+func deadChildren() orphans {
+	found := orphans{}
 	for _, p := range descendants(os.Getpid()) {
 		if p.dead && p.parent == os.Getpid() {
 			found[p.identity] = true

@@ -15,7 +15,8 @@ import (
 type process struct {
 	identity
 	parent, group int
-	dead          bool // a zombie
+	zombie        bool // at least its first thread has ended
+	dead          bool
 	name          string
 }
 
@@ -48,8 +49,9 @@ func look(pid int) (process, error) {
 		}
 	}
 	// A process whose first thread has ended looks like a zombie while others run.
-	dead := (fields[0][0] == 'Z' || fields[0][0] == 'X') && numbers[2] <= 1
-	return process{identity{pid, string(fields[19])}, numbers[0], numbers[1], dead, string(stat[open+1 : end])}, nil
+	zombie := fields[0][0] == 'Z' || fields[0][0] == 'X'
+	dead := zombie && numbers[2] <= 1
+	return process{identity{pid, string(fields[19])}, numbers[0], numbers[1], zombie, dead, string(stat[open+1 : end])}, nil
 }
 
 // descendants returns the descendants of a process, zombies included. One that is
