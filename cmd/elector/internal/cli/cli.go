@@ -83,7 +83,7 @@ processes: prefer the other two. Each flag has a variable: --ttl is ELECTOR_TTL.
 	f.StringVar(&t.urlFile, "url-file", "", "a file that contains the store's URL")
 	f.StringVarP(&t.output, "output", "o", "", "table, tsv or json (default table on a terminal, tsv elsewhere)")
 	f.BoolVarP(&t.verbose, "verbose", "v", false, "log what happens on stderr")
-	root.AddCommand(t.runCommand(), t.leaderCommand(), t.observeCommand(), t.versionCommand())
+	root.AddCommand(t.runCommand(), t.leaderCommand(), t.observeCommand(), t.versionCommand(), t.manCommand())
 	return root
 }
 

@@ -70,8 +70,33 @@ func live(fifo, name string) {
 		syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0)
 	}
 	announce(f, name)
+	switch name {
+	case "comet":
+		flee(false)
+	case "comets":
+		for range 8 {
+			begin(fifo, "comet", nil)
+			begin(fifo, "deserter", nil)
+		}
+	case "deserter":
+		flee(true)
+	}
 	<-usr1
 	os.Exit(7)
+}
+
+// flee forks and ends, again and again, for 20 s at the most. With desert each child
+// has a session of its own.
+func flee(desert bool) {
+	for end := Now().Add(20 * time.Second); Now() < end; {
+		child, _, _ := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
+		if child != 0 {
+			syscall.RawSyscall(syscall.SYS_EXIT_GROUP, 0, 0, 0)
+		}
+		if desert {
+			syscall.RawSyscall(syscall.SYS_SETSID, 0, 0, 0)
+		}
+	}
 }
 
 func announce(f *os.File, name string) { fmt.Fprintln(f, name, os.Getpid()) }

@@ -77,7 +77,11 @@ func (c *crib) gone() Moment {
 // goneNow fails unless all are dead at this moment.
 func (c *crib) goneNow() {
 	c.t.Helper()
-	if n, err := syscall.Read(int(c.file.Fd()), make([]byte, 1)); n != 0 || err != nil {
+	n, err := 1, error(nil)
+	for n > 0 { // what members have said
+		n, err = syscall.Read(int(c.file.Fd()), make([]byte, 1000))
+	}
+	if err != nil {
 		for _, pid := range c.pids {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
@@ -277,6 +281,18 @@ func TestGuardian(t *testing.T) {
 			signalTo(t, c.pids["daemon"], syscall.SIGKILL)
 			c.gone()
 			unix.Wait4(c.pids["daemon"], nil, 0, nil)
+		}},
+		{"processes that fork and end all the time", func(t *testing.T, c *crib) {
+			for _, name := range []string{"comet", "deserter", "comets"} {
+				g := c.guarded(command(c.fifo, name, Now().Add(farAway)))
+				c.born(name)
+				told := Now()
+				g.Stop(0)
+				await(t, g)
+				t.Logf("%s: gone after %v", name, time.Duration(Now()-told))
+				c.goneNow()
+				clear(c.pids)
+			}
 		}},
 		{"a program that does not exist", func(t *testing.T, c *crib) {
 			broken := command(c.fifo, "parent", inTime())

@@ -88,6 +88,7 @@ func descendants(of int) (found []process) {
 // killAll sends SIGKILL to the descendants of this process that it finds, and
 // returns those that were alive. One that is forked meanwhile is found the next time.
 func killAll(command int) (live []process) {
+	chase()
 	found := descendants(os.Getpid())
 	leads := map[int]bool{command: true}
 	for _, p := range found {

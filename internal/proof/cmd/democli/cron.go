@@ -16,16 +16,15 @@ import (
 const (
 	ticks   = 100
 	tabs    = 5 // elections side by side
-	every   = 5 * time.Second
-	apart   = 2500 * time.Millisecond // how much two hosts' clocks may differ
-	atLeast = 3500 * time.Millisecond
+	every   = 4 * time.Second
+	apart   = 2 * time.Second // how much two hosts' clocks may differ
+	atLeast = 3 * time.Second
 	job     = 100 * time.Millisecond
 )
 
 // cron lets two hosts, whose clocks are apart, run the same job at each tick of
 // their own clocks.
-func (d *demo) cron(ctx context.Context) error {
-	fmt.Printf("\nTwo hosts' cron, %d ticks, clocks up to %v apart, a job of %v:\n", ticks, apart, job)
+func (d *demo) cron(ctx context.Context, seed uint64) error {
 	var group sync.WaitGroup
 	counts := [2]map[int]int{{}, {}} // how many ticks ran the job so often
 	var mutex sync.Mutex
@@ -36,7 +35,7 @@ func (d *demo) cron(ctx context.Context) error {
 	}
 	for tab := range tabs {
 		for with, flags := range [][]string{{"--try"}, {"--try", "--at-least", atLeast.String()}} {
-			random := rand.New(rand.NewPCG(d.random.Uint64(), 0))
+			random := rand.New(rand.NewPCG(seed, uint64(10*with+tab)))
 			group.Go(func() {
 				p := place{name: "file", url: "file://" + dir}
 				l, err := newLane(p, d.program, d.self, dir, 10*with+tab)
@@ -68,6 +67,9 @@ func (d *demo) cron(ctx context.Context) error {
 	if err := errors.Join(append(errs, ctx.Err())...); err != nil {
 		return err
 	}
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	fmt.Printf("\nTwo hosts' cron, %d ticks, clocks up to %v apart, a job of %v:\n", ticks, apart, job)
 	for with, text := range []string{"without --at-least", "with --at-least " + atLeast.String()} {
 		fmt.Printf("  %-24s once in %d ticks, twice in %d, never in %d\n", text, counts[with][1], counts[with][2], counts[with][0])
 	}

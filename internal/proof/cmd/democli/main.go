@@ -61,7 +61,9 @@ type demo struct {
 	dir, program, self string
 	places             []place
 	etcd               *stores.Store
-	broken             []string
+
+	mutex  sync.Mutex // of what follows, and of what is printed
+	broken []string
 }
 
 func (d *demo) run(ctx context.Context) (err error) {
@@ -88,24 +90,33 @@ func (d *demo) run(ctx context.Context) (err error) {
 		}
 	}
 	for i := range 2 { // nothing is shared, so there may be two
-		p, err := folder(filepath.Join(d.dir, fmt.Sprintf("store%d", i)), i+len(d.places))
+		p, err := folder(filepath.Join(d.dir, fmt.Sprintf("store%d", i)), len(d.places))
 		if err != nil {
 			return err
 		}
 		d.places = append(d.places, p)
 	}
-	steps := []struct {
-		name string
-		do   func(context.Context) error
-	}{{"rounds", d.faults}, {"exceptions", d.exceptions}, {"cron", d.cron}, {"handover", d.handover}}
-	if d.mutant != "" {
-		steps = steps[:1]
+	wanted := func(step string) bool {
+		return d.only == step || d.only == "" && (d.mutant == "" || step == "rounds")
 	}
-	for _, s := range steps {
-		if d.only == "" || d.only == s.name {
-			if err := s.do(ctx); err != nil {
-				return err
-			}
+	cron := make(chan error, 1) // beside the others: it mostly waits
+	if seed := d.random.Uint64(); wanted("cron") {
+		go func() { cron <- d.cron(ctx, seed) }()
+	} else {
+		cron <- nil
+	}
+	if wanted("rounds") {
+		err = d.faults(ctx)
+	}
+	if err == nil && wanted("exceptions") {
+		err = d.exceptions(ctx)
+	}
+	if err := errors.Join(err, <-cron); err != nil {
+		return err
+	}
+	if wanted("handover") {
+		if err := d.handover(ctx); err != nil {
+			return err
 		}
 	}
 	fmt.Println()
@@ -134,10 +145,9 @@ func (d *demo) faults(ctx context.Context) error {
 		order = append(order, f)
 	}
 	d.random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
-	var mutex sync.Mutex
 	next := func() (f fault, more bool) {
-		mutex.Lock()
-		defer mutex.Unlock()
+		d.mutex.Lock()
+		defer d.mutex.Unlock()
 		if len(order) == 0 || d.mutant != "" && len(d.broken) > 0 {
 			return f, false
 		}
@@ -162,7 +172,7 @@ func (d *demo) faults(ctx context.Context) error {
 				}
 				before := len(l.broken)
 				err := l.play(ctx, f)
-				mutex.Lock()
+				d.mutex.Lock()
 				played[f.name+"\t"+p.kind()]++
 				for _, b := range l.broken[before:] {
 					d.broken = append(d.broken, b)
@@ -170,15 +180,15 @@ func (d *demo) faults(ctx context.Context) error {
 				if err != nil {
 					errs = append(errs, fmt.Errorf("%s: %w\n%s", p.name, err, l.tail()))
 				}
-				mutex.Unlock()
+				d.mutex.Unlock()
 				if err != nil {
 					break
 				}
 			}
 			all, _ := l.journal.read()
 			n, longest := overlaps(all)
-			mutex.Lock()
-			defer mutex.Unlock()
+			d.mutex.Lock()
+			defer d.mutex.Unlock()
 			terms += len(all)
 			if n > 0 {
 				d.broken = append(d.broken, fmt.Sprintf("%s: %d pairs of terms overlap, by up to %v", p.name, n, longest))
@@ -189,6 +199,8 @@ func (d *demo) faults(ctx context.Context) error {
 	if err := errors.Join(errs...); err != nil && d.mutant == "" {
 		return err
 	}
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "\nfault\tfile\tetcd\tpostgres")
 	for _, f := range faults {
