@@ -2,8 +2,10 @@ package guardian
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -15,34 +17,38 @@ import (
 // adopts each child of theirs. A kernel without lists of children has no chase.
 func chase() {
 	own := unix.Getpgrp()
-	before := ""
+	var before []int
 	for range 1000 {
-		now := children()
-		if len(now) == 0 || string(now) == before {
+		now := children(os.Getpid())
+		if len(now) == 0 || slices.Equal(now, before) {
 			return
 		}
-		before = string(now)
-		for _, field := range bytes.Fields(now) {
-			// The system gives a number again only after all others, so this is still
-			// the same process.
-			if pid, err := strconv.Atoi(string(field)); err == nil && !spared(pid) {
-				// A group is its leader's, and no process leaves one by forking.
-				if group, err := unix.Getpgid(pid); err == nil && group != own && group == pid {
-					syscall.Kill(-group, syscall.SIGKILL)
-				}
-				syscall.Kill(pid, syscall.SIGKILL)
+		before = now
+		for _, pid := range now {
+			if spared(pid) {
+				continue
 			}
+			// The system gives a number again only after all others, so this is still
+			// the same process. A group is its leader's, and no process leaves one by
+			// forking.
+			if group, err := unix.Getpgid(pid); err == nil && group != own && group == pid {
+				syscall.Kill(-group, syscall.SIGKILL)
+			}
+			syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
 }
 
-// children returns the ids of the children of this process, with blanks between.
-func children() []byte {
-	lists, _ := filepath.Glob("/proc/self/task/*/children")
-	var all []byte
+// children returns the children of a process.
+func children(of int) (all []int) {
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", of))
 	for _, list := range lists {
 		content, _ := os.ReadFile(list)
-		all = append(all, content...)
+		for _, field := range bytes.Fields(content) {
+			if pid, err := strconv.Atoi(string(field)); err == nil {
+				all = append(all, pid)
+			}
+		}
 	}
 	return all
 }

@@ -60,12 +60,16 @@ func (g *Guarded) follow() {
 func (g *Guarded) due() Moment {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	m := g.deadline.Add(-g.kill / 2)
+	m := g.lastMoment()
 	if g.killAt != never {
 		m = min(m, g.killAt.Add(late))
 	}
 	return m
 }
+
+// lastMoment leaves the guardian a quarter of the time for SIGKILL, and this process
+// the rest. The mutex is held.
+func (g *Guarded) lastMoment() Moment { return g.deadline.Add(-g.kill * 3 / 4) }
 
 // note records a report.
 func (g *Guarded) note(r report) {
@@ -97,14 +101,14 @@ func (g *Guarded) note(r report) {
 func (g *Guarded) standIn() {
 	g.mutex.Lock()
 	pid := g.pid
-	g.overdue = g.overdue || Now() >= g.deadline.Add(-g.kill/2)
+	g.overdue = g.overdue || Now() >= g.lastMoment()
 	g.mutex.Unlock()
 	if began(g.began) && !alive(g.process.Process.Pid, pid) {
 		return
 	}
 	g.stoodIn = true
+	g.process.Process.Kill() // and with it the command; the others become children of this process
 	killAll(pid)
-	g.process.Process.Kill()
 	g.events("the guardian is late or stopped: SIGKILL to it, the command and all its descendants")
 }
 

@@ -133,7 +133,13 @@ func (p process) kill() {
 	unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
 }
 
-// alive reports whether the guardian has live descendants.
+// alive reports whether the guardian has live descendants. It adopts them, so one is
+// its child.
 func alive(guardian, _ int) bool {
+	for _, pid := range children(guardian) {
+		if p, err := look(pid); err == nil && !p.dead {
+			return true
+		}
+	}
 	return slices.ContainsFunc(descendants(guardian), func(p process) bool { return !p.dead })
 }

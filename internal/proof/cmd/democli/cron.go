@@ -16,8 +16,8 @@ import (
 const (
 	ticks   = 100
 	tabs    = 5 // elections side by side
-	every   = 4 * time.Second
-	apart   = 2 * time.Second // how much two hosts' clocks may differ
+	every   = 5500 * time.Millisecond
+	apart   = 1500 * time.Millisecond // how much two hosts' clocks may differ
 	atLeast = 3 * time.Second
 	job     = 100 * time.Millisecond
 )
@@ -43,12 +43,14 @@ func (d *demo) cron(ctx context.Context, seed uint64) error {
 					panic(err)
 				}
 				defer l.log.Close()
+				var hosts sync.WaitGroup
+				defer hosts.Wait()
 				started := time.Now().Add(time.Duration(tab) * every / tabs)
 				before := 0
 				for tick := range ticks / tabs {
 					at := started.Add(time.Duration(tick) * every)
-					offset := 500*time.Millisecond + time.Duration(random.Float64()*float64(apart-500*time.Millisecond))
-					err := errors.Join(l.tick(ctx, at, flags), l.tick(ctx, at.Add(offset), flags))
+					offset := apart/3 + time.Duration(random.Float64()*float64(apart*2/3))
+					err := errors.Join(l.tick(ctx, &hosts, at, flags), l.tick(ctx, &hosts, at.Add(offset), flags))
 					time.Sleep(time.Until(at.Add(every - 400*time.Millisecond)))
 					terms, err2 := l.journal.read()
 					mutex.Lock()
@@ -80,7 +82,7 @@ func (d *demo) cron(ctx context.Context, seed uint64) error {
 }
 
 // tick starts the job on a host at a time, as cron does.
-func (l *lane) tick(ctx context.Context, at time.Time, flags []string) error {
+func (l *lane) tick(ctx context.Context, hosts *sync.WaitGroup, at time.Time, flags []string) error {
 	select {
 	case <-time.After(time.Until(at)):
 	case <-ctx.Done():
@@ -90,6 +92,6 @@ func (l *lane) tick(ctx context.Context, at time.Time, flags []string) error {
 	if err := child.Start(c); err != nil {
 		return err
 	}
-	go c.Wait()
+	hosts.Go(func() { c.Wait() })
 	return nil
 }

@@ -18,6 +18,7 @@ type exception struct {
 	name string
 	do   func(context.Context, *lane, leader) error
 	undo func(*lane, leader) error
+	slow bool
 }
 
 var exceptions = []exception{
@@ -25,10 +26,10 @@ var exceptions = []exception{
 		return errors.Join(child.Freeze(at.wrapper.Process.Pid), syscall.Kill(at.guardian, syscall.SIGSTOP))
 	}, func(_ *lane, at leader) error {
 		return errors.Join(child.Thaw(at.wrapper.Process.Pid), syscall.Kill(at.guardian, syscall.SIGCONT))
-	}},
+	}, false},
 	{"guardian and run both killed", func(_ context.Context, _ *lane, at leader) error {
 		return errors.Join(at.wrapper.Process.Kill(), syscall.Kill(at.guardian, syscall.SIGKILL))
-	}, nil},
+	}, nil, false},
 	{"started by another program", func(ctx context.Context, l *lane, at leader) error {
 		other := commandOf(l, at) // its parent is the demo
 		if err := child.Start(other); err != nil {
@@ -37,7 +38,7 @@ var exceptions = []exception{
 		go other.Wait()
 		time.Sleep(200 * time.Millisecond) // it stamps
 		return at.wrapper.Process.Kill()
-	}, nil},
+	}, nil, false},
 	{"record deleted by hand", func(ctx context.Context, l *lane, at leader) error {
 		// The waiting process has seen the record; a fresh one has not.
 		for _, w := range l.wrappers {
@@ -50,7 +51,7 @@ var exceptions = []exception{
 			return err
 		}
 		return os.Remove(filepath.Join(l.url[len("file://"):], l.election+".json"))
-	}, func(_ *lane, at leader) error { return child.Thaw(at.wrapper.Process.Pid) }},
+	}, func(_ *lane, at leader) error { return child.Thaw(at.wrapper.Process.Pid) }, true},
 }
 
 // exceptions shows each: descendants of two terms are alive at once.
@@ -65,6 +66,9 @@ func (d *demo) exceptions(ctx context.Context) error {
 		l, err := newLane(p, d.program, d.self, d.dir, number)
 		if err != nil {
 			return err
+		}
+		if x.slow {
+			l.flags = []string{"--ttl", (5 * ttl).String()} // a process starts meanwhile
 		}
 		longest, err := l.except(ctx, x)
 		l.end()

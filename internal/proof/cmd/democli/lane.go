@@ -35,6 +35,7 @@ type lane struct {
 	journal       journal
 	wrappers      [2]*wrapper
 	broken        []string // what was not as promised
+	late          []string // by no more than the machine stood still
 	flags         []string
 	log           *os.File
 }
@@ -191,6 +192,7 @@ func (l *lane) play(ctx context.Context, f fault) error {
 	if err != nil {
 		return err
 	}
+	stop := standstill()
 	by, err := f.do(ctx, l, at)
 	if err == nil {
 		if by != 0 {
@@ -205,6 +207,7 @@ func (l *lane) play(ctx context.Context, f fault) error {
 			}
 		}
 	}
+	still := stop()
 	if f.undone != nil {
 		err = errors.Join(err, f.undone(l, at))
 	}
@@ -220,14 +223,39 @@ func (l *lane) play(ctx context.Context, f fault) error {
 		return err
 	}
 	for _, t := range terms {
-		if t.token == at.term.token && t.last > by {
-			l.broken = append(l.broken, fmt.Sprintf("%s, %s: alive %v after it had to be dead", l.name, f.name, (t.last-by).Round(time.Millisecond)))
+		if late := t.last - by; t.token == at.term.token && late > 0 {
+			text := fmt.Sprintf("%s, %s: alive %v after it had to be dead; the machine stood still for %v", l.name, f.name, late.Round(time.Millisecond), still.Round(time.Millisecond))
+			if late > still {
+				l.broken = append(l.broken, text)
+			} else {
+				l.late = append(l.late, text)
+			}
 		}
 		if t.token < next.term.token && t.last > next.term.first {
 			l.broken = append(l.broken, fmt.Sprintf("%s, %s: descendants of two terms alive at once for %v", l.name, f.name, (t.last-next.term.first).Round(time.Millisecond)))
 		}
 	}
 	return nil
+}
+
+// standstill measures how late this process wakes up: what is late by more is not the
+// machine's fault.
+func standstill() (stop func() time.Duration) {
+	done, longest := make(chan bool), make(chan time.Duration)
+	go func() {
+		var most time.Duration
+		for {
+			began := time.Now()
+			select {
+			case <-time.After(5 * time.Millisecond):
+				most = max(most, time.Since(began)-5*time.Millisecond)
+			case <-done:
+				longest <- most
+				return
+			}
+		}
+	}()
+	return func() time.Duration { close(done); return <-longest }
 }
 
 func sleepUntil(ctx context.Context, at time.Duration) {

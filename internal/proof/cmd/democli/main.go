@@ -156,6 +156,7 @@ func (d *demo) faults(ctx context.Context) error {
 	}
 	played := map[string]int{}
 	terms := 0
+	var late []string
 	var errs []error
 	var group sync.WaitGroup
 	for i, p := range d.places {
@@ -174,9 +175,7 @@ func (d *demo) faults(ctx context.Context) error {
 				err := l.play(ctx, f)
 				d.mutex.Lock()
 				played[f.name+"\t"+p.kind()]++
-				for _, b := range l.broken[before:] {
-					d.broken = append(d.broken, b)
-				}
+				d.broken = append(d.broken, l.broken[before:]...)
 				if err != nil {
 					errs = append(errs, fmt.Errorf("%s: %w\n%s", p.name, err, l.tail()))
 				}
@@ -188,6 +187,7 @@ func (d *demo) faults(ctx context.Context) error {
 			all, _ := l.journal.read()
 			n, longest := overlaps(all)
 			d.mutex.Lock()
+			late = append(late, l.late...)
 			defer d.mutex.Unlock()
 			terms += len(all)
 			if n > 0 {
@@ -208,6 +208,9 @@ func (d *demo) faults(ctx context.Context) error {
 	}
 	out.Flush()
 	fmt.Printf("%d terms; %d violations\n", terms, len(d.broken))
+	for _, l := range late {
+		fmt.Println("late, as the machine was:", l)
+	}
 	return context.Cause(ctx)
 }
 
