@@ -4,6 +4,13 @@ package main
 const guardian = "./internal/guardian"
 
 func init() {
+	for _, m := range runMutants {
+		m.pkg, m.module = "./internal/cli", "cmd/elector"
+		for i := range m.edits {
+			m.edits[i].File = "cmd/elector/internal/cli/" + m.edits[i].File
+		}
+		mutants = append(mutants, m)
+	}
 	for _, m := range guardianMutants {
 		m.pkg, m.parent, m.module = guardian, "TestGuardian", "cmd/elector"
 		for i := range m.edits {
@@ -11,6 +18,15 @@ func init() {
 		}
 		mutants = append(mutants, m)
 	}
+}
+
+// runMutants are the known ways of elector run to end with the wrong thing.
+var runMutants = []mutant{
+	{name: "a command ended by a near loss ends run", breaks: "--once", catch: "campaigns_again", parent: "TestLoss", edits: []edit{{
+		"run_unix.go", `	case g.Overdue():
+		end.lost = errors.New("the lease was not renewed in time")`, `	case g.Overdue():`}}},
+	{name: "a near loss that --once does not see", breaks: "--once", catch: "ends_with_70", parent: "TestLoss", edits: []edit{{
+		"run_unix.go", `case end.lost != nil && r.once && !r.stopped:`, `case false:`}}},
 }
 
 // guardianMutants are the known ways to leave a command running.

@@ -187,6 +187,56 @@ func TestFullStderr(t *testing.T) {
 	}
 }
 
+// A store that does not answer ends the command before its lease ends, whatever the
+// command's exit code.
+func TestLoss(t *testing.T) {
+	for name, once := range map[string]bool{"campaigns again": false, "ends with 70": true} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			flags := []string{"--ttl", "1s"}
+			if once {
+				flags = append(flags, "--once")
+			}
+			c := elect(dir, `trap "exit 0" TERM; echo up; while :; do sleep 0.01; done`, flags...)
+			in := begun(t, c)
+			lock, err := os.Open(filepath.Join(dir, "a.lock"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer lock.Close()
+			if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+				t.Fatal(err)
+			}
+			if once {
+				defer time.AfterFunc(20*time.Second, func() { c.Process.Kill() }).Stop()
+				if code := exit(c); code != 70 {
+					t.Errorf("exit code %d; want 70", code)
+				}
+				return
+			}
+			e, err := elector.Open(context.Background(), "file://"+dir, "a", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			for l, err := range e.Observe(context.Background()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if l.Lapsed {
+					break // so the command has ended
+				}
+			}
+			if err := lock.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if line, err := in.ReadString('\n'); line != "up\n" {
+				t.Errorf("%q, %v; want it to lead again", line, err)
+			}
+		})
+	}
+}
+
 func TestReadyBeforeItLeads(t *testing.T) {
 	dir, sockets := t.TempDir(), t.TempDir()
 	leader := elect(dir, "echo up; read x")

@@ -58,20 +58,23 @@ With --restart, a command that ends within 10 s is started again after a pause o
 1 s, and of up to 1 min if it does so again and again; meanwhile the election is
 resigned.
 
-What run cannot cover: the guardian and run both stopped or killed with SIGKILL, or
-the whole machine stopped, until it goes on; a process in an uninterruptible wait
-(state D); one that has got another user's rights, so that it cannot be killed; one
-that another program on this machine starts for the command, such as a container;
-and an operator who edits or deletes the record.
-On systems other than Linux, run covers the command's process group only.`,
-		Example: `  elector run invoices -- ./send-invoices
-  elector run nightly --try --at-least 1m -- ./report     # in cron, on several hosts
-  elector run worker --restart -- ./worker --queue=mail
-  elector run nightly --wait 20s -- ./report              # replaces a crashed leader too
+What run cannot cover: the guardian and run both stopped or killed with SIGKILL; a
+machine that was stopped, or so busy that the guardian does not run for a twentieth
+of the TTL; a process in an uninterruptible wait (state D); one that has got another
+user's rights, so that it cannot be killed; one that another program on this machine
+starts for the command, such as a container; and an operator who edits or deletes
+the record. A resource that checks ELECTOR_TOKEN is safe from these too.
+On systems other than Linux, run covers the command's process group only.
 
 The exit code is the command's, 128 + n if signal n ended it, 126 if the system
 refuses it and 127 if it does not exist; 70 with --once when the lease is lost; 75,
 or --held-code, when another machine leads.`,
+		Example: `  elector run invoices -- ./send-invoices
+  elector run worker --restart -- ./worker --queue=mail
+
+  # In cron, on several hosts. The wait is longer than 1.1 TTL, so that a leader that
+  # crashed is replaced; the minimum is longer than the wait and what the clocks differ.
+  elector run nightly --wait 20s --at-least 1m -- ./report`,
 		Args: func(c *cobra.Command, args []string) error {
 			switch dash := c.ArgsLenAtDash(); {
 			case dash < 0 && len(args) > 1:
@@ -98,8 +101,8 @@ or --held-code, when another machine leads.`,
 	flags.DurationVar(&f.stopGrace, "stop-grace", 10*time.Second, "the time from SIGTERM to SIGKILL when run is told to stop")
 	flags.BoolVar(&f.restart, "restart", false, "when the command ends, campaign and start it again")
 	flags.BoolVar(&f.once, "once", false, "end with 70 when the lease is lost, instead of campaigning again")
-	flags.BoolVar(&f.try, "try", false, "end at once if another machine leads")
-	flags.DurationVar(&f.wait, "wait", 0, "end if this machine does not lead after this time (default wait for ever)")
+	flags.BoolVar(&f.try, "try", false, "end at once if another machine leads; this never replaces a leader that crashed")
+	flags.DurationVar(&f.wait, "wait", 0, "end if this machine does not lead after this time; less than 1.1 TTL never replaces a leader that crashed (default wait for ever)")
 	flags.DurationVar(&f.atLeast, "at-least", 0, "keep the election for at least this long, even if the command ends sooner")
 	flags.IntVar(&f.heldCode, "held-code", exitHeld, "the exit code when another machine leads, with --try or --wait")
 	return c
