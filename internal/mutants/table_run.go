@@ -38,6 +38,7 @@ var guardianMutants = []mutant{
 		"guard_unix.go", `		g.stop(g.command.Grace)
 	case o.Deadline`, `	case o.Deadline`}}},
 	{name: "PDEATHSIG alone, under the guardian", breaks: "H", catch: "wrapper_killed", edits: []edit{{
+		"processes_linux.go", "\tchase()\n", ""}, {
 		"processes_linux.go", `if leads[p.group] && !killed[p.group]`, `if false`}, {
 		"processes_linux.go", `		if !spared(p.pid) {
 			p.kill()`, `		if !spared(p.pid) && p.pid == command {
@@ -61,6 +62,7 @@ var guardianMutants = []mutant{
 	{name: "a command started after its lease", breaks: "H", catch: "nothing_is_started_too_late", edits: []edit{{
 		"guard_unix.go", `if Now() >= g.termAt() {`, `if false {`}}},
 	{name: "a process whose first thread has ended taken for dead", breaks: "H", catch: "a_process_whose_first_thread_has_ended", edits: []edit{{
+		"processes_linux.go", "\tchase()\n", ""}, {
 		"processes_linux.go", `zombie && numbers[2] <= 1`, `zombie`}}},
 	{name: "survivors of SIGKILL waited for without end", breaks: "Survivors", catch: "what_SIGKILL_does_not_end_is_reported", edits: []edit{{
 		"follow_unix.go", `		if Now() >= by {`, `		if false && Now() >= by {`}}},

@@ -42,6 +42,25 @@ func TestYAML(t *testing.T) {
 	}
 }
 
+func TestDockerfile(t *testing.T) {
+	content, err := os.ReadFile("../Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(string(content)), "\n") {
+		switch instruction, rest, _ := strings.Cut(line, " "); instruction {
+		case "FROM", "WORKDIR", "COPY", "RUN", "ENTRYPOINT":
+			if rest == "" {
+				t.Errorf("%q has no arguments", line)
+			}
+		default:
+			if line != "" && line[0] != '#' {
+				t.Errorf("%q is no instruction", line)
+			}
+		}
+	}
+}
+
 // systemd is asked where there is one; the file is read everywhere.
 func TestUnit(t *testing.T) {
 	content, err := os.ReadFile("invoices.service")

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -269,10 +270,12 @@ func TestGuardian(t *testing.T) {
 		{"what SIGKILL does not end is reported", func(t *testing.T, c *crib) {
 			patience = 500 * time.Millisecond
 			defer func() { patience = 10 * time.Second }()
+			var immortal atomic.Int64
+			spared = func(pid int) bool { return int64(pid) == immortal.Load() }
+			defer func() { spared = func(int) bool { return false } }()
 			g := c.guarded(command(c.fifo, "parent", Now().Add(farAway)))
 			c.born(family)
-			spared = func(pid int) bool { return pid == c.pids["daemon"] }
-			defer func() { spared = func(int) bool { return false } }()
+			immortal.Store(int64(c.pids["daemon"]))
 			signalTo(t, g.process.Process.Pid, syscall.SIGKILL)
 			await(t, g)
 			if s := g.Survivors(); len(s) != 1 || !strings.HasPrefix(s[0], fmt.Sprint(c.pids["daemon"])) {

@@ -19,6 +19,7 @@ var mutants = map[string][]overlay.Edit{
 		{File: guardian + "guard_unix.go", Old: `return g.killBy().Add(-g.command.Grace)`, New: `return never`},
 	},
 	"pdeathsig-alone": {
+		{File: guardian + "processes_linux.go", Old: "	chase()\n", New: ""},
 		{File: guardian + "processes_linux.go", Old: `if leads[p.group] && !killed[p.group]`, New: `if false`},
 		{File: guardian + "processes_linux.go", Old: "		if !spared(p.pid) {\n			p.kill()", New: "		if !spared(p.pid) && p.pid == command {\n			p.kill()"},
 		{File: guardian + "follow_unix.go", Old: `		if childless() {`, New: "		if childless() || true {"},
