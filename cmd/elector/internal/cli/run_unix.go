@@ -318,10 +318,10 @@ func deadline(lease *elector.Lease) guardian.Moment {
 	return now.Add(lease.Remaining())
 }
 
-// group is the process group of the command: run's own if the command may read from
-// the terminal, and one that can be killed as a whole otherwise.
+// group is the process group of the command: run's own if the command may use the
+// terminal, and one that can be killed as a whole otherwise.
 func group() int {
-	if isTerminal(os.Stdin) {
+	if isTerminal(os.Stdin) || isTerminal(os.Stdout) || isTerminal(os.Stderr) {
 		return syscall.Getpgrp()
 	}
 	return 0

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
 )
@@ -102,5 +101,5 @@ func (r *relay) write() {
 // lively reports whether stderr is a terminal that can show a changing line.
 func (t *tool) lively() bool {
 	kind, _ := t.env("TERM")
-	return isTerminal(t.err) && kind != "dumb" && kind != "" && isTerminal(os.Stderr)
+	return isTerminal(t.err) && kind != "dumb" && kind != ""
 }
