@@ -4,13 +4,15 @@
 SEEDS  ?= 500
 TIME   ?= 60s
 PROOF  := internal/proof
+CLI    := cmd/elector
+CLIWORK := $(CURDIR)/$(CLI)/dev.work
 TABLE  := $(CURDIR)/bin/table.txt
 FAULTS := $(CURDIR)/bin/faults.txt
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 ERRORLINT   := github.com/polyfloyd/go-errorlint@v1.8.0
 ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.PHONY: help demo demo-stores test storms sim mutants fuzz model chaos overlap bench bench-peers lint deps stores images test-containers test-declared api release-check
+.PHONY: help demo demo-stores demo-cli test sim mutants fuzz model chaos overlap bench bench-peers lint deps stores images test-containers test-declared api release-check
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
@@ -21,6 +23,12 @@ demo: ## three processes elect leaders on this machine; the demo kills, freezes 
 
 demo-stores: stores ## two processes on each real store, moved by ELECTOR_URL alone; KINDS="etcd gcs" for some
 	cd $(PROOF) && go run ./cmd/demo $(KINDS)
+
+# SEED repeats the order of the faults; MUTANT takes a broken one, which must be found:
+# no-guardian, pdeathsig-alone, resigned-before-the-reaping, grace-beyond-h.
+ROUNDS ?= 50
+demo-cli: stores ## elector run under ROUNDS faults: no descendants of two terms at once, none past its lease; cron; etcdctl lock beside it
+	cd $(PROOF) && go run ./cmd/democli -rounds $(ROUNDS) $(if $(SEED),-seed $(SEED)) $(if $(MUTANT),-mutant $(MUTANT))
 
 test: stores ## unit tests, simulation, the suite on all seven backends on real stores, and faults of network, processes and stores
 	go test -race -timeout=20m ./...
@@ -33,6 +41,7 @@ test: stores ## unit tests, simulation, the suite on all seven backends on real 
 	@cat $(FAULTS)
 	@! grep -iE 'DID NOT RUN|failed' $(FAULTS)
 	cd bench && go test ./...
+	cd $(CLI) && GOWORK=$(CLIWORK) go test -count=1 ./...
 
 TAKEOVERS ?= 500
 storms: stores ## paused writers of overtaken leaders against the guards of the stores, for TAKEOVERS in each storm
@@ -74,7 +83,9 @@ lint: ## gofmt, go vet for three systems, staticcheck, errorlint, actionlint, wh
 	@for system in linux darwin windows; do echo "vet for $$system"; GOOS=$$system CGO_ENABLED=0 go vet ./... || exit 1; done
 	@cd $(PROOF) && for system in linux darwin; do echo "vet $(PROOF) for $$system"; GOOS=$$system CGO_ENABLED=0 go vet -tags containers ./... || exit 1; done
 	@cd bench && echo "vet bench" && go vet ./...
+	@cd $(CLI) && for system in linux darwin windows; do echo "vet $(CLI) for $$system"; GOOS=$$system CGO_ENABLED=0 GOWORK=$(CLIWORK) go vet ./... || exit 1; done
 	@for dir in . $(PROOF) bench; do echo "staticcheck $$dir"; (cd $$dir && go run $(STATICCHECK) ./...) || exit 1; done
+	@echo "staticcheck $(CLI)" && cd $(CLI) && GOWORK=$(CLIWORK) go run $(STATICCHECK) ./...
 	@for dir in . $(PROOF); do echo "errorlint $$dir"; (cd $$dir && go run $(ERRORLINT) -test=false ./... 2>&1) | grep -vE '^exit status|^go: downloading' && exit 1; done; true
 	@echo "actionlint" && go run $(ACTIONLINT)
 	@echo "API" && go run ./internal/api

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -48,7 +49,7 @@ func (l *lab) run(number int, m mutant) (r result) {
 		return result{err: err}
 	}
 	broken := filepath.Join(l.dir, fmt.Sprintf("mutant%d.test", number))
-	if err := l.build(broken, m.pkg, "-overlay", list); err != nil {
+	if err := l.build(broken, m, "-overlay", list); err != nil {
 		return result{err: fmt.Errorf("the mutant does not build, which proves nothing: %w", err)}
 	}
 	defer os.Remove(broken)
@@ -59,7 +60,7 @@ func (l *lab) run(number int, m mutant) (r result) {
 	case !failed:
 		return result{err: fmt.Errorf("the case neither passes nor fails:\n%s", last(output)), output: output}
 	}
-	unbroken, err := l.unbroken(m.pkg)
+	unbroken, err := l.unbroken(m)
 	if err != nil {
 		return result{err: err}
 	}
@@ -70,22 +71,26 @@ func (l *lab) run(number int, m mutant) (r result) {
 }
 
 // unbroken builds the tests of a package as they are, once.
-func (l *lab) unbroken(pkg string) (string, error) {
+func (l *lab) unbroken(m mutant) (string, error) {
 	l.mutex.Lock()
+	pkg := path.Join(m.module, m.pkg)
 	build := l.built[pkg]
 	if build == nil {
-		path := filepath.Join(l.dir, fmt.Sprintf("unbroken%d.test", len(l.built)))
-		build = sync.OnceValues(func() (string, error) { return path, l.build(path, pkg) })
+		file := filepath.Join(l.dir, fmt.Sprintf("unbroken%d.test", len(l.built)))
+		build = sync.OnceValues(func() (string, error) { return file, l.build(file, m) })
 		l.built[pkg] = build
 	}
 	l.mutex.Unlock()
 	return build()
 }
 
-func (l *lab) build(to, pkg string, flags ...string) error {
+func (l *lab) build(to string, m mutant, flags ...string) error {
 	args := append([]string{"test", "-c", "-vet=off", "-o", to}, flags...)
-	c := exec.Command("go", append(args, pkg)...)
-	c.Dir = l.root
+	c := exec.Command("go", append(args, m.pkg)...)
+	c.Dir = filepath.Join(l.root, m.module)
+	if m.module != "" { // it builds on the root only in its workspace
+		c.Env = append(os.Environ(), "GOWORK="+filepath.Join(c.Dir, "dev.work"))
+	}
 	if out, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
 	}
@@ -100,7 +105,7 @@ func (l *lab) try(binary string, m mutant) (passed, failed bool, output string) 
 		args = append(args, "-seed="+strconv.FormatUint(l.seed, 10))
 	}
 	c := exec.Command(binary, args...)
-	c.Dir = filepath.Join(l.root, m.pkg)
+	c.Dir = filepath.Join(l.root, m.module, m.pkg)
 	out, err := c.CombinedOutput()
 	output = string(out)
 	line := ": " + m.test() + " ("

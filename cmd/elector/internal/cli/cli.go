@@ -19,7 +19,7 @@ import (
 
 // Main runs the command with the arguments, and returns its exit code.
 func Main(args []string) int {
-	if len(args) == 1 && args[0] == guardianArgument {
+	if len(args) > 0 && args[0] == guardianArgument {
 		guard()
 	}
 	t := &tool{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.LookupEnv}
@@ -88,17 +88,19 @@ names. NO_COLOR switches colours off.
 	f.StringVarP(&t.output, "output", "o", "", "table, tsv or json (default table on a terminal, tsv elsewhere)")
 	f.BoolVarP(&t.verbose, "verbose", "v", false, "log what happens on stderr")
 	root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
-	root.AddCommand(t.runCommand(), t.leaderCommand(), t.observeCommand(), t.listCommand(), t.serveCommand(), t.doctorCommand(), t.versionCommand())
+	root.AddCommand(t.runCommand(), t.leaderCommand(), t.observeCommand(), t.listCommand(), t.serveCommand(), t.doctorCommand(), t.versionCommand(), t.manCommand())
 	return root
 }
 
 // variables sets each flag that was not given from its variable. ELECTOR_URL is
-// read later: a --url-file goes before it.
+// read later: a --url-file goes before it. Inside elector run ELECTOR_ID names
+// the candidate around this one.
 func (t *tool) variables(flags *pflag.FlagSet) error {
 	var errs []error
+	_, inside := t.env("ELECTOR_TOKEN")
 	flags.VisitAll(func(f *pflag.Flag) {
 		name := "ELECTOR_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
-		if text, found := t.env(name); found && !f.Changed && f.Name != "url" && f.Name != "help" {
+		if text, found := t.env(name); found && !f.Changed && f.Name != "url" && f.Name != "help" && !(inside && f.Name == "id") {
 			if err := flags.Set(f.Name, text); err != nil {
 				errs = append(errs, usage("the variable %s: %v", name, err))
 			}

@@ -13,13 +13,16 @@ import (
 
 // runFlags are the flags of elector run.
 type runFlags struct {
-	id, value                            string
-	ttl, renewEvery, requestTimeout      time.Duration
-	lossGrace, stopGrace, wait, atLeast  time.Duration
-	restart, once, try                   bool
-	heldCode                             int
-	hold, killBefore, renewal, overallBy time.Duration // computed
+	id, value                           string
+	ttl, renewEvery, requestTimeout     time.Duration
+	lossGrace, stopGrace, wait, atLeast time.Duration
+	restart, once, try                  bool
+	heldCode                            int
+	hold, killBefore, releaseTimeout    time.Duration // computed
 }
+
+// byDefault is a time that no user gives.
+const byDefault = time.Duration(-1)
 
 func (t *tool) runCommand() *cobra.Command {
 	f := &runFlags{}
@@ -37,7 +40,8 @@ The command gets in its environment:
   ELECTOR_ID        the name of this candidate
 
 When the command ends, what it has left is killed, and then the election is
-resigned: another machine leads within milliseconds.
+resigned: another machine leads within milliseconds. What is alive 10 s after
+SIGKILL makes run end with 70 without resigning: the election lapses.
 
 When the lease cannot be renewed, the command gets SIGTERM in time, and all its
 descendants SIGKILL, so that none is alive when another machine may lead; then run
@@ -46,16 +50,31 @@ stopped, hangs, or was killed. For a TTL of 15 s: SIGTERM 11 s after the last
 renewal, SIGKILL after 12.75 s, and another machine leads after 16.5 s.
 
 On SIGTERM or SIGINT the command gets SIGTERM, and SIGKILL after --stop-grace;
-meanwhile the election is kept. Other signals are passed on to the command.
+meanwhile the election is kept. A second signal kills at once. Other signals are
+passed on to the command. Told to stop before --at-least is over, run does not
+resign: the election lapses after --ttl.
+
+With --restart, a command that ends within 10 s is started again after a pause of
+1 s, and of up to 1 min if it does so again and again; meanwhile the election is
+resigned.
 
 What run cannot cover: the guardian and run both stopped or killed with SIGKILL; a
-process in an uninterruptible wait (state D); one that has got another user's rights,
-so that it cannot be killed; one that another program on this machine starts for the
-command, such as a container; and an operator who edits or deletes the record.
-On systems other than Linux, run covers the command's process group only.`,
+machine that was stopped, or so busy that the guardian does not run for a twentieth
+of the TTL; a process in an uninterruptible wait (state D); one that has got another
+user's rights, so that it cannot be killed; one that another program on this machine
+starts for the command, such as a container; and an operator who edits or deletes
+the record. A resource that checks ELECTOR_TOKEN is safe from these too.
+On systems other than Linux, run covers the command's process group only.
+
+The exit code is the command's, 128 + n if signal n ended it, 126 if the system
+refuses it and 127 if it does not exist; 70 with --once when the lease is lost; 75,
+or --held-code, when another machine leads.`,
 		Example: `  elector run invoices -- ./send-invoices
-  elector run nightly --try --at-least 1m -- ./report     # in cron, on several hosts
-  elector run worker --restart -- ./worker --queue=mail`,
+  elector run worker --restart -- ./worker --queue=mail
+
+  # In cron, on several hosts. The wait is longer than 1.1 TTL, so that a leader that
+  # crashed is replaced; the minimum is longer than the wait and what the clocks differ.
+  elector run nightly --wait 20s --at-least 1m -- ./report`,
 		Args: func(c *cobra.Command, args []string) error {
 			switch dash := c.ArgsLenAtDash(); {
 			case dash < 0 && len(args) > 1:
@@ -77,12 +96,13 @@ On systems other than Linux, run covers the command's process group only.`,
 	flags.DurationVar(&f.ttl, "ttl", 15*time.Second, "how long a silent leader keeps the election")
 	flags.DurationVar(&f.renewEvery, "renew-every", 0, "the time between renewals (default 0.3 TTL)")
 	flags.DurationVar(&f.requestTimeout, "request-timeout", 0, "the bound of each request to the store (default half of --renew-every)")
-	flags.DurationVar(&f.lossGrace, "loss-grace", -1, "the time from SIGTERM to SIGKILL when the lease cannot be renewed, at most a quarter of its validity (default an eighth)")
+	flags.DurationVar(&f.lossGrace, "loss-grace", byDefault, "the time from SIGTERM to SIGKILL when the lease cannot be renewed, at most a quarter of its validity (default an eighth)")
+	flags.Lookup("loss-grace").DefValue = "0s" // the help has it in words
 	flags.DurationVar(&f.stopGrace, "stop-grace", 10*time.Second, "the time from SIGTERM to SIGKILL when run is told to stop")
 	flags.BoolVar(&f.restart, "restart", false, "when the command ends, campaign and start it again")
 	flags.BoolVar(&f.once, "once", false, "end with 70 when the lease is lost, instead of campaigning again")
-	flags.BoolVar(&f.try, "try", false, "end at once if another machine leads")
-	flags.DurationVar(&f.wait, "wait", 0, "end if this machine does not lead after this time (default wait for ever)")
+	flags.BoolVar(&f.try, "try", false, "end at once if another machine leads; this never replaces a leader that crashed")
+	flags.DurationVar(&f.wait, "wait", 0, "end if this machine does not lead after this time; less than 1.1 TTL never replaces a leader that crashed (default wait for ever)")
 	flags.DurationVar(&f.atLeast, "at-least", 0, "keep the election for at least this long, even if the command ends sooner")
 	flags.IntVar(&f.heldCode, "held-code", exitHeld, "the exit code when another machine leads, with --try or --wait")
 	return c
@@ -90,14 +110,14 @@ On systems other than Linux, run covers the command's process group only.`,
 
 // options checks the flags, and returns the elector's options.
 func (f *runFlags) options() (*elector.Options, error) {
-	o := &elector.Options{ID: f.id, Value: f.value, TTL: f.ttl, RenewEvery: f.renewEvery, RequestTimeout: f.requestTimeout, ReleaseTimeout: max(f.ttl, time.Second)}
+	o := &elector.Options{ID: f.id, Value: f.value, TTL: f.ttl, RenewEvery: f.renewEvery, RequestTimeout: f.requestTimeout}
 	switch {
 	case f.ttl <= 0:
 		return nil, usage("--ttl is %v, not above 0", f.ttl)
 	case f.try && f.wait > 0:
 		return nil, usage("--try and --wait exclude each other")
-	case f.wait < 0, f.atLeast < 0, f.stopGrace < 0:
-		return nil, usage("a time below 0 in --wait, --at-least or --stop-grace")
+	case f.wait < 0, f.atLeast < 0, f.stopGrace < 0, f.renewEvery < 0, f.requestTimeout < 0, f.lossGrace < 0 && f.lossGrace != byDefault:
+		return nil, usage("a time is below 0")
 	case f.restart && (f.try || f.wait > 0):
 		return nil, usage("--restart campaigns again and again; leave out --try and --wait")
 	case f.heldCode < 0 || f.heldCode > 255:
@@ -111,8 +131,10 @@ func (f *runFlags) options() (*elector.Options, error) {
 	if f.requestTimeout == 0 {
 		o.RequestTimeout = min(o.RenewEvery/2, 30*time.Second)
 	}
+	f.releaseTimeout = max(2*o.RequestTimeout, time.Second)
+	o.ReleaseTimeout = f.releaseTimeout
 	f.killBefore = max(250*time.Millisecond, f.ttl/20)
-	if f.lossGrace < 0 {
+	if f.lossGrace == byDefault {
 		f.lossGrace = f.hold / 8
 	}
 	if f.lossGrace > f.hold/4 {
@@ -125,7 +147,8 @@ func (f *runFlags) options() (*elector.Options, error) {
 	return o, nil
 }
 
-// environment is what the command gets besides run's own.
+// environment is run's own and what the command gets besides; of two values the
+// later one counts.
 func environment(name, id string, token elector.Token) []string {
 	return append(os.Environ(), "ELECTOR_ELECTION="+name, "ELECTOR_ID="+id, fmt.Sprintf("ELECTOR_TOKEN=%d", token))
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -30,9 +31,11 @@ type runner struct {
 	name, path string
 	argv       []string
 	elector    *elector.Elector
+	relay      *relay
 	renewed    chan struct{}
 	signals    chan os.Signal
 	stopped    bool // told to stop
+	abandoned  bool // the process ends without telling the store
 }
 
 func (t *tool) run(ctx context.Context, name string, argv []string, f *runFlags) error {
@@ -44,66 +47,129 @@ func (t *tool) run(ctx context.Context, name string, argv []string, f *runFlags)
 	if err != nil {
 		return notStarted(argv[0], err)
 	}
-	r := &runner{tool: t, runFlags: f, name: name, path: path, argv: argv, renewed: make(chan struct{}, 1), signals: make(chan os.Signal, 16)}
-	o.Trace = &elector.Trace{Renewed: func(context.Context, elector.LeaseInfo) {
-		select {
-		case r.renewed <- struct{}{}:
-		default:
+	relayed := *t
+	r := &runner{
+		tool: &relayed, runFlags: f, name: name, path: path, argv: argv,
+		relay: newRelay(t.err, t.lively()), renewed: make(chan struct{}, 1), signals: make(chan os.Signal, 64),
+	}
+	relayed.err = r.relay
+	defer r.relay.close()
+	o.Trace = &elector.Trace{
+		Renewed: func(context.Context, elector.LeaseInfo) {
+			select {
+			case r.renewed <- struct{}{}:
+			default:
+			}
+		},
+		Waiting: func(_ context.Context, c elector.CampaignInfo) {
+			r.relay.show(plain(strings.TrimPrefix(oneLine(c.Err), "elector: ")))
+		},
+	}
+	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH} {
+		if !signal.Ignored(s) { // as nohup does
+			signal.Notify(r.signals, s)
 		}
-	}}
-	signal.Notify(r.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH)
+	}
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a closed stderr must not end the term
 	defer signal.Stop(r.signals)
-	e, done, err := t.candidate(ctx, name, o)
+	go guardian.ReapOrphans()
+	e, done, err := relayed.candidate(ctx, name, o)
 	if err != nil {
 		return err
 	}
 	r.elector = e
-	code, err := r.terms(ctx)
-	if code.survivors {
-		return code.err // the process ends without telling the store
+	err = r.terms(ctx)
+	if !r.abandoned {
+		done()
 	}
-	done()
 	return err
 }
 
-// An ending is how a term ended.
-type ending struct {
-	survivors bool // of the command, which may still be alive
-	err       error
-}
-
 // terms leads again and again.
-func (r *runner) terms(ctx context.Context) (ending, error) {
+func (r *runner) terms(ctx context.Context) error {
 	if _, err := daemon.SdNotify(false, daemon.SdNotifyReady); err != nil {
-		r.say("telling systemd: %v", err)
+		r.say("notifying systemd: %v", err)
 	}
+	var rest backoff
 	for {
 		lease, err := r.campaign(ctx)
 		if lease == nil {
-			return ending{}, err
+			return err
 		}
-		status, end := r.term(ctx, lease)
+		began := time.Now()
+		end, err := r.term(lease)
 		switch {
-		case end.survivors, end.err != nil && !errors.Is(end.err, elector.ErrLost):
-			return end, end.err
-		case end.err != nil && r.once:
-			return ending{}, exitCode{exitLost, end.err}
-		case end.err != nil && !r.stopped:
-			r.say("%v; campaigning again", oneLine(end.err))
+		case err != nil:
+			return err
+		case end.lost != nil && r.once && !r.stopped:
+			return exitCode{exitLost, end.lost}
+		case end.lost != nil && !r.stopped:
+			r.say("%s; campaigning again", oneLine(end.lost))
+			continue
 		case r.restart && !r.stopped:
-			r.say("the command ended with %d; campaigning again", status.ExitCode())
-		case status.ExitCode() != 0:
-			return ending{}, exitCode{code: status.ExitCode()}
-		default:
-			return ending{}, nil
+			pause := rest.after(time.Since(began))
+			r.say("the command ended with %d; campaigning again %s", end.status.ExitCode(), in(pause))
+			if r.rests(pause) {
+				continue
+			}
+		}
+		if code := end.status.ExitCode(); code != 0 {
+			return exitCode{code: code}
+		}
+		return nil
+	}
+}
+
+// A backoff is the pause before a command is started again.
+type backoff time.Duration
+
+const (
+	briefly      = 10 * time.Second // a command that runs longer is started again at once
+	longestPause = time.Minute
+)
+
+func (b *backoff) after(ran time.Duration) time.Duration {
+	if ran >= briefly {
+		*b = 0
+	} else {
+		*b = backoff(min(max(2*time.Duration(*b), time.Second), longestPause))
+	}
+	return time.Duration(*b)
+}
+
+func in(d time.Duration) string {
+	if d == 0 {
+		return "at once"
+	}
+	return fmt.Sprintf("in %v", d)
+}
+
+// rests waits, and returns false if run is told to stop meanwhile.
+func (r *runner) rests(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	for !r.stopped {
+		select {
+		case <-timer.C:
+			return true
+		case s := <-r.signals:
+			r.stopped = ends(s)
 		}
 	}
+	return false
+}
+
+// ends reports whether a signal ends run while no command runs.
+func ends(s os.Signal) bool {
+	return s == syscall.SIGTERM || s == syscall.SIGINT || s == syscall.SIGHUP || s == syscall.SIGQUIT
 }
 
 // campaign returns no lease, and no error, if run is told to stop.
 func (r *runner) campaign(ctx context.Context) (*elector.Lease, error) {
 	ctx, cancel := contextOf(ctx, r.wait)
 	defer cancel()
+	defer r.relay.show("")
+	r.relay.show("campaigning for " + r.name)
 	type result struct {
 		lease *elector.Lease
 		err   error
@@ -120,20 +186,21 @@ func (r *runner) campaign(ctx context.Context) (*elector.Lease, error) {
 	for {
 		select {
 		case s := <-r.signals:
-			if s == syscall.SIGTERM || s == syscall.SIGINT {
+			if ends(s) {
 				r.stopped = true
 				cancel()
 			}
 		case w := <-won:
 			switch {
 			case w.err == nil && r.stopped:
-				resign(w.lease)
+				r.resign(w.lease)
 				return nil, nil
 			case w.err == nil:
 				return w.lease, nil
 			case r.stopped:
 				return nil, nil
-			case errors.Is(w.err, elector.ErrHeld), errors.Is(w.err, context.DeadlineExceeded):
+			case errors.Is(w.err, elector.ErrHeld),
+				errors.Is(w.err, context.DeadlineExceeded) && !errors.Is(w.err, elector.ErrUnavailable):
 				return nil, exitCode{r.heldCode, w.err}
 			}
 			return nil, w.err
@@ -141,21 +208,33 @@ func (r *runner) campaign(ctx context.Context) (*elector.Lease, error) {
 	}
 }
 
+// An ending is how a term ended: with the command, unless the lease was lost before.
+type ending struct {
+	status guardian.Status
+	lost   error
+}
+
 // term runs the command under the lease, and gives that up once nothing of the
-// command is alive.
-func (r *runner) term(ctx context.Context, lease *elector.Lease) (guardian.Status, ending) {
+// command is alive. It returns an error if run cannot go on.
+func (r *runner) term(lease *elector.Lease) (end ending, err error) {
 	began := time.Now()
 	g, err := guardian.Start(guardian.Command{
-		Path: r.path, Argv: r.argv, Env: environment(r.name, r.elector.ID(), lease.Token()),
+		Path: r.path, Argv: r.argv, Env: environment(r.name, r.elector.ID(), lease.Token()), Group: group(),
 		Deadline: deadline(lease), Kill: r.killBefore, Grace: r.lossGrace,
-	}, []string{guardianArgument}, func(text string) { r.say("%s", text) })
+	}, guardianArgument, func(text string) { r.say("%s", text) })
 	if err != nil {
-		resign(lease)
-		return guardian.Status{}, ending{err: notStarted(r.argv[0], err)}
+		r.resign(lease)
+		switch {
+		case errors.Is(err, guardian.ErrOverdue):
+			return ending{lost: err}, nil
+		case errors.As(err, new(*guardian.Error)):
+			return ending{}, notStarted(r.argv[0], err)
+		}
+		return ending{}, exitCode{exitMisconfigured, err}
 	}
 	r.say("leads %q with token %d; the command has process id %d", r.name, lease.Token(), g.PID())
+	g.Extend(deadline(lease)) // a renewal during the start may have been missed
 	over := lease.Context().Done()
-	var end ending
 	for waiting := true; waiting; {
 		select {
 		case <-r.renewed:
@@ -163,39 +242,57 @@ func (r *runner) term(ctx context.Context, lease *elector.Lease) (guardian.Statu
 		case <-over:
 			over = nil
 			g.Stop(0) // nothing if the guardian was in time
-			end.err = lease.Check()
+			end.lost = lease.Check()
 		case s := <-r.signals:
 			r.forward(g, s.(syscall.Signal))
 		case <-g.Done():
 			waiting = false
 		}
 	}
-	status, known := g.Exit()
-	if !known {
-		status = guardian.Status{Signal: syscall.SIGKILL} // with the guardian
+	if s := g.Survivors(); len(s) > 0 {
+		r.abandoned = true
+		return end, exitCode{exitLost, fmt.Errorf("SIGKILL did not end %s; run ends without resigning %q, which lapses: end these processes before another machine leads", strings.Join(s, ", "), r.name)}
 	}
-	if end.err == nil {
-		r.keep(lease, began)
-		if end.err = lease.Check(); end.err == nil {
-			resign(lease)
-		}
+	known := false
+	if end.status, known = g.Exit(); !known {
+		end.status = guardian.Status{Signal: syscall.SIGKILL} // with the guardian
 	}
-	return status, end
+	switch {
+	case end.lost != nil: // nothing to resign
+	case g.Overdue():
+		end.lost = errors.New("the lease was not renewed in time")
+		r.resign(lease)
+	case r.keep(lease, began):
+		r.resign(lease)
+	default:
+		r.abandoned = true
+	}
+	return end, nil
 }
 
-// keep holds the election for --at-least.
-func (r *runner) keep(lease *elector.Lease, began time.Time) {
+// keep holds the election for --at-least, and returns false if run is told to stop
+// before.
+func (r *runner) keep(lease *elector.Lease, began time.Time) bool {
 	left := time.NewTimer(time.Until(began.Add(r.atLeast)))
 	defer left.Stop()
-	for !r.stopped {
+	for {
 		select {
 		case <-left.C:
-			return
+			return true
 		case <-lease.Context().Done():
-			return
-		case <-r.renewed:
+			r.say("the election was lost before --at-least was over: %s", oneLine(lease.Check()))
+			return true
+		default:
+		}
+		if r.stopped {
+			return time.Since(began) >= r.atLeast
+		}
+		select {
+		case <-left.C:
+			return true
+		case <-lease.Context().Done():
 		case s := <-r.signals:
-			r.stopped = s == syscall.SIGTERM || s == syscall.SIGINT
+			r.stopped = ends(s)
 		}
 	}
 }
@@ -221,8 +318,18 @@ func deadline(lease *elector.Lease) guardian.Moment {
 	return now.Add(lease.Remaining())
 }
 
-func resign(lease *elector.Lease) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+// group is the process group of the command: run's own if the command may use the
+// terminal, and one that can be killed as a whole otherwise.
+func group() int {
+	if isTerminal(os.Stdin) || isTerminal(os.Stdout) || isTerminal(os.Stderr) {
+		return syscall.Getpgrp()
+	}
+	return 0
+}
+
+// resign blocks until the store is told, or does not answer.
+func (r *runner) resign(lease *elector.Lease) {
+	ctx, cancel := context.WithTimeout(context.Background(), r.releaseTimeout)
 	defer cancel()
 	lease.Resign(ctx) // logs what fails; the lease then lapses
 }
@@ -230,7 +337,7 @@ func resign(lease *elector.Lease) {
 // notStarted gives the exit codes of shells.
 func notStarted(command string, err error) error {
 	code := exitNotExecutable
-	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOENT) {
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
 		code = exitNotFound
 	}
 	return exitCode{code, fmt.Errorf("%s cannot be started: %w", command, err)}

@@ -20,7 +20,10 @@
 //
 // Deadlines are in the time since boot, suspends included: see [Now]. So they hold
 // while the wrapper is stopped or hangs. The wrapper does the guardian's work if
-// that is killed or stopped: it is a subreaper too.
+// that is killed, or stopped or late by a quarter of Kill: it is a subreaper too.
+//
+// To kill all, both look for descendants again and again, until wait(2) shows that
+// none is left. What is alive long after SIGKILL is reported: see [Guarded.Survivors].
 //
 // On systems other than Linux there is no subreaper: the guardian kills the process
 // group of the command, and what has left that is out of reach.

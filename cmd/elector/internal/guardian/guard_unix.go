@@ -27,11 +27,16 @@ func Main() {
 	runtime.LockOSThread()
 	syscall.CloseOnExec(orders)
 	syscall.CloseOnExec(reports)
-	// Notify and not Ignore: an ignored signal would be ignored in the command too.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGPIPE)
+	rename()
+	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGPIPE} {
+		// Notify and not Ignore: the command inherits what is ignored.
+		if !signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
 	g := &guard{
 		in: json.NewDecoder(os.NewFile(orders, "orders")), out: json.NewEncoder(os.NewFile(reports, "reports")),
-		orders: make(chan order), ended: make(chan ending),
+		orders: make(chan order), ended: make(chan Status, 1), killAt: never,
 	}
 	if err := g.run(); err != nil {
 		fmt.Fprintln(os.Stderr, "elector: the guardian:", err)
@@ -46,39 +51,40 @@ type guard struct {
 	out *json.Encoder
 
 	orders chan order  // closed when the wrapper is gone
-	ended  chan ending // closed when no child is left
+	ended  chan Status // of the command; closed when no child is left
 	alarm  *alarm
 
 	command  Command
-	group    int
 	pid      int    // of the command
 	running  bool   // the command has not ended
 	stopping bool   // SIGTERM was sent
 	killAt   Moment // once stopping
 	killing  bool
-}
-
-// An ending is a child that has ended.
-type ending struct {
-	pid    int
-	status syscall.WaitStatus
+	hunt     hunt
 }
 
 func (g *guard) run() error {
 	var first order
-	if err := g.in.Decode(&first); err != nil || first.Start == nil {
+	if err := g.in.Decode(&first); err != nil || first.Start == nil || len(os.Args) < 4 {
 		return fmt.Errorf("no command: %w", err)
 	}
-	g.command, g.group = *first.Start, first.Group
+	g.command = *first.Start
+	g.command.Path, g.command.Argv, g.command.Env = os.Args[2], os.Args[3:], os.Environ()
 	var err error
 	if g.alarm, err = newAlarm(); err != nil {
-		return g.failed(err)
+		return g.failed(err, 0)
 	}
 	if err := adopt(); err != nil {
-		return g.failed(err)
+		return g.failed(err, 0)
+	}
+	if Now() >= g.termAt() {
+		g.tell(report{Overdue: true})
+		return g.failed(errors.New("the lease was not renewed in time to start the command"), 0)
 	}
 	if g.pid, err = g.start(); err != nil {
-		return g.failed(err)
+		var errno syscall.Errno
+		errors.As(err, &errno)
+		return g.failed(err, errno)
 	}
 	g.running = true
 	g.tell(report{Started: g.pid})
@@ -89,12 +95,13 @@ func (g *guard) run() error {
 		select {
 		case o, more := <-g.orders:
 			g.obey(o, more)
-		case e, more := <-g.ended:
+		case s, more := <-g.ended:
 			if !more {
 				g.tell(report{Empty: true})
 				return nil
 			}
-			g.note(e)
+			g.running, g.killing = false, true
+			g.tell(report{Exit: &s})
 		case <-g.alarm.rings:
 		}
 		g.act()
@@ -104,17 +111,12 @@ func (g *guard) run() error {
 // start runs the command with the descriptors 0 to 2 of this process.
 func (g *guard) start() (int, error) {
 	return syscall.ForkExec(g.command.Path, g.command.Argv, &syscall.ProcAttr{
-		Env: g.command.Env, Files: []uintptr{0, 1, 2}, Sys: attributes(g.group),
+		Env: g.command.Env, Files: []uintptr{0, 1, 2}, Sys: attributes(g.command.Group),
 	})
 }
 
-func (g *guard) failed(err error) error {
-	r := report{Failed: err.Error()}
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
-		r.Errno = int(errno)
-	}
-	g.tell(r)
+func (g *guard) failed(err error, errno syscall.Errno) error {
+	g.tell(report{Failed: err.Error(), Errno: errno})
 	return nil
 }
 
@@ -128,7 +130,7 @@ func (g *guard) read() {
 		var o order
 		if err := g.in.Decode(&o); err != nil {
 			if !errors.Is(err, io.EOF) {
-				g.tell(report{Event: "an order that cannot be read: " + err.Error()})
+				g.tell(report{Event: "the guardian cannot read an order: " + err.Error()})
 			}
 			return
 		}
@@ -141,13 +143,15 @@ func (g *guard) reap() {
 	defer close(g.ended)
 	for {
 		var status syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &status, 0, nil)
-		switch {
+		switch pid, err := syscall.Wait4(-1, &status, 0, nil); {
 		case err == syscall.EINTR:
 		case err != nil: // ECHILD
 			return
+		case pid != g.pid:
+		case status.Signaled():
+			g.ended <- Status{Signal: status.Signal()}
 		default:
-			g.ended <- ending{pid, status}
+			g.ended <- Status{Code: status.ExitStatus()}
 		}
 	}
 }
@@ -156,71 +160,57 @@ func (g *guard) obey(o order, more bool) {
 	switch {
 	case !more:
 		g.orders = nil
-		g.stop("the wrapper is gone", g.command.Grace)
+		g.stop(g.command.Grace)
 	case o.Deadline != 0:
 		g.command.Deadline = o.Deadline
 	case o.Signal != 0 && g.running:
 		syscall.Kill(g.pid, o.Signal)
 	case o.Stop != nil:
-		g.stop("", *o.Stop)
+		g.stop(*o.Stop)
 	}
-}
-
-// note is called for each child that has ended.
-func (g *guard) note(e ending) {
-	if e.pid != g.pid {
-		return
-	}
-	g.running = false
-	s := Status{Code: e.status.ExitStatus()}
-	if e.status.Signaled() {
-		s = Status{Signal: e.status.Signal()}
-	}
-	g.tell(report{Exit: &s})
-	g.killing = true
 }
 
 // stop sends SIGTERM once, and may bring the end closer.
-func (g *guard) stop(why string, grace time.Duration) {
-	at := Now().Add(grace)
+func (g *guard) stop(grace time.Duration) {
 	if !g.stopping {
-		g.stopping, g.killAt = true, at
+		g.stopping = true
 		if g.running {
 			syscall.Kill(g.pid, syscall.SIGTERM)
-		}
-		if why != "" {
-			g.tell(report{Event: why + ": SIGTERM to the command"})
+			syscall.Kill(g.pid, syscall.SIGCONT) // a stopped command learns of it too
 		}
 	}
-	g.killAt = min(g.killAt, at)
+	g.killAt = min(g.killAt, Now().Add(grace))
 }
 
-// retry is the time between two looks for descendants that are to die.
-const retry = 2 * time.Millisecond
+// killBy is when all are killed at the latest.
+func (g *guard) killBy() Moment { return g.command.Deadline.Add(-g.command.Kill) }
+
+// termAt is when the command gets SIGTERM at the latest.
+func (g *guard) termAt() Moment { return g.killBy().Add(-g.command.Grace) }
 
 // next returns when there is something to do.
 func (g *guard) next() Moment {
-	end := g.command.Deadline.Add(-g.command.Kill)
 	switch {
 	case g.killing:
-		return Now().Add(retry)
+		return g.hunt.next
 	case g.stopping:
-		return min(end, g.killAt)
+		return min(g.killBy(), g.killAt)
 	}
-	return end.Add(-g.command.Grace)
+	return g.termAt()
 }
 
 // act does what is due.
 func (g *guard) act() {
-	now, end := Now(), g.command.Deadline.Add(-g.command.Kill)
-	if !g.stopping && !g.killing && now >= end.Add(-g.command.Grace) {
-		g.stop("the lease was not renewed in time", g.command.Grace)
+	now := Now()
+	if !g.stopping && !g.killing && now >= g.termAt() {
+		g.tell(report{Overdue: true, Event: "the lease was not renewed in time: SIGTERM to the command"})
+		g.stop(g.command.Grace)
 	}
-	if g.stopping && !g.killing && now >= min(end, g.killAt) {
+	if !g.killing && g.stopping && now >= min(g.killBy(), g.killAt) {
 		g.killing = true
-		g.tell(report{Event: "time is up: SIGKILL to the command and all its descendants"})
+		g.tell(report{Overdue: now >= g.killBy(), Event: "time is up: SIGKILL to the command and all its descendants"})
 	}
-	if g.killing {
-		killAll(g.pid)
+	if g.killing && now >= g.hunt.next {
+		g.hunt.again(g.pid)
 	}
 }

@@ -17,18 +17,26 @@ import (
 // the same time.
 type Guarded struct {
 	process *exec.Cmd
-	pipe    *os.File
+	pipe    *os.File // orders
+	in      *os.File // reports
 	events  func(string)
+	kill    time.Duration
 	alarm   *alarm
-	done    chan struct{} // closed when the guardian and all its descendants are gone
+	began   chan struct{} // closed when the command has begun, or will not
+	done    chan struct{} // closed when nothing of the command is left, or cannot be killed
+	stoodIn bool          // owned by follow
 
-	mutex    sync.Mutex
-	deadline Moment
-	pid      int
-	exit     *Status
+	mutex     sync.Mutex
+	deadline  Moment
+	killAt    Moment // when the guardian is to have killed all
+	pid       int
+	overdue   bool
+	failure   error
+	exit      *Status
+	survivors []process
 }
 
-// An Error is why the command could not be started, as the system has it.
+// An Error is why the system refused to start the command.
 type Error struct {
 	Text  string
 	Errno syscall.Errno
@@ -40,69 +48,77 @@ func (e *Error) Error() string { return e.Text }
 // Unwrap returns the system's error.
 func (e *Error) Unwrap() error { return e.Errno }
 
-// Start starts a guardian, by running this program with the arguments, and in it the
-// command. It returns when the command runs, or an *Error if it could not be started.
-// events is called with what people should know, from a goroutine.
+// ErrOverdue is returned by Start if the deadline is too near.
+var ErrOverdue = errors.New("the lease was not renewed in time to start the command")
+
+// Start starts a guardian, by running this program with the argument and the command
+// after it; the guardian starts the command. It blocks until the command runs, at most until its deadline. It returns
+// an *Error if the system refuses the command, and ErrOverdue if the deadline is too
+// near. events is called with what people should know; it must not block.
 //
-// A process has one guardian at a time.
-func Start(c Command, arguments []string, events func(string)) (*Guarded, error) {
-	if err := adopt(); err != nil {
-		return nil, err
+// A process has one guardian at a time. If that is killed, all children of this
+// process are killed and reaped, because its descendants are among them.
+func Start(c Command, argument string, events func(string)) (*Guarded, error) {
+	g := &Guarded{
+		events: events, kill: c.Kill, began: make(chan struct{}), done: make(chan struct{}),
+		deadline: c.Deadline, killAt: never,
 	}
-	self, err := os.Executable()
+	if err := g.launch(c, argument); err != nil {
+		return nil, fmt.Errorf("starting the guardian: %w", err)
+	}
+	go g.follow()
+	g.send(order{Start: &c})
+	<-g.began
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	switch {
+	case g.pid != 0:
+		return g, nil
+	case g.overdue:
+		return nil, ErrOverdue
+	case g.failure != nil:
+		return nil, g.failure
+	}
+	return nil, errors.New("the guardian ended before the command began")
+}
+
+func (g *Guarded) launch(c Command, argument string) error {
+	if err := adopt(); err != nil {
+		return err
+	}
+	path, err := program()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	ordersOut, ordersIn, err := os.Pipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer ordersOut.Close()
 	reportsOut, reportsIn, err := os.Pipe()
 	if err != nil {
 		ordersIn.Close()
-		return nil, err
+		return err
 	}
 	defer reportsIn.Close()
-	g := &Guarded{pipe: ordersIn, events: events, done: make(chan struct{}), deadline: c.Deadline}
-	if g.alarm, err = newAlarm(); err != nil {
-		ordersIn.Close()
-		reportsOut.Close()
-		return nil, err
+	g.pipe, g.in = ordersIn, reportsOut
+	g.process = &exec.Cmd{
+		Path: path, Args: append([]string{"elector", argument, c.Path}, c.Argv...), Env: c.Env,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		ExtraFiles: []*os.File{ordersOut, reportsIn},
+		// A group of its own: what stops this process from the terminal does not
+		// stop the guardian.
+		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
 	}
-	g.process = exec.Command(self, arguments...)
-	g.process.Stdin, g.process.Stdout, g.process.Stderr = os.Stdin, os.Stdout, os.Stderr
-	g.process.ExtraFiles = []*os.File{ordersOut, reportsIn}
-	// A group of its own: what stops this process from the terminal does not stop
-	// the guardian.
-	g.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := g.process.Start(); err != nil {
-		ordersIn.Close()
-		reportsOut.Close()
+	if g.alarm, err = newAlarm(); err == nil {
+		if err = g.process.Start(); err == nil {
+			return nil
+		}
 		g.alarm.close()
-		return nil, fmt.Errorf("starting the guardian: %w", err)
 	}
-	g.send(order{Start: &c, Group: syscall.Getpgrp()})
-	in := json.NewDecoder(reportsOut)
-	var first report
-	err = in.Decode(&first)
-	switch {
-	case err != nil:
-		err = fmt.Errorf("the guardian ended before the command began: %w", err)
-	case first.Failed != "":
-		err = &Error{first.Failed, syscall.Errno(first.Errno)}
-	}
-	if err != nil {
-		ordersIn.Close()
-		reportsOut.Close()
-		g.alarm.close()
-		g.process.Process.Kill()
-		g.process.Wait()
-		return nil, err
-	}
-	g.pid = first.Started
-	go g.follow(in, reportsOut, c.Kill)
-	return g, nil
+	ordersIn.Close()
+	reportsOut.Close()
+	return err
 }
 
 // PID returns the command's process id.
@@ -113,7 +129,6 @@ func (g *Guarded) Extend(deadline Moment) {
 	g.mutex.Lock()
 	g.deadline = deadline
 	g.mutex.Unlock()
-	g.alarm.wake()
 	g.send(order{Deadline: deadline})
 }
 
@@ -123,9 +138,13 @@ func (g *Guarded) Signal(s syscall.Signal) { g.send(order{Signal: s}) }
 // Stop ends the command: SIGTERM to it, and SIGKILL to all its descendants after
 // the grace. A later Stop may bring the SIGKILL closer. Meanwhile Extend still
 // counts.
-func (g *Guarded) Stop(grace time.Duration) { g.send(order{Stop: &grace}) }
+func (g *Guarded) Stop(grace time.Duration) {
+	g.killBy(Now().Add(grace))
+	g.send(order{Stop: &grace})
+}
 
-// Done is closed when the command and all its descendants are gone.
+// Done is closed when the command and all its descendants are gone, or Survivors
+// cannot be killed.
 func (g *Guarded) Done() <-chan struct{} { return g.done }
 
 // Exit returns how the command ended; ok is false while it runs, and if the
@@ -139,90 +158,41 @@ func (g *Guarded) Exit() (s Status, ok bool) {
 	return *g.exit, true
 }
 
-// send gives up on a guardian that does not read: it is stopped, and this process
-// does its work.
+// Overdue reports whether the command was ended because its deadline was near.
+func (g *Guarded) Overdue() bool {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	return g.overdue
+}
+
+// Survivors returns descendants, as ids with names, that were alive long after
+// SIGKILL.
+func (g *Guarded) Survivors() []string {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	var names []string
+	for _, p := range g.survivors {
+		names = append(names, p.String())
+	}
+	return names
+}
+
+// send drops an order if the guardian does not read, as when it is stopped: this
+// process then does its work.
 func (g *Guarded) send(o order) {
 	text, err := json.Marshal(o)
 	if err != nil {
 		panic(err)
 	}
-	g.pipe.SetWriteDeadline(time.Now().Add(time.Second))
+	// An order is shorter than PIPE_BUF, so it is written as a whole or not at all.
+	g.pipe.SetWriteDeadline(time.Now().Add(5 * time.Millisecond))
 	g.pipe.Write(append(text, '\n'))
 }
 
-// follow reads the reports until the last one, and stands in for a guardian that is
-// killed or stopped.
-func (g *Guarded) follow(in *json.Decoder, out *os.File, kill time.Duration) {
-	defer close(g.done)
-	defer g.alarm.close()
-	defer g.pipe.Close()
-	defer out.Close()
-	reports := make(chan report)
-	go func() {
-		defer close(reports)
-		for {
-			var r report
-			if err := in.Decode(&r); err != nil {
-				return
-			}
-			reports <- r
-		}
-	}()
-	overdue, empty := false, false
-	for {
-		g.mutex.Lock()
-		due := g.deadline.Add(-kill / 2)
-		g.mutex.Unlock()
-		if overdue {
-			due = Now().Add(retry)
-		}
-		g.alarm.set(due)
-		select {
-		case r, more := <-reports:
-			if !more {
-				g.bury(empty)
-				return
-			}
-			empty = empty || r.Empty
-			if r.Event != "" {
-				g.events(r.Event)
-			}
-			if r.Exit != nil {
-				g.mutex.Lock()
-				g.exit = r.Exit
-				g.mutex.Unlock()
-			}
-		case <-g.alarm.rings:
-			g.mutex.Lock()
-			passed := Now() >= g.deadline.Add(-kill/2)
-			g.mutex.Unlock()
-			if passed && !overdue {
-				overdue = true
-				g.events("the guardian does not act: SIGKILL to all")
-			}
-			if overdue {
-				killAll(g.pid)
-			}
-		}
-	}
-}
-
-// bury reaps the guardian, and everything that it has left if it was killed.
-func (g *Guarded) bury(empty bool) {
-	g.process.Wait()
-	if empty {
-		return
-	}
-	g.events("the guardian was killed: SIGKILL to the command and all its descendants")
-	killAll(g.pid)
-	for {
-		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
-		switch {
-		case errors.Is(err, syscall.ECHILD):
-			return
-		case pid == 0:
-			time.Sleep(retry)
-			killAll(g.pid)
-		}
-	}
+// killBy records when the guardian will kill all.
+func (g *Guarded) killBy(m Moment) {
+	g.mutex.Lock()
+	g.killAt = min(g.killAt, m)
+	g.mutex.Unlock()
+	g.alarm.wake()
 }

@@ -1,11 +1,9 @@
 package guardian
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -79,83 +77,13 @@ func adopt() error {
 }
 
 // attributes are those of the command. It dies with the thread that starts it.
+// Group 0 is a process group of its own.
 func attributes(group int) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pgid: group, Pdeathsig: syscall.SIGKILL}
 }
 
-// A process is what /proc shows of one.
-type process struct {
-	pid, parent int
-	dead        bool   // a zombie
-	start       string // since boot; with the pid it names a process
-}
+// program is this very program, even if its file was replaced.
+func program() (string, error) { return "/proc/self/exe", nil }
 
-func look(pid int) (process, error) {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return process{}, err
-	}
-	// The name may have spaces and brackets.
-	_, rest, found := bytes.Cut(stat[bytes.LastIndexByte(stat, ')'):], []byte(" "))
-	fields := bytes.Fields(rest)
-	if !found || len(fields) < 20 {
-		return process{}, fmt.Errorf("/proc/%d/stat is %.80q", pid, stat)
-	}
-	parent, err := strconv.Atoi(string(fields[1]))
-	return process{pid, parent, fields[0][0] == 'Z' || fields[0][0] == 'X', string(fields[19])}, err
-}
-
-// descendants returns the live descendants of this process.
-func descendants() (found []process) {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return nil
-	}
-	defer dir.Close()
-	names, _ := dir.Readdirnames(-1)
-	children := map[int][]process{}
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
-		if p, err := look(pid); err == nil {
-			children[p.parent] = append(children[p.parent], p)
-		}
-	}
-	todo := []int{os.Getpid()}
-	for len(todo) > 0 {
-		pid := todo[0]
-		todo = todo[1:]
-		for _, child := range children[pid] {
-			if todo = append(todo, child.pid); !child.dead {
-				found = append(found, child)
-			}
-		}
-	}
-	return found
-}
-
-// killAll sends SIGKILL to all descendants that it finds. One that is forked
-// meanwhile is found the next time.
-func killAll(int) {
-	for _, p := range descendants() {
-		p.kill()
-	}
-}
-
-// kill does not hit another process that has got the same id meanwhile.
-func (p process) kill() {
-	fd, err := unix.PidfdOpen(p.pid, 0)
-	if err == unix.ENOSYS { // before Linux 5.3
-		syscall.Kill(p.pid, syscall.SIGKILL)
-		return
-	}
-	if err != nil {
-		return
-	}
-	defer unix.Close(fd)
-	if now, err := look(p.pid); err == nil && now.start == p.start {
-		unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
-	}
-}
+// rename gives this process the name that people know.
+func rename() { os.WriteFile("/proc/self/comm", []byte("elector"), 0) }

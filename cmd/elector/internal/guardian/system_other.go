@@ -3,6 +3,8 @@
 package guardian
 
 import (
+	"os"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -49,9 +51,32 @@ func (a *alarm) close() { a.timer.Stop() }
 
 func adopt() error { return nil }
 
+func program() (string, error) { return os.Executable() }
+
+func rename() {}
+
 // attributes give the command a process group of its own, which is killed as a
 // whole.
 func attributes(int) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
+// A process is one that cannot be looked at here.
+type process struct{ identity }
+
+type identity struct{ pid int }
+
+func (p process) String() string { return strconv.Itoa(p.pid) }
+
 // killAll kills the process group of the command.
-func killAll(pid int) { syscall.Kill(-pid, syscall.SIGKILL) }
+func killAll(command int) []process {
+	if !alive(0, command) {
+		return nil
+	}
+	syscall.Kill(-command, syscall.SIGKILL)
+	return []process{{identity{command}}}
+}
+
+// alive reports whether the process group of the command has a process.
+func alive(_, command int) bool { return command > 0 && syscall.Kill(-command, 0) != syscall.ESRCH }
+
+// ReapOrphans returns: no orphans are adopted here.
+func ReapOrphans() {}
