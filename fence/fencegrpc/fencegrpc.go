@@ -220,8 +220,8 @@ func (f *fenced) end() {
 
 // A Conn sends a lease's token and election with each call. It makes no call, and
 // sends no message of a stream, when the lease is over, and returns the lease's
-// error then; end the context of a stream that is left so. Make a Conn, and a client on it, for each lease: they are small, and
-// share the connections of Base.
+// error then; end the context of a stream that is left so. Make a Conn, and a client
+// on it, for each lease: they are small, and share the connections of Base.
 //
 //	client := pb.NewLedgerClient(&fencegrpc.Conn{Lease: lease, Base: conn})
 type Conn struct {
