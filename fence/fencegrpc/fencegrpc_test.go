@@ -308,8 +308,9 @@ func TestReceivesAtTheEnd(t *testing.T) {
 		})
 		<-done
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		defer cancel()
-		if err := fence.Admit(ctx, "", 2); err != nil {
+		err := fence.Admit(ctx, "", 2)
+		cancel()
+		if err != nil {
 			t.Fatalf("after the end of a stream: %v", err)
 		}
 	}

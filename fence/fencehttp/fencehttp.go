@@ -195,7 +195,7 @@ func (b *body) Read(p []byte) (n int, err error) {
 	case whole:
 		return b.ReadCloser.Read(p)
 	}
-	defer func() { b.waited(err == io.EOF) }()
+	defer func() { b.waited(errors.Is(err, io.EOF)) }()
 	return b.ReadCloser.Read(p)
 }
 
