@@ -43,8 +43,9 @@ type Handler struct {
 	// successor out no longer than Next takes to return. A client that does not
 	// read its answer can keep Next from returning: set [http.Server.WriteTimeout].
 	// Next must not return before its work is done, as http.TimeoutHandler does:
-	// put that outside. A request without a token, which only a safe method may
-	// make, is not fenced.
+	// put that outside. It must not enable full duplex for HTTP/1: net/http could
+	// then take the rest of an older request's body for another request. A request
+	// without a token, which only a safe method may make, is not fenced.
 	Next http.Handler
 
 	// Fence admits the tokens. Default one of its own, in memory. Share one
