@@ -67,7 +67,7 @@ func (s *Server) Unary() grpc.UnaryServerInterceptor {
 		}
 		inside, leave, err := s.fence().Enter(ctx, s.resource(info.FullMethod), token)
 		if err != nil {
-			return nil, refusal(err, func(m metadata.MD) { grpc.SetTrailer(ctx, m) })
+			return nil, refusal(ctx, err, func(m metadata.MD) { grpc.SetTrailer(ctx, m) })
 		}
 		defer leave()
 		return handler(inside, request)
@@ -139,8 +139,8 @@ func (s *Server) token(ctx context.Context) (elector.Token, error) {
 	return token, nil
 }
 
-// refusal returns the status for an error of Enter.
-func refusal(err error, trailer func(metadata.MD)) error {
+// refusal returns the status for an error of Enter with ctx.
+func refusal(ctx context.Context, err error, trailer func(metadata.MD)) error {
 	var stale *elector.StaleError
 	switch {
 	case errors.As(err, &stale):
@@ -148,8 +148,8 @@ func refusal(err error, trailer func(metadata.MD)) error {
 		return status.Error(codes.FailedPrecondition, err.Error())
 	case errors.Is(err, elector.ErrInvalid):
 		return status.Error(codes.InvalidArgument, err.Error())
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return status.FromContextError(err).Err()
+	case ctx.Err() != nil: // err may be another context's, of the Keeper say
+		return status.FromContextError(ctx.Err()).Err()
 	}
 	return status.Error(codes.Unavailable, err.Error())
 }
@@ -186,8 +186,9 @@ func (f *fenced) RecvMsg(message any) error {
 func (f *fenced) enter() error {
 	inside, leave, err := f.fence.Enter(f.ctx, f.resource, f.token)
 	if err != nil {
+		refused := refusal(f.ctx, err, f.SetTrailer)
 		f.cancel(err)
-		return refusal(err, f.SetTrailer)
+		return refused
 	}
 	f.exchange(leave)
 	context.AfterFunc(inside, func() {

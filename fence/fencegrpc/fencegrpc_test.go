@@ -157,11 +157,12 @@ func (k brokenKeeper) Raise(context.Context, string, elector.Token) (elector.Tok
 }
 
 func TestKeeperFails(t *testing.T) {
-	keeper := brokenKeeper{errors.New("the disk is full")}
-	conn := serve(t, &fencegrpc.Server{Fence: &elector.Fence{Keeper: keeper}}, nothing)
-	for _, streams := range []bool{false, true} {
-		if _, err := call(token(t, "5"), conn, streams); status.Code(err) != codes.Unavailable {
-			t.Errorf("a token that could not be kept, stream %v: %v", streams, err)
+	for _, failure := range []error{errors.New("the disk is full"), context.DeadlineExceeded} {
+		conn := serve(t, &fencegrpc.Server{Fence: &elector.Fence{Keeper: brokenKeeper{failure}}}, nothing)
+		for _, streams := range []bool{false, true} {
+			if _, err := call(token(t, "5"), conn, streams); status.Code(err) != codes.Unavailable {
+				t.Errorf("a token that could not be kept (%v), stream %v: %v", failure, streams, err)
+			}
 		}
 	}
 }
