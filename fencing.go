@@ -41,8 +41,8 @@ type Fence struct {
 }
 
 // A Keeper keeps the highest token of each resource of one process. Raise is called
-// once for each new token of a resource, before the first write with it, from many
-// goroutines.
+// for each new token of a resource, before the first write with it, until it succeeds:
+// one call at a time for a resource, and many at a time for different ones.
 type Keeper interface {
 	// Raise records the token unless a higher one is recorded, and returns the
 	// higher of the two. When it returns without error that is durable. ctx ends

@@ -40,7 +40,7 @@ var (
 	ErrDeposed = errors.New("the holder's mark of presence is gone from the store: its session expired, or an operator removed it to depose the leader")
 
 	// ErrStale is the error of a guarded write whose lease was followed by
-	// another acquisition.
+	// another acquisition, or resigned.
 	ErrStale = errors.New("stale fencing token")
 
 	// ErrURL is the error for a URL that cannot be used.

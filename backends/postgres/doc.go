@@ -81,13 +81,7 @@
 //	grant usage on schema public to app;
 //	grant select, insert, update on public.elector to app;
 //
-// The row lock needs only update. A role that runs guarded transactions, and no
-// elections, needs less:
-//
-//	grant usage on schema public to writer;
-//	grant select, update (value) on public.elector to writer;
-//
-// A row lock needs the right to update one column, whichever. To create the table, the role also needs CREATE
+// The row lock needs only update. To create the table, the role also needs CREATE
 // on the schema; since PostgreSQL 15 not every role has it on public. Without it
 // Open returns the SQL for an administrator:
 //
@@ -112,6 +106,12 @@
 //
 // and the processes have been restarted. Do not drop the index while they run.
 //
+// A role that runs guarded transactions but no elections needs less. Its row lock
+// needs the right to update one column, no matter which:
+//
+//	grant usage on schema public to writer;
+//	grant select, update (value) on public.elector to writer;
+//
 // # Fencing
 //
 // If your data is in the same database as the election, [Transact] commits a
@@ -130,7 +130,9 @@
 //	update account set cents = cents + 500 where id = 7 and exists
 //		(select from elector where name = $1 and token = $2 and holder <> '' for key share)
 //
-// It changes no row if the lease is stale. Call lease.Check before it. The lock and
+// It changes no row if the lease is stale. Call lease.Check before it. In a
+// transaction of several statements, set idle_in_transaction_session_timeout to
+// lease.Remaining first, as Guard does: see the hazards. The lock and
 // the index are both needed: without them a takeover can commit between the look and
 // the commit, at every isolation level, SERIALIZABLE included. FOR SHARE would make
 // renewals wait.

@@ -31,14 +31,16 @@ const guard = `select set_config('idle_in_transaction_session_timeout', '%[1]d',
 from (select from %[2]s where name = %[3]s and token = %[4]d and holder <> '' and starts_with(attempt, %[5]s) for key share) as held`
 
 // Guard returns a statement that fails if another acquisition has followed the
-// lease's; see [Refused] for its error. Run it in your transaction, in the database
-// of the election's table, last before the commit: with any driver or
-// object-relational mapper, at any isolation level. It has no parameters. Its role
-// needs select on the table, and update on one of its columns.
+// lease's; see [Refused] for its error. At READ COMMITTED it also fails if the lease
+// was resigned. Run it in your transaction, in the database of the election's table,
+// last before the commit: with any driver or object-relational mapper, at any
+// isolation level. It has no parameters, and its text differs from call to call: do not
+// prepare it. Its role needs select on the table, and update on one of its columns.
 //
 // From the guard to the end of the transaction no successor can acquire. So the
 // guard makes the server end the transaction if it then stands idle for as long as
-// the lease is still valid. Renewals do not wait.
+// the lease is still valid, whatever idle_in_transaction_session_timeout was before.
+// Renewals do not wait.
 //
 // Guard makes no request. It returns the lease's error if the lease is over, and
 // ErrMisconfigured if the election is not on PostgreSQL or its table lacks the
@@ -64,10 +66,11 @@ func Refused(err error) bool {
 // is another transaction, on another connection.
 //
 // Transact returns the error of work, of Guard or of the pool; and ErrStale if
-// another acquisition has followed the lease's: then nothing was committed, and the
-// caller must stop. If the server answers the commit with another error, nothing was
-// committed either. If it does not answer, because the connection or ctx ends, the
-// outcome is unknown.
+// another acquisition has followed the lease's, or Guard finds it resigned: then
+// nothing was committed, and the caller must stop. If the server answers the commit
+// with another error, of severity ERROR, nothing was committed either. If it does not
+// answer, because the connection or ctx ends, or a pooler answers that it has lost the
+// server, the outcome is unknown.
 //
 // The server ends the transaction if it stands idle for as long as the lease was
 // valid when it began. So a leader that is stopped in a transaction does not hold up
@@ -108,7 +111,8 @@ func Transact(ctx context.Context, pool *pgxpool.Pool, holding backends.Holding,
 }
 
 // TransactDB is [Transact] for database/sql, with any driver. It has two more round
-// trips.
+// trips, and it cannot see that work has ended the transaction with a statement of its
+// own: that writes without a guard.
 func TransactDB(ctx context.Context, db *sql.DB, holding backends.Holding, work func(*sql.Tx) error) error {
 	bound, err := bounded(holding)
 	if err != nil {

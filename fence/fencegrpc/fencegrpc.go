@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -66,7 +67,7 @@ func (s *Server) Unary() grpc.UnaryServerInterceptor {
 		}
 		inside, leave, err := s.fence().Enter(ctx, s.resource(info.FullMethod), token)
 		if err != nil {
-			return nil, refusal(err, func(m metadata.MD) { grpc.SetTrailer(ctx, m) })
+			return nil, refusal(ctx, err, func(m metadata.MD) { grpc.SetTrailer(ctx, m) })
 		}
 		defer leave()
 		return handler(inside, request)
@@ -77,8 +78,9 @@ func (s *Server) Unary() grpc.UnaryServerInterceptor {
 // the handler waits for a message. So an idle stream keeps no newer leader out, and
 // a message of an old one is refused however long its stream has been open. The
 // context of the stream ends with cause ErrStale when a call or message with a
-// higher token waits. The handler must then return, and must be done with a message
-// before it receives the next.
+// higher token waits, or when a message is refused. The handler must then return, and
+// must be done with a message before it receives the next. If it receives an error
+// other than io.EOF, it must write only while its context has not ended.
 //
 // A handler that sends to a client which has stopped reading waits for the
 // connection to end: set [google.golang.org/grpc/keepalive.ServerParameters].
@@ -97,7 +99,7 @@ func (s *Server) Stream() grpc.StreamServerInterceptor {
 		if err := f.enter(); err != nil {
 			return err
 		}
-		defer func() { f.leave() }() // that of the last message
+		defer f.end()
 		return handler(service, f)
 	}
 }
@@ -137,8 +139,8 @@ func (s *Server) token(ctx context.Context) (elector.Token, error) {
 	return token, nil
 }
 
-// refusal returns the status for an error of Enter.
-func refusal(err error, trailer func(metadata.MD)) error {
+// refusal returns the status for an error of Enter with ctx.
+func refusal(ctx context.Context, err error, trailer func(metadata.MD)) error {
 	var stale *elector.StaleError
 	switch {
 	case errors.As(err, &stale):
@@ -146,8 +148,8 @@ func refusal(err error, trailer func(metadata.MD)) error {
 		return status.Error(codes.FailedPrecondition, err.Error())
 	case errors.Is(err, elector.ErrInvalid):
 		return status.Error(codes.InvalidArgument, err.Error())
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return status.FromContextError(err).Err()
+	case ctx.Err() != nil: // err may be another context's, of the Keeper say
+		return status.FromContextError(ctx.Err()).Err()
 	}
 	return status.Error(codes.Unavailable, err.Error())
 }
@@ -160,7 +162,10 @@ type fenced struct {
 	fence    *elector.Fence
 	resource string
 	token    elector.Token
-	leave    func() // may be called more than once
+
+	mutex sync.Mutex // for handlers that receive in a goroutine
+	leave func()     // may be called more than once
+	ended bool       // the handler has returned
 }
 
 // Context implements [grpc.ServerStream].
@@ -168,22 +173,24 @@ func (f *fenced) Context() context.Context { return f.ctx }
 
 // RecvMsg implements [grpc.ServerStream].
 func (f *fenced) RecvMsg(message any) error {
-	f.leave()
+	f.exchange(func() {})
 	err := f.ServerStream.RecvMsg(message)
-	if err == nil || errors.Is(err, io.EOF) { // a handler may keep its write for the end of the stream
-		if refused := f.enter(); refused != nil {
-			return refused
-		}
+	// A handler may keep its write for the end of the stream, or for an error.
+	if refused := f.enter(); refused != nil && (err == nil || errors.Is(err, io.EOF)) {
+		return refused
 	}
 	return err
 }
 
+// enter enters the Fence, or ends the context of the stream.
 func (f *fenced) enter() error {
 	inside, leave, err := f.fence.Enter(f.ctx, f.resource, f.token)
 	if err != nil {
-		return refusal(err, f.SetTrailer)
+		refused := refusal(f.ctx, err, f.SetTrailer)
+		f.cancel(err)
+		return refused
 	}
-	f.leave = leave
+	f.exchange(leave)
 	context.AfterFunc(inside, func() {
 		if cause := context.Cause(inside); errors.Is(cause, elector.ErrStale) {
 			f.cancel(cause)
@@ -192,10 +199,30 @@ func (f *fenced) enter() error {
 	return nil
 }
 
+// exchange leaves the Fence, and is left by leave from now on.
+func (f *fenced) exchange(leave func()) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if f.leave != nil {
+		f.leave()
+	}
+	if f.leave = leave; f.ended {
+		leave()
+	}
+}
+
+// end leaves the Fence for good.
+func (f *fenced) end() {
+	f.mutex.Lock()
+	f.ended = true
+	f.mutex.Unlock()
+	f.exchange(func() {})
+}
+
 // A Conn sends a lease's token and election with each call. It makes no call, and
 // sends no message of a stream, when the lease is over, and returns the lease's
-// error then; end the context of a stream that is left so. Make a Conn, and a client on it, for each lease: they are small, and
-// share the connections of Base.
+// error then; end the context of a stream that is left so. Make a Conn, and a client
+// on it, for each lease: they are small, and share the connections of Base.
 //
 //	client := pb.NewLedgerClient(&fencegrpc.Conn{Lease: lease, Base: conn})
 type Conn struct {

@@ -22,7 +22,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/elector-go/elector"
@@ -38,9 +40,12 @@ type Handler struct {
 	// Next serves the requests. When a request with a higher token waits, the
 	// context of an older one ends with cause ErrStale, and so do reads of its
 	// body: a leader that was stopped in the middle of a request keeps its
-	// successor out no longer than Next takes to return. Next must not return
-	// before its work is done, as http.TimeoutHandler does: put that outside. A
-	// request without a token, which only a safe method may make, is not fenced.
+	// successor out no longer than Next takes to return. A client that does not
+	// read its answer can keep Next from returning: set [http.Server.WriteTimeout].
+	// Next must not return before its work is done, as http.TimeoutHandler does:
+	// put that outside. It must not enable full duplex for HTTP/1: net/http could
+	// then take the rest of an older request's body for another request. A request
+	// without a token, which only a safe method may make, is not fenced.
 	Next http.Handler
 
 	// Fence admits the tokens. Default one of its own, in memory. Share one
@@ -92,8 +97,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
-	defer endBody(inside, w)()
-	h.Next.ServeHTTP(w, r.WithContext(inside))
+	r = r.WithContext(inside)
+	if r.Body != nil && r.Body != http.NoBody {
+		b := &body{ReadCloser: r.Body, inside: inside, connection: http.NewResponseController(w)}
+		r.Body = b
+		defer b.watch(w, r)()
+	}
+	h.Next.ServeHTTP(w, r)
 }
 
 // enter waits for Wait, but does not bound how long the request is served.
@@ -123,22 +133,87 @@ func (h *Handler) enter(r *http.Request, token elector.Token) (inside context.Co
 	return inside, func() { left(); cancel(nil) }, nil
 }
 
-// endBody makes reads of the body fail once the request is an older one; no context
-// ends those. The connection may serve another request afterwards, so stop ends
-// that, and waits for it.
-func endBody(inside context.Context, w http.ResponseWriter) (stop func()) {
+// A body is that of a request. Its reads fail once the request is an older one.
+type body struct {
+	io.ReadCloser
+	inside     context.Context
+	connection *http.ResponseController
+
+	mutex   sync.Mutex
+	reading int  // calls under way that may wait for the client
+	whole   bool // nothing is left to wait for
+	over    bool // the request is an older one
+	cut     bool // the connection's reads were made to fail
+}
+
+// watch ends the reads when the request becomes an older one. stop ends that, and
+// waits for it: the connection may serve another request afterwards.
+func (b *body) watch(w http.ResponseWriter, r *http.Request) (stop func()) {
 	done := make(chan struct{})
-	unset := context.AfterFunc(inside, func() {
+	unset := context.AfterFunc(b.inside, func() {
 		defer close(done)
-		if errors.Is(context.Cause(inside), elector.ErrStale) {
-			_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // a writer that cannot has no connection
+		if errors.Is(context.Cause(b.inside), elector.ErrStale) {
+			b.end()
 		}
 	})
 	return func() {
 		if !unset() {
 			<-done
 		}
+		b.mutex.Lock()
+		defer b.mutex.Unlock()
+		if b.cut && r.ProtoMajor == 1 {
+			w.Header().Set("Connection", "close")
+		}
 	}
+}
+
+// end makes reads fail. Only a deadline ends one that waits for the client, and the
+// server then ends the context of all later requests on the connection. So it is set
+// for such a read alone: between reads, and after the last, the server itself reads
+// ahead.
+func (b *body) end() {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.over = true
+	if b.reading > 0 {
+		b.cut = true
+		_ = b.connection.SetReadDeadline(time.Unix(1, 0)) // a writer that cannot has no connection
+	}
+}
+
+// Read implements [io.Reader].
+func (b *body) Read(p []byte) (n int, err error) {
+	b.mutex.Lock()
+	over, whole := b.over, b.whole
+	if !over && !whole {
+		b.reading++
+	}
+	b.mutex.Unlock()
+	switch {
+	case over:
+		return 0, context.Cause(b.inside)
+	case whole:
+		return b.ReadCloser.Read(p)
+	}
+	defer func() { b.waited(errors.Is(err, io.EOF)) }()
+	return b.ReadCloser.Read(p)
+}
+
+// Close implements [io.Closer]. It may read what is left.
+func (b *body) Close() error {
+	b.mutex.Lock()
+	b.reading++
+	b.mutex.Unlock()
+	defer b.waited(true)
+	return b.ReadCloser.Close()
+}
+
+func (b *body) waited(whole bool) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.reading--
+	b.whole = b.whole || whole
 }
 
 func refuse(w http.ResponseWriter, r *http.Request, err error) {
@@ -149,8 +224,10 @@ func refuse(w http.ResponseWriter, r *http.Request, err error) {
 		http.Error(w, err.Error(), http.StatusPreconditionFailed)
 	case errors.Is(err, elector.ErrInvalid):
 		http.Error(w, err.Error(), http.StatusBadRequest)
-	case r.Context().Err() != nil: // the client has gone
 	default:
+		if r.Context().Err() != nil && r.ProtoMajor == 1 { // as would be that of the next request on the connection
+			w.Header().Set("Connection", "close")
+		}
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 	}

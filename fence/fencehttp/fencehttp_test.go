@@ -268,6 +268,73 @@ func TestBody(t *testing.T) {
 	})
 }
 
+// A request is served, or answered as one that was not.
+func TestNotServed(t *testing.T) {
+	t.Run("on the connection of an older request", testConnectionOfOlder)
+	t.Run("its context has ended", testContextEnded)
+}
+
+func testConnectionOfOlder(t *testing.T) {
+	reading, served := make(chan bool), make(chan string, 9)
+	server := httptest.NewServer(&fencehttp.Handler{Next: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if _, err := io.ReadAll(r.Body); err != nil {
+			t.Error(err)
+		}
+		if r.URL.Path == "/older" {
+			reading <- true
+			<-r.Context().Done()
+		} else if err := r.Context().Err(); err != nil {
+			t.Errorf("served with an ended context: %v", context.Cause(r.Context()))
+		}
+		served <- r.Header.Get(elector.TokenHeader)
+	})})
+	defer server.Close()
+	post := func(c *http.Client, path, token string) string {
+		r, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+path, strings.NewReader("hello"))
+		if err != nil {
+			return err.Error()
+		}
+		r.Header.Set(elector.TokenHeader, token)
+		answer, err := c.Do(r)
+		if err != nil {
+			return err.Error()
+		}
+		defer answer.Body.Close()
+		return answer.Status
+	}
+	one, other := http.Client{Transport: &http.Transport{}}, http.Client{Transport: &http.Transport{}}
+	defer one.CloseIdleConnections()
+	defer other.CloseIdleConnections()
+	older := make(chan string)
+	go func() { older <- post(&one, "/older", "1") }()
+	<-reading
+	if status := post(&other, "/", "2"); status != "200 OK" || <-served != "1" || <-served != "2" {
+		t.Errorf("the next leader's request: %s", status)
+	}
+	if status := <-older; status != "200 OK" {
+		t.Errorf("the older request: %s", status)
+	}
+	for range 2 {
+		if status := post(&one, "/", "3"); status != "200 OK" || len(served) != 1 {
+			t.Fatalf("a request on the connection of an older one was answered %s, and served %d times", status, len(served))
+		}
+		<-served
+	}
+}
+
+func testContextEnded(t *testing.T) {
+	h := &fencehttp.Handler{Next: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("served") })}
+	r := httptest.NewRequest("POST", "/", nil)
+	r.Header.Set(elector.TokenHeader, "1")
+	ctx, end := context.WithCancel(r.Context()) // as that of a server that shuts down
+	end()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r.WithContext(ctx))
+	if answer := w.Result(); answer.StatusCode != 503 || answer.Header.Get("Connection") != "close" {
+		t.Errorf("it was answered %s, %v", answer.Status, answer.Header)
+	}
+}
+
 // Next gets the server's own ResponseWriter, so Flusher, Hijacker and the like are
 // there.
 func TestResponseWriter(t *testing.T) {

@@ -16,6 +16,10 @@
 // of an old leader come before a new leader's first or not at all. A new leader that
 // reads before it writes reads within such a transaction.
 //
+// A leader that stops in such a transaction holds up its successor until the database
+// ends it. Bound that on the server: with idle_in_transaction_session_timeout on
+// PostgreSQL, idle_write_transaction_timeout on MariaDB, wait_timeout on MySQL.
+//
 // Enter holds at every isolation level. At REPEATABLE READ and SERIALIZABLE
 // PostgreSQL fails transactions that run at the same time with a serialization error
 // (40001); its default READ COMMITTED lets them wait. On MySQL the first two

@@ -350,17 +350,35 @@ var mutants = []mutant{
 `, `	leave()
 `}}},
 	{name: "HTTP: a leader that was stopped in a body keeps others out", breaks: "Handler", catch: "stopped_in_the_middle", pkg: "./fence/fencehttp", parent: "TestBody", edits: []edit{{
-		"fence/fencehttp/fencehttp.go", `if errors.Is(context.Cause(inside), elector.ErrStale) {`, `if false {`}}},
+		"fence/fencehttp/fencehttp.go", `if errors.Is(context.Cause(b.inside), elector.ErrStale) {`, `if false {`}}},
+	{name: "HTTP: the end of a body ends all later requests on its connection", breaks: "Handler", catch: "on_the_connection_of_an_older_request", pkg: "./fence/fencehttp", parent: "TestNotServed", edits: []edit{{
+		"fence/fencehttp/fencehttp.go", `if b.reading > 0 {`, `if b.reading >= 0 {`}, {
+		"fence/fencehttp/fencehttp.go", `if b.cut && `, `if false && `}}},
+	{name: "HTTP: a request with an ended context answered with 200, and not served", breaks: "Handler", catch: "its_context_has_ended", pkg: "./fence/fencehttp", parent: "TestNotServed", edits: []edit{{
+		"fence/fencehttp/fencehttp.go", `if r.Context().Err() != nil && r.ProtoMajor == 1 {`, `if r.Context().Err() != nil {
+			return
+		}
+		if r.Context().Err() != nil && r.ProtoMajor == 1 {`}}},
 	{name: "HTTP: a redirect carries the token to another host", breaks: "Transport", catch: "redirects/there", pkg: "./fence/fencehttp", parent: "TestTransport", edits: []edit{{
 		"fence/fencehttp/fencehttp.go", `if r.URL.Host == origin(r).URL.Host {`, `if r == origin(r) || true {`}}},
 	{name: "gRPC: the token looked at when a stream opens", breaks: "Fence", catch: "message", pkg: "./fence/fencegrpc", parent: "TestOlder", edits: []edit{{
-		"fence/fencegrpc/fencegrpc.go", `if err == nil || errors.Is(err, io.EOF) {`, `if false && errors.Is(err, io.EOF) {`}}},
+		"fence/fencegrpc/fencegrpc.go", `if refused := f.enter(); refused`, `if refused := error(nil); refused`}}},
 	{name: "gRPC: what a stream writes at its end is not fenced", breaks: "Fence", catch: "end", pkg: "./fence/fencegrpc", parent: "TestOlder", edits: []edit{{
-		"fence/fencegrpc/fencegrpc.go", `if err == nil || errors.Is(err, io.EOF) {`, `if err == nil || false && errors.Is(err, io.EOF) {`}}},
+		"fence/fencegrpc/fencegrpc.go", `	if refused := f.enter(); refused`, `	if errors.Is(err, io.EOF) {
+		return err
+	}
+	if refused := f.enter(); refused`}}},
+	{name: "gRPC: what a stream writes after an error is not fenced", breaks: "Fence", catch: "inside", pkg: "./fence/fencegrpc", parent: "TestBrokenMessage", edits: []edit{{
+		"fence/fencegrpc/fencegrpc.go", `	if refused := f.enter(); refused`, `	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if refused := f.enter(); refused`}}},
+	{name: "gRPC: a refused stream's context goes on", breaks: "Fence", catch: "overtaken", pkg: "./fence/fencegrpc", parent: "TestBrokenMessage", edits: []edit{{
+		"fence/fencegrpc/fencegrpc.go", `		f.cancel(err)
+`, ``}}},
 	{name: "gRPC: an idle stream keeps others out", breaks: "Server", catch: "stream", pkg: "./fence/fencegrpc", parent: "TestIdle", edits: []edit{{
-		"fence/fencegrpc/fencegrpc.go", `	f.leave()
-	err := f.ServerStream.RecvMsg(message)`, `	defer f.leave()
-	err := f.ServerStream.RecvMsg(message)`}}},
+		"fence/fencegrpc/fencegrpc.go", `	f.exchange(func() {})
+	err := f.ServerStream.RecvMsg(message)`, `	err := f.ServerStream.RecvMsg(message)`}}},
 
 	// The fences of the clouds' stores.
 	{name: "the tokens of objects compared as texts", breaks: "Fencing", catch: "a_longer_token", pkg: "./backends/gcs", parent: "TestFence", edits: []edit{{

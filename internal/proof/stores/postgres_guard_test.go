@@ -229,6 +229,30 @@ func TestPostgresGuardIsolation(t *testing.T) {
 	}
 }
 
+// At each isolation level the guard of a transaction that began before renewals keeps
+// an acquisition out, and lets renewals pass.
+func TestPostgresGuardOldSnapshot(t *testing.T) {
+	l := beside(t)
+	for _, level := range []string{"read committed", "repeatable read", "serializable"} {
+		election := strings.ReplaceAll(level, " ", "-")
+		r := l.acquires(election, backends.Record{})
+		statement, err := postgres.Guard(believes(l.b, election, r))
+		must(t, err)
+		tx := l.holds("set transaction isolation level " + level + "; select from elector")
+		for range 20 {
+			r = l.renews(election, r)
+		}
+		_, err = tx.Exec(t.Context(), statement)
+		must(t, err)
+		r = l.renews(election, r)
+		if _, err := l.b.Swap(t.Context(), election, r, following(r)); !errors.Is(err, backends.ErrUnavailable) || !strings.Contains(err.Error(), "55P03") {
+			t.Errorf("%s: an acquisition under the guard: %v", level, err)
+		}
+		must(t, tx.Commit(t.Context()))
+		l.acquires(election, r)
+	}
+}
+
 // While a guarded transaction is open, renewals and releases pass, and an
 // acquisition is refused and certainly not applied.
 func TestPostgresOpenGuard(t *testing.T) {
