@@ -223,7 +223,7 @@ func (b *Backend) queryRow(ctx context.Context, sql string, args []any, dest ...
 // query runs one autocommit statement in one round trip. It reports whether any
 // part of it may have reached the server.
 func (b *Backend) query(ctx context.Context, sql string, args []any, read func(pgx.Rows) error) (sent bool, err error) {
-	conn, err := b.pool.Acquire(ctx)
+	conn, err := b.acquire(ctx)
 	if err != nil {
 		return false, withoutConfig(err)
 	}
@@ -252,6 +252,24 @@ func (b *Backend) query(ctx context.Context, sql string, args []any, read func(p
 		err = withoutConfig(err)
 	}
 	return true, err
+}
+
+// acquire waits for a connection for at most half of the time that ctx has left. A
+// statement that is sent at the last moment is cancelled, which costs its connection:
+// when a thousand requests wait, all connections would go that way, and each new one
+// takes longer than the statement.
+func (b *Backend) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+	wait := ctx
+	if end, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		wait, cancel = context.WithTimeout(ctx, time.Until(end)/2)
+		defer cancel()
+	}
+	conn, err := b.pool.Acquire(wait)
+	if err != nil && wait.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("in half of the request's time no connection was free or could be made, of at most %d; nothing was sent", b.pool.Config().MaxConns)
+	}
+	return conn, err
 }
 
 // lockTimeout leaves time to read, and to try again.
