@@ -104,6 +104,9 @@ func (l *lab) try(binary string, m mutant) (passed, failed bool, output string) 
 	if m.pkg == simulation { // no other has a seed
 		args = append(args, "-seed="+strconv.FormatUint(l.seed, 10))
 	}
+	if m.pkg == guardian { // most of these end with a wait in vain
+		args = append(args, "-patience=6s")
+	}
 	c := exec.Command(binary, args...)
 	c.Dir = filepath.Join(l.root, m.module, m.pkg)
 	out, err := c.CombinedOutput()

@@ -5,6 +5,7 @@ package guardian
 import (
 	"bufio"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,6 +18,8 @@ import (
 
 	"golang.org/x/sys/unix"
 )
+
+var bound = flag.Duration("patience", 20*time.Second, "how long what must happen may take")
 
 const family = "parent grandchild daemon"
 
@@ -47,7 +50,7 @@ func newCrib(t *testing.T) *crib {
 // born waits for members.
 func (c *crib) born(names string) {
 	c.t.Helper()
-	c.file.SetReadDeadline(time.Now().Add(20 * time.Second))
+	c.file.SetReadDeadline(time.Now().Add(*bound))
 	for missing := strings.Fields(names); len(missing) > len(c.pids); {
 		text, err := c.in.ReadString('\n')
 		var name string
@@ -65,7 +68,7 @@ func (c *crib) born(names string) {
 // gone waits until all are dead, and returns when they were.
 func (c *crib) gone() Moment {
 	c.t.Helper()
-	c.file.SetReadDeadline(time.Now().Add(20 * time.Second))
+	c.file.SetReadDeadline(time.Now().Add(*bound))
 	if text, err := c.in.ReadString('\n'); err == nil || !strings.HasSuffix(err.Error(), "EOF") {
 		for _, pid := range c.pids {
 			syscall.Kill(pid, syscall.SIGKILL)
@@ -105,7 +108,7 @@ func await(t *testing.T, g *Guarded) {
 	t.Helper()
 	select {
 	case <-g.Done():
-	case <-time.After(20 * time.Second):
+	case <-time.After(*bound):
 		t.Fatal("the command is not done")
 	}
 }
