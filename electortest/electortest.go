@@ -6,7 +6,7 @@
 //		stop := s.Start(func(ctx context.Context) error { return s.Elector.Run(ctx, worker) })
 //		s.Win()
 //		s.Outage()
-//		err := s.Loss() // 13.5 s later, which take no time in a bubble
+//		err := s.Loss() // within 13.5 s, which take no time in a bubble
 //		s.Restore()
 //		s.Win()
 //		err = stop()

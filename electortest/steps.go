@@ -66,8 +66,9 @@ func (s *Script) Win() {
 // Loss waits until the lease of the candidate is over, and returns why: an
 // [elector.ErrLost], or an [elector.ErrResigned] if the candidate gave the lease up.
 // Each lease ends once: a second call waits for the end of the next lease.
-func (s *Script) Loss() (err error) {
+func (s *Script) Loss() error {
 	s.t.Helper()
+	var err error
 	s.await(func() bool {
 		if s.next >= len(s.terms) || !s.terms[s.next].over {
 			return false
@@ -106,12 +107,12 @@ func (s *Script) Depose() {
 	s.awaitEnd(s.next)
 }
 
-// Pause stops the candidate's process for d, at the instant of the call: a suspended
-// virtual machine, a SIGSTOP, or a long garbage collection. Pause returns at once: the
-// clocks of the candidate then show d more. If that is longer than the lease was
-// valid, Check and everything else that asks fails from then on. The context of the
-// worker ends a little later, at the latest when the next renewal is due, as after a
-// real pause.
+// Pause stops the process of the candidate for d, at the instant of the call, and
+// returns at once: a suspended virtual machine, a SIGSTOP, a long garbage collection.
+// The candidate's clocks then show d more; other clocks and timers, such as the
+// worker's own, do not move. If the lease was valid for less than d, Check fails from
+// then on. The context of the worker ends a little later, as after a real pause: when
+// Check is called, or the next renewal is due.
 func (s *Script) Pause(d time.Duration) { s.machine.asleep.Add(int64(d)) }
 
 // AnotherLeads makes another process with this ID and value the leader, and returns

@@ -105,6 +105,13 @@ func TestDepose(t *testing.T) {
 		if took := time.Since(start); took < challenge || took > challenge+renewEvery {
 			t.Errorf("it leads again after %v, want %v", took, challenge)
 		}
+
+		s.Depose()
+		s.Win() // so that Loss returns the end of this term
+		s.Outage()
+		if err := s.Loss(); !errors.Is(err, elector.ErrUnavailable) || errors.Is(err, elector.ErrDeposed) {
+			t.Errorf("in the outage after a deposition: %v", err)
+		}
 	})
 }
 
@@ -184,6 +191,34 @@ func TestAnotherLeads(t *testing.T) {
 		s.AnotherLeads("d", "")
 		if _, err := s.Elector.Leader(t.Context()); !errors.Is(err, elector.ErrUnavailable) {
 			t.Errorf("in the partition: %v", err)
+		}
+	})
+}
+
+// An outage breaks what the store pushes, too.
+func TestOutageOfWatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := electortest.New(t, "office", nil)
+		other := s.AnotherLeads("other", "before")
+		var seen atomic.Value
+		go func() {
+			for l := range s.Elector.Observe(t.Context()) {
+				seen.Store(l.Value)
+			}
+		}()
+		synctest.Wait()
+		s.Outage()
+		if err := other.Proclaim(t.Context(), "after"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if value := seen.Load(); value != "before" {
+			t.Errorf("in an outage an observer sees the value %q", value)
+		}
+		s.Restore()
+		time.Sleep(time.Minute)
+		if value := seen.Load(); value != "after" {
+			t.Errorf("after the outage an observer sees the value %q", value)
 		}
 	})
 }
