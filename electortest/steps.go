@@ -12,8 +12,8 @@ import (
 	"github.com/elector-go/elector/internal/fault"
 )
 
-// Start calls f on a goroutine of its own. f is a service's function that calls Run
-// of the Elector, or Run itself in a closure.
+// Start calls f on a goroutine of its own: a function of your service that calls Run
+// of the Elector, or a closure that calls only that.
 //
 // stop tells f to stop, as SIGTERM tells a process: it ends f's context, waits until
 // f has returned, and returns f's error. It fails the test if f does not return. The
@@ -96,9 +96,10 @@ func (s *Script) Slow(d time.Duration) { s.set(func() { s.delay = d }) }
 // candidate that campaigns pauses between two tries, for up to RenewEvery.
 func (s *Script) Restore() { s.set(func() { s.down, s.delay = false, 0 }) }
 
-// Depose waits until the candidate leads, deposes it as an operator does with
-// elector resign or by removing its mark of presence in the store, and waits until its
-// lease is over, with [elector.ErrDeposed]. The candidate then leaves the election to
+// Depose waits until the candidate leads, deposes it, and waits until its lease is
+// over, with [elector.ErrDeposed]: on ZooKeeper an operator deletes the leader's
+// ephemeral node, or a disconnection outlasts the session. On other stores it stands
+// for a record that was edited or deleted. The candidate then leaves the election to
 // others for TTL*(1+ClockDrift).
 func (s *Script) Depose() {
 	s.t.Helper()
