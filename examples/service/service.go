@@ -74,7 +74,7 @@ func (s *service) handler(ctx context.Context, e *elector.Elector) http.Handler 
 	mux.Handle("GET /live", electorhttp.Live())
 	mux.Handle("GET /ready", leader.Ready())
 	mux.Handle("GET /leader", electorhttp.Leader(e))
-	mux.Handle("GET /metrics", expvar.Handler())
+	mux.Handle("GET /debug/vars", expvar.Handler())
 	mux.Handle("GET /entries", leader.Forward(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, "%s has written %d entries\n", e.ID(), s.written.Load())
 	})))
