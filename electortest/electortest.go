@@ -26,9 +26,10 @@
 //
 // # Steps
 //
-// Call the steps on the goroutine of the test, one after the other. A step that waits
-// in vain fails the test after ten TTL and a minute, and the message has the reason
-// why the candidate does not lead.
+// Call the steps on the goroutine of the test, one after the other. In a bubble a step
+// returns when all goroutines wait, so the worker has met what the step did; outside,
+// it is about to. A step that waits in vain fails the test after ten TTL and a minute,
+// and the message has the reason why the candidate does not lead.
 package electortest
 
 import (
@@ -38,6 +39,7 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/elector-go/elector"
@@ -56,6 +58,7 @@ type Script struct {
 	name     string
 	others   elector.Options // of AnotherLeads, except for their IDs and values
 	patience time.Duration
+	bubble   bool
 	store    *memory.Store
 	fault    *fault.Backend
 	machine  *machine
@@ -92,7 +95,8 @@ func New(t testing.TB, name string, o *elector.Options) *Script {
 	if mine.Logger == nil {
 		mine.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
 	}
-	s := &Script{t: t, name: name, store: memory.NewStore(), machine: newMachine(), changed: make(chan struct{})}
+	bubble := inBubble()
+	s := &Script{t: t, name: name, bubble: bubble, store: memory.NewStore(), machine: newMachine(bubble), changed: make(chan struct{})}
 	s.others = elector.Options{TTL: mine.TTL, ClockDrift: mine.ClockDrift, Logger: mine.Logger}
 	s.patience = 10*cmp.Or(mine.TTL, 15*time.Second) + 2*mine.ReleaseTimeout + time.Minute
 	mine.Trace = s.trace(mine.Trace)
@@ -166,6 +170,7 @@ func (s *Script) await(happened func() bool, otherwise string) {
 		done, changed, why := happened(), s.changed, s.why()
 		s.mutex.Unlock()
 		if done {
+			s.settle()
 			return
 		}
 		select {
@@ -174,6 +179,21 @@ func (s *Script) await(happened func() bool, otherwise string) {
 			s.t.Fatalf("electortest: after %v the candidate %q of election %q %s: %s", s.patience, s.Elector.ID(), s.name, otherwise, why)
 		}
 	}
+}
+
+// settle waits, in a bubble, until all other goroutines wait.
+func (s *Script) settle() {
+	if s.bubble {
+		synctest.Wait()
+	}
+}
+
+// inBubble reports whether the caller is in a bubble of testing/synctest, outside of
+// which Wait panics.
+func inBubble() (bubble bool) {
+	defer func() { bubble = recover() == nil }()
+	synctest.Wait()
+	return true
 }
 
 // why describes what the candidate does.

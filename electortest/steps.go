@@ -49,7 +49,7 @@ func (s *Script) Start(f func(context.Context) error) (stop func() error) {
 }
 
 // Win waits until the candidate leads: after a start, a deploy, or the end of an
-// outage. The worker is called at about the same time.
+// outage. In a bubble the worker has been called.
 func (s *Script) Win() {
 	s.t.Helper()
 	s.await(func() bool {
@@ -133,7 +133,7 @@ func (s *Script) AnotherLeads(id, value string) *elector.Lease {
 	}
 	o := s.others
 	o.ID, o.Value = id, value
-	s.other = s.candidate(s.store.Handle(), newMachine(), &o)
+	s.other = s.candidate(s.store.Handle(), newMachine(s.bubble), &o)
 	ctx, cancel := context.WithTimeout(context.Background(), s.patience)
 	defer cancel()
 	lease, err := s.other.Campaign(ctx)
@@ -167,6 +167,7 @@ func (s *Script) set(change func()) {
 	}
 	s.fault.Always(requests)
 	s.fault.CutWatches(watches)
+	s.settle()
 }
 
 var errOutage = fmt.Errorf("%w: electortest: the watch broke", backends.ErrUnavailable)
@@ -196,9 +197,9 @@ type machine struct {
 // newMachine returns a machine. In a bubble of testing/synctest, where time begins in
 // 2000, its time of day is a later one, so that fencing tokens are as large as in
 // production.
-func newMachine() *machine {
+func newMachine(bubble bool) *machine {
 	var m machine
-	if time.Now().Year() < 2020 {
+	if bubble {
 		m.asleep.Store(int64(26 * 365 * 24 * time.Hour))
 	}
 	return &m

@@ -62,7 +62,13 @@ type watching struct {
 }
 
 func (w watching) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
-	return w.watch(ctx, func(ctx context.Context) error { return w.watcher.Watch(ctx, name, changed) })
+	return w.watch(ctx, func(ctx, cut context.Context) error {
+		return w.watcher.Watch(ctx, name, func(r backends.Record) {
+			if cut.Err() == nil {
+				changed(r)
+			}
+		})
+	})
 }
 
 type attending struct {
@@ -71,11 +77,11 @@ type attending struct {
 }
 
 func (a attending) WatchPresence(ctx context.Context, name string, held backends.Record) error {
-	return a.watch(ctx, func(ctx context.Context) error { return a.presence.WatchPresence(ctx, name, held) })
+	return a.watch(ctx, func(ctx, _ context.Context) error { return a.presence.WatchPresence(ctx, name, held) })
 }
 
-// CutWatches ends the watches under way with err, and later ones at once. With nil
-// watches work again.
+// CutWatches ends the watches under way with err, and later ones at once. What changes
+// after CutWatches has returned is not shown. With nil watches work again.
 func (f *Backend) CutWatches(err error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -87,7 +93,7 @@ func (f *Backend) CutWatches(err error) {
 	}
 }
 
-func (f *Backend) watch(ctx context.Context, watch func(context.Context) error) error {
+func (f *Backend) watch(ctx context.Context, watch func(ctx, cut context.Context) error) error {
 	f.mutex.Lock()
 	cut := f.cut
 	f.mutex.Unlock()
@@ -97,7 +103,7 @@ func (f *Backend) watch(ctx context.Context, watch func(context.Context) error) 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(cut, cancel)()
-	err := watch(ctx)
+	err := watch(ctx, cut)
 	if cut.Err() != nil {
 		return context.Cause(cut)
 	}

@@ -289,6 +289,10 @@ func TestCutWatches(t *testing.T) {
 
 	f.CutWatches(backends.ErrUnavailable)
 	f.CutWatches(backends.ErrDenied) // the first reason counts
+	latest, err := direct.Swap(t.Context(), name, made, step(2))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for range 2 {
 		if err := <-ended; err != backends.ErrUnavailable {
 			t.Errorf("a watch under way ends with %v", err)
@@ -302,13 +306,13 @@ func TestCutWatches(t *testing.T) {
 	if len(first) > 0 {
 		t.Errorf("a watch that was cut has shown %+v", <-first)
 	}
-	shows(t, b, 1)
+	shows(t, b, 2)
 
 	f.CutWatches(nil)
 	f.CutWatches(nil)
 	again := make(chan backends.Record, 9)
 	go func() { ended <- watch(again) }()
-	if r := <-again; r != made {
+	if r := <-again; r != latest {
 		t.Errorf("a watch after the cut shows %+v", r)
 	}
 	f.CutWatches(backends.ErrUnavailable)
