@@ -198,20 +198,6 @@ func (f *fleet) overlaps() (found []string) {
 	return found
 }
 
-func etcd(t *testing.T) *stores.Store {
-	t.Helper()
-	s, err := stores.Start(t.Context(), stores.Etcd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
-}
-
 // TestMoves moves a service of two processes from etcd's Election to this library
 // and back, again and again, as docs/migrate.md says. Each move is two rolling
 // deploys, with a leader killed between them. No two workers run at the same time.
@@ -224,7 +210,7 @@ func TestMoves(t *testing.T) {
 			t.Fatalf("ELECTOR_MOVES is %q, not a number of moves", text)
 		}
 	}
-	f := newFleet(t, etcd(t), "invoices")
+	f := newFleet(t, begin(t, stores.Etcd), "invoices")
 	all := []*process{f.start("A"), f.start("A")}
 	f.awaitLeader(all)
 	for i := range moves {
@@ -287,7 +273,7 @@ func (f *fleet) revision() int64 {
 // Without version B between them, A and C lead at the same time: the locks do not
 // know each other. So the count can see an overlap.
 func TestMoveWithoutB(t *testing.T) {
-	f := newFleet(t, etcd(t), "invoices")
+	f := newFleet(t, begin(t, stores.Etcd), "invoices")
 	a := f.start("A")
 	f.awaitLeader([]*process{a})
 	c := f.start("C")
@@ -302,7 +288,7 @@ func TestMoveWithoutB(t *testing.T) {
 // A version B that releases the old lock before its worker has returned lets A
 // lead beside it.
 func TestHastyB(t *testing.T) {
-	f := newFleet(t, etcd(t), "invoices")
+	f := newFleet(t, begin(t, stores.Etcd), "invoices")
 	b := f.start("hasty")
 	f.awaitLeader([]*process{b})
 	a := f.start("A")
