@@ -55,7 +55,7 @@ type task struct {
 type message struct {
 	Kind  string        // one of those below
 	At    time.Duration // on the clock that all processes share
-	Token elector.Token // 0 under the old lock alone
+	Token uint64        // 0 under the old lock alone
 }
 
 const (
@@ -120,7 +120,7 @@ func candidate(t task) error {
 	tell := func(kind string, token elector.Token) {
 		mutex.Lock()
 		defer mutex.Unlock()
-		out.Encode(message{kind, history.BootTime(), token})
+		out.Encode(message{kind, history.BootTime(), uint64(token)})
 	}
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{t.Address}, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
 	if err != nil {

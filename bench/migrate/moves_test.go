@@ -75,7 +75,7 @@ func (f *fleet) take(from task, m message) {
 	f.told[from.ID+m.Kind]++
 	switch m.Kind {
 	case begun:
-		f.terms = append(f.terms, &term{process: from.ID, version: from.Version, token: m.Token, from: m.At})
+		f.terms = append(f.terms, &term{process: from.ID, version: from.Version, token: elector.Token(m.Token), from: m.At})
 	case returned:
 		f.over(from.ID, m.At)
 	}
@@ -249,7 +249,7 @@ func TestMoves(t *testing.T) {
 	}
 	t.Logf("%d moves, %d overlaps, terms by version %v", moves, len(f.overlaps()), terms)
 	for _, version := range []string{"A", "B", "C"} {
-		if terms[version] < moves {
+		if terms[version] < (moves+1)/2 { // each is the goal of every second move at least
 			t.Errorf("version %s led %d times in %d moves", version, terms[version], moves)
 		}
 	}
