@@ -71,7 +71,7 @@ type job struct {
 	elector *elector.Elector
 
 	turn     chan struct{}  // full while a goroutine owns what follows, also across requests
-	lease    *elector.Lease // from Lock until it is resigned
+	lease    *elector.Lease // the latest
 	running  bool
 	until    time.Time // end of the minimum hold
 	timer    *time.Timer

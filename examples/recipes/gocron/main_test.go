@@ -233,15 +233,16 @@ func (f *fleet) judge(kind string, from, ticks int64, killed, stopped time.Time)
 			once++
 		case runs[1].Before(at.Add(minHold - ahead)):
 			f.t.Errorf("%s: tick %d ran %d times, at %v", kind, tick-from, len(runs), runs)
-		default: // its second scheduler was later than the promise covers
+		default: // on a machine so slow that a timer was late by more than the minimum hold
 			late++
 		}
 		if f.ran[kind][tick] < len(runs) {
 			unfinished++
 		}
 	}
-	f.t.Logf("%s: of %d ticks %d ran once, %d twice on this slow machine; %d missed: %v; %d killed. Killed after %.1f s, stopped after %.1f s",
-		kind, ticks, once, late, len(missed), missed, unfinished, killed.Sub(time.Unix(from, 0)).Seconds(), stopped.Sub(time.Unix(from, 0)).Seconds())
+	since := func(t time.Time) float64 { return t.Sub(time.Unix(from, 0)).Seconds() }
+	f.t.Logf("%s: of %d ticks %d ran once, %d of them killed under way; %d missed: %v; %d ran twice, later than promised for. A process was killed after %.1f s, another one stopped after %.1f s",
+		kind, ticks, once, unfinished, len(missed), missed, late, since(killed), since(stopped))
 }
 
 // covered returns the process that led from well before a tick until after it.
