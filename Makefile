@@ -6,6 +6,8 @@ TIME   ?= 60s
 PROOF  := internal/proof
 CLI    := cmd/elector
 CLIWORK := $(CURDIR)/$(CLI)/dev.work
+GOCRON := integrations/electorgocron
+GOCRONWORK := $(CURDIR)/$(GOCRON)/dev.work
 TABLE  := $(CURDIR)/bin/table.txt
 FAULTS := $(CURDIR)/bin/faults.txt
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
@@ -43,6 +45,8 @@ test: stores ## unit tests, simulation, the suite on all seven backends on real 
 	cd bench && go test ./...
 	cd $(CLI) && GOWORK=$(CLIWORK) go test -count=1 ./...
 	cd examples/service && go test -race ./...
+	cd $(GOCRON) && GOWORK=$(GOCRONWORK) go test -race ./...
+	cd examples/recipes && go test -count=1 ./...
 
 TAKEOVERS ?= 500
 storms: stores ## paused writers of overtaken leaders against the guards of the stores, for TAKEOVERS in each storm
@@ -83,10 +87,12 @@ lint: ## gofmt, go vet for three systems, staticcheck, errorlint, actionlint, wh
 	@! grep -nE 'errors\.(Is|As|AsType)\b|err(or)? [!=]= (Err|backends\.|context\.)' $$(ls *.go | grep -vE '^errors.go$$|_test.go$$') || { echo "the core tells errors apart in errors.go alone"; exit 1; }
 	@for system in linux darwin windows; do echo "vet for $$system"; GOOS=$$system CGO_ENABLED=0 go vet ./... || exit 1; done
 	@cd $(PROOF) && for system in linux darwin; do echo "vet $(PROOF) for $$system"; GOOS=$$system CGO_ENABLED=0 go vet -tags containers ./... || exit 1; done
-	@for dir in bench examples/service; do (cd $$dir && echo "vet $$dir" && go vet ./...) || exit 1; done
+	@for dir in bench examples/service examples/recipes; do (cd $$dir && echo "vet $$dir" && go vet ./...) || exit 1; done
 	@cd $(CLI) && for system in linux darwin windows; do echo "vet $(CLI) for $$system"; GOOS=$$system CGO_ENABLED=0 GOWORK=$(CLIWORK) go vet ./... || exit 1; done
-	@for dir in . $(PROOF) bench examples/service; do echo "staticcheck $$dir"; (cd $$dir && go run $(STATICCHECK) ./...) || exit 1; done
+	@cd $(GOCRON) && for system in linux darwin windows; do echo "vet $(GOCRON) for $$system"; GOOS=$$system CGO_ENABLED=0 GOWORK=$(GOCRONWORK) go vet ./... || exit 1; done
+	@for dir in . $(PROOF) bench examples/service examples/recipes; do echo "staticcheck $$dir"; (cd $$dir && go run $(STATICCHECK) ./...) || exit 1; done
 	@echo "staticcheck $(CLI)" && cd $(CLI) && GOWORK=$(CLIWORK) go run $(STATICCHECK) ./...
+	@echo "staticcheck $(GOCRON)" && cd $(GOCRON) && GOWORK=$(GOCRONWORK) go run $(STATICCHECK) ./...
 	@for dir in . $(PROOF); do echo "errorlint $$dir"; (cd $$dir && go run $(ERRORLINT) -test=false ./... 2>&1) | grep -vE '^exit status|^go: downloading' && exit 1; done; true
 	@echo "actionlint" && go run $(ACTIONLINT)
 	@echo "API" && go run ./internal/api

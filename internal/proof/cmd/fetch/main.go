@@ -4,7 +4,7 @@
 // looks complete. Servers that the machine has installed are used instead where
 // any version will do.
 //
-// Usage: go run ./cmd/fetch [etcd] [postgres] [zookeeper] [dynamodb] [gcs] [mariadb]
+// Usage: go run ./cmd/fetch [etcd] [postgres] [zookeeper] [dynamodb] [gcs] [mariadb] [redis]
 package main
 
 import (
@@ -35,6 +35,7 @@ var fetchers = []struct {
 	{"dynamodb", fetchDynamoDB},
 	{"gcs", fetchGCS},
 	{"mariadb", fetchMariaDB},
+	{"redis", fetchRedis},
 }
 
 func main() {

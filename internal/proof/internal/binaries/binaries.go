@@ -25,6 +25,7 @@ const (
 	MariaDBVersion   = "10.11" // Debian 12's, with its latest mends
 	DynaliteVersion  = "4.0.0"
 	FakeGCSVersion   = "1.56.1"
+	RedisVersion     = "7.0.15" // Debian 12's; one on the machine is taken as it is
 )
 
 // FolderVariable names the environment variable that overrides Folder.
