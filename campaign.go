@@ -102,8 +102,13 @@ func (e *Elector) afterLast(ctx context.Context, campaign func(context.Context) 
 	if ctx.Err() != nil {
 		return nil, e.ended(ctx, nil)
 	}
-	traced(e, e.o.Trace.Campaigning, ctx, CampaignInfo{Election: e.name})
-	return campaign(ctx)
+	e.began = e.clock.Now().Mono
+	traced(e, e.o.Trace.Campaigning, ctx, CampaignInfo{Election: e.name, Store: e.store})
+	l, err := campaign(ctx)
+	if err != nil {
+		e.traceCampaigned(ctx, err)
+	}
+	return l, err
 }
 
 // campaign makes attempts. Between two of them it waits until another one could
@@ -287,7 +292,7 @@ func (e *Elector) disbelieved(ctx context.Context, r backends.Record, a *acquisi
 	default:
 		return nil
 	}
-	traced(e, e.o.Trace.Disbelieved, ctx, LeaseInfo{Election: e.name, Token: Token(r.Token), Err: f.err})
+	traced(e, e.o.Trace.Disbelieved, ctx, LeaseInfo{Election: e.name, Store: e.store, Token: Token(r.Token), Err: f.err})
 	return f
 }
 
@@ -317,13 +322,14 @@ func (e *Elector) retract(ctx context.Context, a *acquisition, pending <-chan *f
 		ours := f == nil && a.differs(r) == nil
 		if ours {
 			a.record = r
-			traced(e, e.o.Trace.Disbelieved, ctx, LeaseInfo{Election: e.name, Token: Token(a.token), Err: why})
+			traced(e, e.o.Trace.Disbelieved, ctx, LeaseInfo{Election: e.name, Store: e.store, Token: Token(a.token), Err: why})
 		}
 		if !free || f == nil && !ours {
 			return
 		}
+		start := e.clock.Now().Mono
 		err := a.vacate()
-		traced(e, e.o.Trace.Released, ctx, LeaseInfo{Election: e.name, Token: Token(a.token), Err: err})
+		traced(e, e.o.Trace.Released, ctx, LeaseInfo{Election: e.name, Store: e.store, Token: Token(a.token), Duration: e.clock.Now().Mono - start, Err: err})
 		if err != nil {
 			e.log.Warn("elector: the write of a campaign that was cancelled may stand unused until it expires", "token", a.token, "error", err)
 		}

@@ -36,6 +36,10 @@ type Fence struct {
 	// clock, because of Options.MinToken or of another machine's wrong clock.
 	MaxAhead time.Duration
 
+	// Trace, if not nil, has its Refused called for each write that Enter refuses
+	// with ErrStale.
+	Trace *Trace
+
 	mutex     sync.Mutex
 	resources map[string]*resource
 }
@@ -90,6 +94,14 @@ func (e *StaleError) Is(target error) bool { return target == ErrStale }
 //
 // Enter blocks until older writes have left and the Keeper has answered.
 func (f *Fence) Enter(ctx context.Context, name string, token Token) (inside context.Context, leave func(), err error) {
+	inside, leave, err = f.enter(ctx, name, token)
+	if stale, refused := err.(*StaleError); refused && f.Trace != nil && f.Trace.Refused != nil {
+		f.Trace.Refused(ctx, stale)
+	}
+	return inside, leave, err
+}
+
+func (f *Fence) enter(ctx context.Context, name string, token Token) (inside context.Context, leave func(), err error) {
 	if err := f.check(token); err != nil {
 		return nil, nil, err
 	}

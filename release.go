@@ -200,13 +200,17 @@ func (l *Lease) nothingToTell() bool {
 func (l *Lease) vacate() (knowledge, error) {
 	e := l.e
 	state := told
+	start := e.clock.Now().Mono
 	err := l.own.vacate()
+	took := e.clock.Now().Mono - start
 	if err != nil {
 		state = failed
 		err = fmt.Errorf("the store was not told: %w; successors wait until the record expires, or call Resign again", err)
 		e.log.Warn("elector: release failed", "token", l.token, "error", err)
 	}
-	traced(e, e.o.Trace.Released, l.ctx, LeaseInfo{Election: e.name, Token: l.token, Err: err})
+	info := l.info(err)
+	info.Duration = took
+	traced(e, e.o.Trace.Released, l.ctx, info)
 	return state, err
 }
 

@@ -258,8 +258,11 @@ func (l *Lease) adopt(r backends.Record) *failure {
 		a.record = r
 		clear(a.sent)
 		a.sent[r.Attempt.Sequence] = w
+		margin := l.Remaining()
 		if err = l.extend(w.start); err == nil {
-			traced(l.e, l.e.o.Trace.Renewed, l.ctx, l.info(nil))
+			info := l.info(nil)
+			info.Margin = margin
+			traced(l.e, l.e.o.Trace.Renewed, l.ctx, info)
 		}
 	}
 	if err != nil {

@@ -37,6 +37,14 @@ var mutants = []mutant{
 }`}}},
 	{name: "renewal capped by the new deadline", breaks: "6", catch: "ren/slow-then-cut", edits: []edit{{
 		"renew.go", `min(l.e.o.RequestTimeout, l.Remaining())`, `min(l.e.o.RequestTimeout, l.hold)`}}},
+	{name: "a callback that blocks before the worker begins keeps the office", breaks: "6", catch: "Campaigned", pkg: ".", parent: "TestBlockedAcquired", edits: []edit{{
+		"lease.go", `	e.traceCampaigned(base, nil)
+	traced(e, e.o.Trace.Acquired, l.ctx, l.info(nil))
+	close(told)
+`, `	close(told)
+	e.traceCampaigned(base, nil)
+	traced(e, e.o.Trace.Acquired, l.ctx, l.info(nil))
+`}}},
 	{name: "a dead worker kept in office", breaks: "StallTimeout", catch: "ren/stall", edits: []edit{{
 		"renew.go", `if l.stalled() {`, `if false {`}}},
 
