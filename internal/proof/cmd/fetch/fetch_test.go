@@ -27,6 +27,10 @@ var place = map[string]func(t *testing.T){
 			placeFile(t, binaries.MariaDBPath, name)
 		}
 	},
+	"prometheus": func(t *testing.T) {
+		placeFile(t, binaries.PrometheusPath, "prometheus")
+		placeFile(t, binaries.PrometheusPath, "promtool")
+	},
 	"dynamodb": func(t *testing.T) { placeFile(t, binaries.DynalitePath, binaries.DynaliteScript) },
 }
 
@@ -100,6 +104,7 @@ func TestMachineWithoutTheTools(t *testing.T) {
 	says(fetchZooKeeper, "no java in PATH")
 	says(fetchDynamoDB, "no node in PATH")
 	says(fetchMariaDB, "no apt-get")
+	says(fetchPrometheus, "no apt-get")
 	tool := func(name, script string) {
 		if err := os.WriteFile(filepath.Join(tools, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
 			t.Fatal(err)

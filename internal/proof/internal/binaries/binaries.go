@@ -25,6 +25,8 @@ const (
 	MariaDBVersion   = "10.11" // Debian 12's, with its latest mends
 	DynaliteVersion  = "4.0.0"
 	FakeGCSVersion   = "1.56.1"
+
+	PrometheusVersion = "2.42.0" // Debian 12's
 )
 
 // FolderVariable names the environment variable that overrides Folder.
