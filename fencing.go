@@ -94,17 +94,15 @@ func (e *StaleError) Is(target error) bool { return target == ErrStale }
 //
 // Enter blocks until older writes have left and the Keeper has answered.
 func (f *Fence) Enter(ctx context.Context, name string, token Token) (inside context.Context, leave func(), err error) {
-	inside, leave, err = f.enter(ctx, name, token)
-	if stale, refused := err.(*StaleError); refused && f.Trace != nil && f.Trace.Refused != nil {
-		f.Trace.Refused(ctx, stale)
-	}
-	return inside, leave, err
-}
-
-func (f *Fence) enter(ctx context.Context, name string, token Token) (inside context.Context, leave func(), err error) {
 	if err := f.check(token); err != nil {
 		return nil, nil, err
 	}
+	var refused *StaleError
+	defer func() { // without the mutex
+		if refused != nil && f.Trace != nil && f.Trace.Refused != nil {
+			f.Trace.Refused(ctx, refused)
+		}
+	}()
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	r := f.resource(name)
@@ -112,7 +110,8 @@ func (f *Fence) enter(ctx context.Context, name string, token Token) (inside con
 		r.see(name, token)
 		switch {
 		case token < r.highest:
-			return nil, nil, &StaleError{name, token, r.highest}
+			refused = &StaleError{name, token, r.highest}
+			return nil, nil, refused
 		case err != nil:
 			return nil, nil, err
 		case r.older > 0 || r.raising:

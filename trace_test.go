@@ -114,10 +114,14 @@ func TestMultiTrace(t *testing.T) {
 	}
 }
 
-// A Fence reports what it refuses, and nothing else.
+// A Fence reports what it refuses, and nothing else. The callback may use the Fence.
 func TestTraceOfAFence(t *testing.T) {
 	var refused []elector.StaleError
-	f := elector.Fence{Trace: &elector.Trace{Refused: func(_ context.Context, e *elector.StaleError) { refused = append(refused, *e) }}}
+	var f elector.Fence
+	f.Trace = &elector.Trace{Refused: func(ctx context.Context, e *elector.StaleError) {
+		refused = append(refused, *e)
+		f.Admit(ctx, e.Resource, e.Highest)
+	}}
 	for _, token := range []elector.Token{2, 1, 2, 0, 3} {
 		f.Admit(t.Context(), "ledger", token)
 	}
