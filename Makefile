@@ -42,6 +42,7 @@ test: stores ## unit tests, simulation, the suite on all seven backends on real 
 	@! grep -iE 'DID NOT RUN|failed' $(FAULTS)
 	cd bench && go test ./...
 	cd $(CLI) && GOWORK=$(CLIWORK) go test -count=1 ./...
+	cd examples/service && go test -race ./...
 
 TAKEOVERS ?= 500
 storms: stores ## paused writers of overtaken leaders against the guards of the stores, for TAKEOVERS in each storm
@@ -82,9 +83,9 @@ lint: ## gofmt, go vet for three systems, staticcheck, errorlint, actionlint, wh
 	@! grep -nE 'errors\.(Is|As|AsType)\b|err(or)? [!=]= (Err|backends\.|context\.)' $$(ls *.go | grep -vE '^errors.go$$|_test.go$$') || { echo "the core tells errors apart in errors.go alone"; exit 1; }
 	@for system in linux darwin windows; do echo "vet for $$system"; GOOS=$$system CGO_ENABLED=0 go vet ./... || exit 1; done
 	@cd $(PROOF) && for system in linux darwin; do echo "vet $(PROOF) for $$system"; GOOS=$$system CGO_ENABLED=0 go vet -tags containers ./... || exit 1; done
-	@cd bench && echo "vet bench" && go vet ./...
+	@for dir in bench examples/service; do (cd $$dir && echo "vet $$dir" && go vet ./...) || exit 1; done
 	@cd $(CLI) && for system in linux darwin windows; do echo "vet $(CLI) for $$system"; GOOS=$$system CGO_ENABLED=0 GOWORK=$(CLIWORK) go vet ./... || exit 1; done
-	@for dir in . $(PROOF) bench; do echo "staticcheck $$dir"; (cd $$dir && go run $(STATICCHECK) ./...) || exit 1; done
+	@for dir in . $(PROOF) bench examples/service; do echo "staticcheck $$dir"; (cd $$dir && go run $(STATICCHECK) ./...) || exit 1; done
 	@echo "staticcheck $(CLI)" && cd $(CLI) && GOWORK=$(CLIWORK) go run $(STATICCHECK) ./...
 	@for dir in . $(PROOF); do echo "errorlint $$dir"; (cd $$dir && go run $(ERRORLINT) -test=false ./... 2>&1) | grep -vE '^exit status|^go: downloading' && exit 1; done; true
 	@echo "actionlint" && go run $(ACTIONLINT)

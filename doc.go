@@ -53,8 +53,8 @@
 //
 // # Tests
 //
-// The memory backend works in a bubble of testing/synctest, where hours pass in
-// an instant: see the example that tests a worker.
+// Package electortest scripts elections for the tests of a worker. docs/testing.md
+// tests one with it.
 //
 // Import the backend for its URL scheme:
 //

@@ -73,6 +73,3 @@ func begin[T any](f func() T) <-chan T {
 	go func() { c <- f() }()
 	return c
 }
-
-// The example of a worker's test runs.
-func TestSender(t *testing.T) { testSender(t) }

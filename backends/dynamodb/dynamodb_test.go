@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"reflect"
 	"strings"
 	"sync"
@@ -192,25 +193,57 @@ func TestClose(t *testing.T) {
 }
 
 func TestCloseEndsConnections(t *testing.T) {
-	f := unstarted(t)
-	closed := make(chan struct{}, 1)
+	f, opened, closed := connections(t)
+	b := f.open(t)
+	wait(t, opened)
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, closed)
+}
+
+// The transport keeps connections again if it sees a call that Close has ended
+// only after the connections were closed.
+func TestCallThatEndsLateLeavesNoConnection(t *testing.T) {
+	f, opened, closed := connections(t)
+	b := f.open(t).(*Backend)
+	wait(t, opened)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn:     func(string) { b.idle() },
+		ConnectDone: func(string, string, error) { cancel() },
+	})
+	if _, err := b.Load(ctx, "a"); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v", err)
+	}
+	wait(t, opened)
+	wait(t, closed)
+	wait(t, closed)
+}
+
+// connections returns a service that reports its connections.
+func connections(t *testing.T) (f *fake, opened, closed chan struct{}) {
+	f = unstarted(t)
+	opened, closed = make(chan struct{}, 10), make(chan struct{}, 10)
 	f.Config.ConnState = func(_ net.Conn, s http.ConnState) {
-		if s == http.StateClosed {
+		switch s {
+		case http.StateNew:
+			opened <- struct{}{}
+		case http.StateClosed:
 			closed <- struct{}{}
 		}
 	}
 	f.Start()
-	b := f.open(t)
-	if _, err := b.Load(t.Context(), "a"); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
+	return f, opened, closed
+}
+
+func wait(t *testing.T, c <-chan struct{}) {
+	t.Helper()
 	select {
-	case <-closed:
-	case <-time.After(time.Minute):
-		t.Error("the connection is still open")
+	case <-c:
+	case <-time.After(30 * time.Second):
+		t.Fatal("no connection was opened or closed for 30 s")
 	}
 }
 

@@ -34,11 +34,10 @@ func (b *Backend) failed(ctx context.Context, err error) error {
 	}
 	switch code(err) {
 	case "":
-		if !errors.Is(ctx.Err(), context.Canceled) {
-			// The network may have gone dark. Then the idle connections are dead
-			// too, and finding out one call at a time could cost a lease.
-			b.idle()
-		}
+		// The network may have gone dark. Then the idle connections are dead
+		// too, and finding out one call at a time could cost a lease. A call that
+		// Close ended may have dialed since.
+		b.idle()
 	case "ExpiredTokenException", "ExpiredToken":
 		if !b.renewable(ctx) {
 			return fmt.Errorf("%w: the session token has expired and cannot be renewed from here: start again with new credentials, or give the machine or container a role: %w", backends.ErrDenied, firstLine{err})

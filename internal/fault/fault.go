@@ -37,12 +37,16 @@ type Backend struct {
 	next   map[string][]Fault // by op
 	count  map[string]int     // by op, all that came this way
 	hits   int
+
+	cut   context.Context // its end is that of the watches
+	sever context.CancelCauseFunc
 }
 
 // Wrap returns the backend with no fault set. The result is a Watcher, and a
 // PresenceWatcher, if and only if b is.
 func Wrap(b backends.Backend) (*Backend, backends.Backend) {
 	f := &Backend{Backend: b, next: map[string][]Fault{}, count: map[string]int{}}
+	f.cut, f.sever = context.WithCancelCause(context.Background())
 	switch w := b.(type) {
 	case backends.PresenceWatcher:
 		return f, attending{watching{f, w}, w}
@@ -58,7 +62,13 @@ type watching struct {
 }
 
 func (w watching) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
-	return w.watcher.Watch(ctx, name, changed)
+	return w.watch(ctx, func(ctx, cut context.Context) error {
+		return w.watcher.Watch(ctx, name, func(r backends.Record) {
+			if cut.Err() == nil {
+				changed(r)
+			}
+		})
+	})
 }
 
 type attending struct {
@@ -67,7 +77,37 @@ type attending struct {
 }
 
 func (a attending) WatchPresence(ctx context.Context, name string, held backends.Record) error {
-	return a.presence.WatchPresence(ctx, name, held)
+	return a.watch(ctx, func(ctx, _ context.Context) error { return a.presence.WatchPresence(ctx, name, held) })
+}
+
+// CutWatches ends the watches under way with err, and later ones at once. What changes
+// after CutWatches has returned is not shown. With nil watches work again.
+func (f *Backend) CutWatches(err error) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	switch {
+	case err != nil:
+		f.sever(err)
+	case f.cut.Err() != nil:
+		f.cut, f.sever = context.WithCancelCause(context.Background())
+	}
+}
+
+func (f *Backend) watch(ctx context.Context, watch func(ctx, cut context.Context) error) error {
+	f.mutex.Lock()
+	cut := f.cut
+	f.mutex.Unlock()
+	if cut.Err() != nil {
+		return context.Cause(cut)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(cut, cancel)()
+	err := watch(ctx, cut)
+	if cut.Err() != nil {
+		return context.Cause(cut)
+	}
+	return err
 }
 
 // Always sets the fault of all requests that have none from Next; nil for

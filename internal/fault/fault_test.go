@@ -267,3 +267,54 @@ func TestWatchPasses(t *testing.T) {
 		t.Errorf("Watch ends with %v", err)
 	}
 }
+
+// A cut breaks the watches under way, and later ones before they show anything; it
+// changes nothing for other requests.
+func TestCutWatches(t *testing.T) {
+	f, b, direct := wrapped()
+	w := b.(backends.PresenceWatcher)
+	watch := func(shown chan backends.Record) error {
+		return w.Watch(t.Context(), name, func(r backends.Record) { shown <- r })
+	}
+	first := make(chan backends.Record, 9)
+	ended := make(chan error, 2)
+	go func() { ended <- watch(first) }()
+	<-first
+	made, err := direct.Swap(t.Context(), name, backends.Record{}, step(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-first
+	go func() { ended <- w.WatchPresence(t.Context(), name, made) }()
+
+	f.CutWatches(backends.ErrUnavailable)
+	f.CutWatches(backends.ErrDenied) // the first reason counts
+	latest, err := direct.Swap(t.Context(), name, made, step(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := <-ended; err != backends.ErrUnavailable {
+			t.Errorf("a watch under way ends with %v", err)
+		}
+	}
+	for range 100 {
+		if err := watch(first); err != backends.ErrUnavailable {
+			t.Errorf("a later watch ends with %v", err)
+		}
+	}
+	if len(first) > 0 {
+		t.Errorf("a watch that was cut has shown %+v", <-first)
+	}
+	shows(t, b, 2)
+
+	f.CutWatches(nil)
+	f.CutWatches(nil)
+	again := make(chan backends.Record, 9)
+	go func() { ended <- watch(again) }()
+	if r := <-again; r != latest {
+		t.Errorf("a watch after the cut shows %+v", r)
+	}
+	f.CutWatches(backends.ErrUnavailable)
+	<-ended
+}

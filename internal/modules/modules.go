@@ -20,7 +20,7 @@ type Module struct {
 }
 
 // Public returns the modules below the folder root that users can get, the
-// root's first: all but those in internal, bench and testdata.
+// root's first: all but those in internal, bench, examples and testdata.
 func Public(root string) ([]Module, error) {
 	var found []Module
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
@@ -28,7 +28,7 @@ func Public(root string) ([]Module, error) {
 			return err
 		}
 		name := d.Name()
-		if d.IsDir() && file != root && (strings.HasPrefix(name, ".") || slices.Contains([]string{"internal", "bench", "testdata", "bin"}, name)) {
+		if d.IsDir() && file != root && (strings.HasPrefix(name, ".") || slices.Contains([]string{"internal", "bench", "examples", "testdata", "bin"}, name)) {
 			return fs.SkipDir
 		}
 		if name != "go.mod" {

@@ -206,6 +206,7 @@ func doctorFinds(t *testing.T, program string) {
 
 	short := cluster(t, Etcd)
 	must(t, short.Members[2].Kill())
+	must(t, short.Ready(t.Context())) // it may have been the leader
 
 	for name, test := range map[string]struct {
 		url         string

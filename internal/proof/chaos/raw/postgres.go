@@ -40,18 +40,18 @@ func content(row pgx.Row) (content []byte, err error) {
 	return content, err
 }
 
-// Put replaces the row in one transaction, so that nobody sees that it is gone.
-func (r postgresRecords) Put(ctx context.Context, election string, content []byte) error {
-	return pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error { return put(ctx, tx, election, content) })
-}
-
-func put(ctx context.Context, tx pgx.Tx, election string, content []byte) error {
-	if _, err := tx.Exec(ctx, "delete from elector where name = $1", election); err != nil {
-		return err
-	}
-	_, err := tx.Exec(ctx, "insert into elector select * from json_populate_record(null::elector, $1::json)", string(content))
+// Put updates the row where there is one: a guard that meets the deletion of a row
+// refuses, although the transaction inserts it again.
+func (r postgresRecords) Put(ctx context.Context, _ string, content []byte) error {
+	_, err := r.pool.Exec(ctx, put, string(content))
 	return err
 }
+
+const (
+	fields = "schema, holder, token, ttl, renew_every, attempt, value, ext"
+	put    = "insert into elector (name, " + fields + ") select name, " + fields + " from json_populate_record(null::elector, $1::json)" +
+		" on conflict (name) do update set (" + fields + ") = row(excluded.schema, excluded.holder, excluded.token, excluded.ttl, excluded.renew_every, excluded.attempt, excluded.value, excluded.ext)"
+)
 
 func (r postgresRecords) Replace(ctx context.Context, election string, old, new []byte) (done bool, err error) {
 	err = pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
@@ -59,7 +59,8 @@ func (r postgresRecords) Replace(ctx context.Context, election string, old, new 
 		if done = err == nil && bytes.Equal(now, old); !done {
 			return err
 		}
-		return put(ctx, tx, election, new)
+		_, err = tx.Exec(ctx, put, string(new))
+		return err
 	})
 	return done && err == nil, err
 }

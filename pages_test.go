@@ -1,0 +1,118 @@
+package elector
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// logSources are the files that log, except for commands and tests.
+var logSources = []string{"*.go", "electorhttp/*.go", "backends/*/*.go"}
+
+func sources(t *testing.T) (all string) {
+	t.Helper()
+	for _, pattern := range append(logSources, "backends/*.go") {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
+		}
+		for _, f := range files {
+			if strings.HasSuffix(f, "_test.go") {
+				continue
+			}
+			b, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all += string(b)
+		}
+	}
+	return all
+}
+
+func all(pattern, text string) (found []string) {
+	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+		found = append(found, m[1])
+	}
+	return found
+}
+
+// logLines returns every line that the code can log.
+func logLines(t *testing.T) []string {
+	t.Helper()
+	code := sources(t)
+	lines := all(`\.(?:Info|Warn|Error|WarnContext)\((?:r\.Context\(\), )?"(elector: [^"]*)"[,)]`, code)
+	whats := all(`newBackoff\("([^"]*)"\)`, code)
+	for _, suffix := range all(`newBackoff\(what ?\+ ?"([^"]*)"\)`, code) {
+		for _, what := range all(`\.watch\(ctx, \w+, "([^"]*)"\)`, code) {
+			whats = append(whats, what+suffix)
+		}
+	}
+	for _, what := range whats {
+		for _, suffix := range all(`log\.\w+\("elector: "\+b\.what\+"([^"]*)"`, code) {
+			if what != "release" || !strings.Contains(suffix, "works again") { // a release that works is the end
+				lines = append(lines, "elector: "+what+suffix)
+			}
+		}
+	}
+	for _, prefix := range all(`WarnContext\(r\.Context\(\), "(elector: [^"]*)"\+f\.text`, code) {
+		for _, text := range all(`&refusal\{[^,]*, "([^"]*)", [^n}]`, code) { // with an error: others are not logged
+			lines = append(lines, prefix+text)
+		}
+	}
+	slices.Sort(lines)
+	return slices.Compact(lines)
+}
+
+// docs/operate.md explains each line that the code logs, and no other.
+func TestLogLinesOnPage(t *testing.T) {
+	page, err := os.ReadFile("docs/operate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	explained := all("(?m)^\\| `(elector: [^`]*)` \\|", string(page))
+	logged := logLines(t)
+	if len(logged) < 20 {
+		t.Fatalf("only %d lines are logged: %q", len(logged), logged)
+	}
+	for _, line := range logged {
+		if !slices.Contains(explained, line) {
+			t.Errorf("docs/operate.md does not explain the log line %q", line)
+		}
+	}
+	for _, line := range explained {
+		if !slices.Contains(logged, line) {
+			t.Errorf("docs/operate.md explains the log line %q, which no code logs", line)
+		}
+	}
+}
+
+// The causes and errors that docs/operate.md quotes are texts of the code. A … stands
+// for what differs.
+func TestCausesOnPage(t *testing.T) {
+	page, err := os.ReadFile("docs/operate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, causes, _ := strings.Cut(string(page), "### Causes of")
+	causes, symptoms, found := strings.Cut(causes, "## By symptom")
+	if !found {
+		t.Fatal("docs/operate.md has no causes or no symptoms")
+	}
+	quotes := append(all("(?m)^\\| `([^`]*)` \\|", causes), all("`(the election is held: [^`]*)`", symptoms)...)
+	if len(quotes) < 10 {
+		t.Errorf("docs/operate.md quotes %d causes", len(quotes))
+	}
+	code := sources(t)
+	for _, quote := range quotes {
+		quote = strings.TrimPrefix(quote, ErrHeld.Error()+": ")
+		for _, part := range strings.Split(quote, "…") {
+			if part = strings.Trim(part, " ;:"); !strings.Contains(code, part) {
+				t.Errorf("docs/operate.md quotes %q, which no code says", part)
+			}
+		}
+	}
+}
