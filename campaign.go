@@ -116,6 +116,7 @@ func (e *Elector) afterLast(ctx context.Context, campaign func(context.Context) 
 func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
 	var w *watcher
 	var last *failure
+	var leader Token
 	backoff := e.newBackoff("campaign")
 	for {
 		l, f := e.attempt(ctx, unlimited)
@@ -137,7 +138,7 @@ func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
 				w = e.watch(ctx, reading, "campaign")
 				defer w.stop()
 			}
-			if err := e.awaitChance(ctx, w); ctx.Err() != nil {
+			if err := e.awaitChance(ctx, w, &leader); ctx.Err() != nil {
 				return nil, e.ended(ctx, last)
 			} else if err != nil {
 				return nil, err
@@ -152,10 +153,15 @@ func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
 }
 
 // awaitChance blocks until the record may be taken over, and then for a random
-// time, in which it gives way to a winner.
-func (e *Elector) awaitChance(ctx context.Context, w *watcher) error {
+// time, in which it gives way to a winner. It logs each leader with another token
+// than the last one.
+func (e *Elector) awaitChance(ctx context.Context, w *watcher, last *Token) error {
 	for {
 		version, from := e.view.chance()
+		if r := e.view.look().record; !r.Vacant() && Token(r.Token) != *last {
+			*last = Token(r.Token)
+			e.log.Info("elector: campaign waits while the election is held", "leader", r.Holder, "token", r.Token)
+		}
 		if from <= e.clock.Now().Mono {
 			from = e.clock.Now().Mono + e.jitter()
 			changed, err := w.wait(ctx, version, from)
@@ -194,7 +200,7 @@ func (e *Elector) attempt(ctx context.Context, writes int) (*Lease, *failure) {
 	if err != nil {
 		return nil, &failure{refused, err}
 	}
-	a := &acquisition{e: e, token: token, nonce: nonce, sent: map[uint64]write{}}
+	a := &acquisition{e: e, token: token, nonce: nonce, sent: map[uint64]write{}, releases: e.newBackoff("release")}
 	a.record.Extensions = r.Extensions.Class('k')
 	return e.acquire(ctx, r, a, writes)
 }

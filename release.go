@@ -220,7 +220,6 @@ func (a *acquisition) vacate() error {
 	e := a.e
 	ctx, cancel := e.clock.WithTimeout(context.Background(), e.o.ReleaseTimeout)
 	defer cancel()
-	backoff := e.newBackoff("release")
 	overtaken := 0
 	for {
 		var f *failure
@@ -229,6 +228,7 @@ func (a *acquisition) vacate() error {
 				return e.ended(ctx, nil)
 			}
 			if _, f = e.swap(ctx, e.o.RequestTimeout, e.backend.Swap, a.record, a.next("", "")); f == nil {
+				a.releases.over("token", a.token)
 				return nil
 			}
 		}
@@ -236,6 +236,7 @@ func (a *acquisition) vacate() error {
 		moved := false
 		if readBack == nil {
 			if a.differs(r) != nil || r.Vacant() || restored(r, a.record) {
+				a.releases.over("token", a.token)
 				return nil // applied, or not ours any more
 			}
 			moved = r.Version != a.record.Version
@@ -252,7 +253,7 @@ func (a *acquisition) vacate() error {
 		case f == nil:
 			f = readBack
 		}
-		if !backoff.pause(ctx, f.err) {
+		if !a.releases.pause(ctx, f.err) {
 			return f.err
 		}
 	}

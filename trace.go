@@ -31,8 +31,8 @@ type Trace struct {
 	// Disbelieved: the store has applied this process's acquisition, but the
 	// process does not lead; Err is what it has seen meanwhile.
 	Disbelieved func(context.Context, LeaseInfo)
-	// Ended: the lease is over; Err is ErrLost or ErrResigned, with the
-	// reason. The store does not know yet.
+	// Ended: the lease is over; Cause is why, and Err is ErrLost or ErrResigned
+	// with the reason. The store does not know yet.
 	Ended func(context.Context, LeaseInfo)
 	// Released: the store knows that the lease is over, or Err is why it could
 	// not be told.
@@ -91,6 +91,7 @@ type RequestInfo struct {
 	Election string
 	Store    string
 	Op       string // "load", "swap", "watch" or "watch-presence"; "healthy" for Options.Healthy
+	Result   string // "ok"; "conflict": another process wrote first; "cancelled" by the caller; or "error"
 	Duration time.Duration
 	Err      error
 }
@@ -111,6 +112,7 @@ type LeaseInfo struct {
 	Remaining time.Duration // validity that is left
 	Margin    time.Duration // Renewed: what was left when the renewal was acknowledged
 	Duration  time.Duration // Released: of the release
+	Cause     string        // Ended: "resigned", "unhealthy", "lost" or "deposed"
 	Err       error
 
 	// Lease is the lease itself, nil when Disbelieved and for a release without a
@@ -136,11 +138,11 @@ func (e *Elector) traceWaiting(ctx context.Context, f *failure) {
 }
 
 func (e *Elector) traceCampaigned(ctx context.Context, err error) {
-	traced(e, e.o.Trace.Campaigned, ctx, CampaignInfo{e.name, e.store, err, e.clock.Now().Mono - e.began})
+	traced(e, e.o.Trace.Campaigned, ctx, CampaignInfo{Election: e.name, Store: e.store, Err: err, Duration: e.clock.Now().Mono - e.began})
 }
 
 func (e *Elector) traceRequest(ctx context.Context, why purpose, d time.Duration, f *failure) {
-	traced(e, e.o.Trace.Request, ctx, RequestInfo{e.name, e.store, why.String(), d, f.shown()})
+	traced(e, e.o.Trace.Request, ctx, RequestInfo{Election: e.name, Store: e.store, Op: why.String(), Result: f.result(), Duration: d, Err: f.shown()})
 }
 
 // traceNews traces the latest state, unless that was done before.
@@ -149,6 +151,6 @@ func (e *Elector) traceNews(ctx context.Context) {
 		return
 	}
 	if l, news := e.view.takeNews(); news {
-		traced(e, e.o.Trace.Observed, ctx, LeaderInfo{e.name, e.store, l})
+		traced(e, e.o.Trace.Observed, ctx, LeaderInfo{Election: e.name, Store: e.store, Leader: l})
 	}
 }

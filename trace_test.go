@@ -5,6 +5,8 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/backends/memory"
+	"github.com/elector-go/elector/internal/fault"
 )
 
 // A tardy backend takes a time of its own for each write.
@@ -25,9 +28,15 @@ func (s tardy) Swap(ctx context.Context, name string, prev, next backends.Record
 	return s.Backend.Swap(ctx, name, prev, next)
 }
 
+func TestTrace(t *testing.T) {
+	t.Run("a lease", testTraceOfALease)
+	t.Run("a cancelled campaign", testTraceOfACancelledCampaign)
+	t.Run("a fence", testTraceOfAFence)
+}
+
 // What metrics need to know of a lease, on a store that takes a second for each
 // write.
-func TestTraceOfALease(t *testing.T) {
+func testTraceOfALease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var campaigns []elector.CampaignInfo
 		var leases []elector.LeaseInfo
@@ -45,7 +54,7 @@ func TestTraceOfALease(t *testing.T) {
 		acquired, renewed, ended, released := common, common, common, common
 		acquired.Remaining = 26 * time.Second
 		renewed.Remaining, renewed.Margin = 26*time.Second, 17*time.Second
-		ended.Err = elector.ErrResigned
+		ended.Cause, ended.Err = "resigned", elector.ErrResigned
 		released.Duration = time.Second
 		want := []elector.LeaseInfo{acquired, renewed, ended, released}
 		if len(leases) != len(want) {
@@ -67,7 +76,7 @@ func TestTraceOfALease(t *testing.T) {
 }
 
 // A campaign that is cancelled is over too.
-func TestTraceOfACancelledCampaign(t *testing.T) {
+func testTraceOfACancelledCampaign(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memory.NewStore()
 		win(t, join(t, s.Handle(), elector.Options{}))
@@ -114,10 +123,11 @@ func TestMultiTrace(t *testing.T) {
 	}
 }
 
-// A Fence reports what it refuses, and nothing else. The callback may use the Fence.
-func TestTraceOfAFence(t *testing.T) {
+// A Fence reports what it refuses, and nothing else: no token that is none, and no
+// error of its Keeper. The callback may use the Fence.
+func testTraceOfAFence(t *testing.T) {
 	var refused []elector.StaleError
-	var f elector.Fence
+	f := elector.Fence{Keeper: jealous{}}
 	f.Trace = &elector.Trace{Refused: func(ctx context.Context, e *elector.StaleError) {
 		refused = append(refused, *e)
 		f.Admit(ctx, e.Resource, e.Highest)
@@ -125,7 +135,114 @@ func TestTraceOfAFence(t *testing.T) {
 	for _, token := range []elector.Token{2, 1, 2, 0, 3} {
 		f.Admit(t.Context(), "ledger", token)
 	}
+	if err := f.Admit(t.Context(), "another", 1); !errors.Is(err, elector.ErrStale) {
+		t.Errorf("what the Keeper refuses: %v", err)
+	}
 	if want := []elector.StaleError{{Resource: "ledger", Token: 1, Highest: 2}}; !slices.Equal(refused, want) {
 		t.Errorf("refused are %+v, want %+v", refused, want)
 	}
+}
+
+// A jealous Keeper refuses a resource for a reason of its own.
+type jealous struct{}
+
+func (jealous) Raise(_ context.Context, resource string, token elector.Token) (elector.Token, error) {
+	if resource == "another" {
+		return 0, elector.ErrStale
+	}
+	return token, nil
+}
+
+// Each way in which a lease can end, and the word for it in Trace and in the log.
+func TestCause(t *testing.T) {
+	var sick atomic.Bool
+	for _, c := range []struct {
+		name, want string
+		end        func(t *testing.T, s *stage)
+	}{
+		{"resigned", "resigned", func(t *testing.T, s *stage) { s.stop() }},
+		{"unhealthy", "unhealthy", func(_ *testing.T, s *stage) { sick.Store(true) }},
+		{"unhealthy, and then told to stop", "unhealthy", func(t *testing.T, s *stage) {
+			sick.Store(true)
+			pass(10 * time.Second)
+			s.stop()
+			synctest.Wait()
+		}},
+		{"unhealthy, and the worker does not return", "lost", func(t *testing.T, s *stage) {
+			sick.Store(true)
+			pass(time.Hour)
+		}},
+		{"lost", "lost", func(t *testing.T, s *stage) {
+			s.fault.Always(fault.Fails(backends.ErrUnavailable))
+			pass(time.Minute)
+			s.plain()
+		}},
+		{"deposed", "deposed", func(t *testing.T, s *stage) { s.store.Depose("bubble") }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			sick.Store(false)
+			logger, told := logged()
+			causes := make(chan string, 9)
+			onStage(t, elector.Options{
+				TTL: 30 * time.Second, Logger: logger,
+				Healthy: func(context.Context) error {
+					if sick.Load() {
+						return errors.New("the disk is full")
+					}
+					return nil
+				},
+				Trace: &elector.Trace{Ended: func(_ context.Context, l elector.LeaseInfo) { causes <- l.Cause }},
+			}, func(t *testing.T, s *stage) {
+				s.run()
+				c.end(t, s)
+				pass(10 * time.Second)
+				s.end()
+				if cause := wait(t, causes, "the lease ends"); cause != c.want {
+					t.Errorf("the cause is %q, want %q", cause, c.want)
+				}
+				synctest.Wait()
+				lines := slices.DeleteFunc(*told, func(line string) bool { return !strings.HasPrefix(line, "elector: leads no more ") })
+				if want := " cause=" + c.want + " error="; len(lines) != 1 || !strings.Contains(lines[0], want) {
+					t.Errorf("the log is %q, want one line with %q", lines, want)
+				}
+			})
+		})
+	}
+}
+
+// The Result of each request, from a store that answers in every way.
+func TestResult(t *testing.T) {
+	for _, c := range []struct {
+		want  string
+		fault fault.Fault
+	}{
+		{"ok", nil},
+		{"conflict", fault.Fails(backends.ErrConflict)},
+		{"error", fault.Fails(backends.ErrUnavailable)},
+		{"error", fault.Fails(errors.Join(backends.ErrConflict, backends.ErrUnavailable))}, // it may have been applied
+		{"error", fault.Hang},
+	} {
+		var results []string
+		onStage(t, elector.Options{Trace: &elector.Trace{Request: func(_ context.Context, r elector.RequestInfo) {
+			if r.Op == "swap" {
+				results = append(results, r.Result)
+			}
+		}}}, func(t *testing.T, s *stage) {
+			s.fault.Next("swap", c.fault)
+			s.e.TryCampaign(t.Context())
+			if len(results) != 1 || results[0] != c.want {
+				t.Errorf("the results are %q, want %q", results, c.want)
+			}
+		})
+	}
+	onStage(t, elector.Options{Trace: &elector.Trace{Request: func(_ context.Context, r elector.RequestInfo) {
+		if r.Op != "load" || r.Result != "cancelled" {
+			t.Errorf("a read of a caller that gave up is %s, %s", r.Op, r.Result)
+		}
+	}}}, func(t *testing.T, s *stage) {
+		s.fault.Next("load", fault.Hang)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		s.e.Leader(ctx)
+	})
 }

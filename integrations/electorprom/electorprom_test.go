@@ -179,11 +179,8 @@ func TestRequests(t *testing.T) {
 		win(t, join(t, s, "invoices", metrics.Trace(), elector.Options{}))
 		s.down = true
 		pass(time.Minute)
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		metrics.Trace().Request(ctx, elector.RequestInfo{Store: "memory://", Op: "load", Err: elector.ErrUnavailable})
-		metrics.Trace().Request(t.Context(), elector.RequestInfo{Store: "memory://", Op: "watch", Duration: time.Hour})
-		metrics.Trace().Request(t.Context(), elector.RequestInfo{Store: "memory://", Op: "swap", Err: backends.ErrConflict})
+		metrics.Trace().Request(t.Context(), elector.RequestInfo{Store: "memory://", Op: "watch", Result: "error", Duration: time.Hour})
+		metrics.Trace().Request(t.Context(), elector.RequestInfo{Store: "memory://", Op: "swap", Result: "conflict"})
 		counts := map[string]uint64{}
 		for _, family := range gather(t, metrics) {
 			if family.GetName() != "elector_request_duration_seconds" {
@@ -197,12 +194,12 @@ func TestRequests(t *testing.T) {
 				counts[key[1:]] = m.GetHistogram().GetSampleCount()
 			}
 		}
-		for key, want := range map[string]uint64{"memory load ok": 1, "memory swap ok": 1, "memory load cancelled": 1, "memory swap conflict": 1} {
+		for key, want := range map[string]uint64{"memory load ok": 1, "memory swap ok": 1, "memory swap conflict": 1} {
 			if counts[key] != want {
 				t.Errorf("%s: %d requests, want %d", key, counts[key], want)
 			}
 		}
-		if counts["memory swap error"] == 0 || counts["memory load error"] == 0 || len(counts) != 6 {
+		if counts["memory swap error"] == 0 || counts["memory load error"] == 0 || len(counts) != 5 {
 			t.Errorf("the requests are %v", counts)
 		}
 	})
@@ -232,6 +229,15 @@ func TestManyElections(t *testing.T) {
 		}
 		if each := (series() - one) / 10; each != 21 {
 			t.Errorf("an election has %d series", each)
+		}
+		before := series()
+		for _, op := range []string{"load", "swap", "healthy", "watch", "watch-presence"} {
+			for _, result := range []string{"ok", "conflict", "cancelled", "error"} {
+				trace.Request(t.Context(), elector.RequestInfo{Store: "etcd://host", Op: op, Result: result})
+			}
+		}
+		if n := series() - before; n != 168 {
+			t.Errorf("a kind of store has %d series", n)
 		}
 		problems, err := testutil.GatherAndLint(registry(metrics))
 		if err != nil || len(problems) > 0 {
