@@ -3,9 +3,11 @@ package metrics
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	exporter "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends/memory"
@@ -84,4 +87,34 @@ func shapes(t *testing.T, from prometheus.Gatherer) map[string]float64 {
 		}
 	}
 	return all
+}
+
+// The SDK has a place for the causes of 400 elections, and needs a higher limit for
+// more, as the documentation of electorotel says.
+func TestLimit(t *testing.T) {
+	for _, c := range []struct {
+		elections int
+		options   []metric.Option
+		overflows bool
+	}{
+		{399, nil, false},
+		{401, nil, true},
+		{401, []metric.Option{metric.WithCardinalityLimit(5*401 + 1)}, false},
+	} {
+		reader := metric.NewManualReader()
+		trace, err := electorotel.New(metric.NewMeterProvider(append(c.options, metric.WithReader(reader))...), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range c.elections {
+			trace.Campaigning(t.Context(), elector.CampaignInfo{Election: strconv.Itoa(i), Store: "memory://"})
+		}
+		var read metricdata.ResourceMetrics
+		if err := reader.Collect(t.Context(), &read); err != nil {
+			t.Fatal(err)
+		}
+		if overflows := strings.Contains(fmt.Sprint(read), "otel.metric.overflow"); overflows != c.overflows {
+			t.Errorf("%d elections, %d options: dropped attributes: %v", c.elections, len(c.options), overflows)
+		}
+	}
 }
