@@ -130,7 +130,7 @@ func testTraceOfAFence(t *testing.T) {
 	f := elector.Fence{Keeper: jealous{}}
 	f.Trace = &elector.Trace{Refused: func(ctx context.Context, e *elector.StaleError) {
 		refused = append(refused, *e)
-		f.Admit(ctx, e.Resource, e.Highest)
+		f.Admit(ctx, "ledger", e.Highest)
 	}}
 	for _, token := range []elector.Token{2, 1, 2, 0, 3} {
 		f.Admit(t.Context(), "ledger", token)
@@ -213,36 +213,34 @@ func TestCause(t *testing.T) {
 // The Result of each request, from a store that answers in every way.
 func TestResult(t *testing.T) {
 	for _, c := range []struct {
-		want  string
-		fault fault.Fault
+		name, op, want string
+		fault          fault.Fault
 	}{
-		{"ok", nil},
-		{"conflict", fault.Fails(backends.ErrConflict)},
-		{"error", fault.Fails(backends.ErrUnavailable)},
-		{"error", fault.Fails(errors.Join(backends.ErrConflict, backends.ErrUnavailable))}, // it may have been applied
-		{"error", fault.Hang},
+		{"a write", "swap", "ok", nil},
+		{"a conflict", "swap", "conflict", fault.Fails(backends.ErrConflict)},
+		{"a conflict in doubt", "swap", "error", fault.Fails(errors.Join(backends.ErrConflict, backends.ErrUnavailable))},
+		{"not available", "swap", "error", fault.Fails(backends.ErrUnavailable)},
+		{"no answer", "load", "error", fault.Hang},
+		{"given up by the caller", "load", "cancelled", fault.Hang},
 	} {
-		var results []string
-		onStage(t, elector.Options{Trace: &elector.Trace{Request: func(_ context.Context, r elector.RequestInfo) {
-			if r.Op == "swap" {
-				results = append(results, r.Result)
-			}
-		}}}, func(t *testing.T, s *stage) {
-			s.fault.Next("swap", c.fault)
-			s.e.TryCampaign(t.Context())
-			if len(results) != 1 || results[0] != c.want {
-				t.Errorf("the results are %q, want %q", results, c.want)
-			}
+		t.Run(c.name, func(t *testing.T) {
+			var results []string
+			onStage(t, elector.Options{Trace: &elector.Trace{Request: func(_ context.Context, r elector.RequestInfo) {
+				if r.Op == c.op {
+					results = append(results, r.Result)
+				}
+			}}}, func(t *testing.T, s *stage) {
+				s.fault.Next(c.op, c.fault)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				if c.want == "cancelled" {
+					ctx, cancel = context.WithTimeout(t.Context(), time.Millisecond)
+				}
+				defer cancel()
+				s.e.TryCampaign(ctx)
+				if len(results) == 0 || results[0] != c.want {
+					t.Errorf("the results are %q, the first should be %q", results, c.want)
+				}
+			})
 		})
 	}
-	onStage(t, elector.Options{Trace: &elector.Trace{Request: func(_ context.Context, r elector.RequestInfo) {
-		if r.Op != "load" || r.Result != "cancelled" {
-			t.Errorf("a read of a caller that gave up is %s, %s", r.Op, r.Result)
-		}
-	}}}, func(t *testing.T, s *stage) {
-		s.fault.Next("load", fault.Hang)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		defer cancel()
-		s.e.Leader(ctx)
-	})
 }
