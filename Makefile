@@ -4,6 +4,7 @@
 SEEDS  ?= 500
 TIME   ?= 60s
 PROOF  := internal/proof
+INTEGRATIONS := integrations/electorprom integrations/electorotel
 CLI    := cmd/elector
 CLIWORK := $(CURDIR)/$(CLI)/dev.work
 TABLE  := $(CURDIR)/bin/table.txt
@@ -30,7 +31,7 @@ ROUNDS ?= 50
 demo-cli: stores ## elector run under ROUNDS faults: no descendants of two terms at once, none past its lease; cron; etcdctl lock beside it
 	cd $(PROOF) && go run ./cmd/democli -rounds $(ROUNDS) $(if $(SEED),-seed $(SEED)) $(if $(MUTANT),-mutant $(MUTANT))
 
-test: stores ## unit tests, simulation, the suite on all seven backends on real stores, and faults of network, processes and stores
+test: stores ## unit tests, simulation, the suite on all seven backends on real stores, and faults of network, processes and stores; alert rules on Prometheus
 	go test -race -timeout=20m ./...
 	go test -count=1 -run 'TestSimulation/sim/replay' ./internal/simulation # the race detector shuffles what happens at one instant
 	@mkdir -p bin && rm -f $(TABLE) $(FAULTS)
@@ -42,7 +43,8 @@ test: stores ## unit tests, simulation, the suite on all seven backends on real 
 	@! grep -iE 'DID NOT RUN|failed' $(FAULTS)
 	cd bench && go test ./...
 	cd $(CLI) && GOWORK=$(CLIWORK) go test -count=1 ./...
-	cd examples/service && go test -race ./...
+	@for dir in examples/service $(INTEGRATIONS); do (cd $$dir && echo "test $$dir" && go test -race ./...) || exit 1; done
+	cd $(PROOF)/metrics && go test -count=1 ./... # Prometheus watches a lease of 30 s being lost
 
 TAKEOVERS ?= 500
 storms: stores ## paused writers of overtaken leaders against the guards of the stores, for TAKEOVERS in each storm
@@ -83,9 +85,9 @@ lint: ## gofmt, go vet for three systems, staticcheck, errorlint, actionlint, wh
 	@! grep -nE 'errors\.(Is|As|AsType)\b|err(or)? [!=]= (Err|backends\.|context\.)' $$(ls *.go | grep -vE '^errors.go$$|_test.go$$') || { echo "the core tells errors apart in errors.go alone"; exit 1; }
 	@for system in linux darwin windows; do echo "vet for $$system"; GOOS=$$system CGO_ENABLED=0 go vet ./... || exit 1; done
 	@cd $(PROOF) && for system in linux darwin; do echo "vet $(PROOF) for $$system"; GOOS=$$system CGO_ENABLED=0 go vet -tags containers ./... || exit 1; done
-	@for dir in bench examples/service; do (cd $$dir && echo "vet $$dir" && go vet ./...) || exit 1; done
+	@for dir in bench examples/service $(INTEGRATIONS) $(PROOF)/metrics; do (cd $$dir && echo "vet $$dir" && go vet ./...) || exit 1; done
 	@cd $(CLI) && for system in linux darwin windows; do echo "vet $(CLI) for $$system"; GOOS=$$system CGO_ENABLED=0 GOWORK=$(CLIWORK) go vet ./... || exit 1; done
-	@for dir in . $(PROOF) bench examples/service; do echo "staticcheck $$dir"; (cd $$dir && go run $(STATICCHECK) ./...) || exit 1; done
+	@for dir in . $(PROOF) bench examples/service $(INTEGRATIONS) $(PROOF)/metrics; do echo "staticcheck $$dir"; (cd $$dir && go run $(STATICCHECK) ./...) || exit 1; done
 	@echo "staticcheck $(CLI)" && cd $(CLI) && GOWORK=$(CLIWORK) go run $(STATICCHECK) ./...
 	@for dir in . $(PROOF); do echo "errorlint $$dir"; (cd $$dir && go run $(ERRORLINT) -test=false ./... 2>&1) | grep -vE '^exit status|^go: downloading' && exit 1; done; true
 	@echo "actionlint" && go run $(ACTIONLINT)
@@ -97,7 +99,7 @@ api: ## write the baseline of the exported API, which make lint compares with
 deps: ## the core imports only the standard library, no backend another store's client
 	@go run ./internal/deps
 
-stores: ## fetch the real stores that are missing into .stores/
+stores: ## fetch the real stores that are missing, and Prometheus, into .stores/
 	cd $(PROOF) && go run ./cmd/fetch
 
 images: ## build stand-ins for the images of the stores, where no registry can be reached
