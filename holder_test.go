@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -310,12 +311,15 @@ func TestNilArguments(t *testing.T) {
 // A lines collects what is logged.
 type lines struct {
 	slog.Handler
-	told *[]string
+	mutex *sync.Mutex
+	told  *[]string
 }
 
 func (l lines) Handle(_ context.Context, r slog.Record) error {
 	text := r.Message
 	r.Attrs(func(a slog.Attr) bool { text += " " + a.String(); return true })
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
 	*l.told = append(*l.told, text)
 	return nil
 }
@@ -325,7 +329,7 @@ func (l lines) WithAttrs([]slog.Attr) slog.Handler       { return l }
 
 func logged() (*slog.Logger, *[]string) {
 	told := &[]string{}
-	return slog.New(lines{slog.DiscardHandler, told}), told
+	return slog.New(lines{slog.DiscardHandler, new(sync.Mutex), told}), told
 }
 
 // The cause of a loss has the store's last error, and a reason that changes is
@@ -407,7 +411,7 @@ func TestLeadersInTheLog(t *testing.T) {
 					fmt.Sprintf("elector: campaign waits while the election is held leader=first token=%d", a.Token()),
 					fmt.Sprintf("elector: campaign waits while the election is held leader=second token=%d", b.Token()),
 				}
-				lines := slices.DeleteFunc(*told, func(line string) bool { return !strings.Contains(line, "waits") })
+				lines := slices.DeleteFunc(slices.Clone(*told), func(line string) bool { return !strings.Contains(line, "waits") })
 				if !slices.Equal(lines, want) {
 					t.Errorf("the log is\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
 				}

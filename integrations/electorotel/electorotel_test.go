@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,11 +29,11 @@ import (
 type store struct {
 	backends.Backend
 	took time.Duration
-	down bool
+	down atomic.Bool
 }
 
 func (s *store) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-	if s.down {
+	if s.down.Load() {
 		<-ctx.Done()
 		return backends.Record{}, ctx.Err()
 	}
@@ -41,7 +42,7 @@ func (s *store) Swap(ctx context.Context, name string, prev, next backends.Recor
 }
 
 func (s *store) Load(ctx context.Context, name string) (backends.Record, error) {
-	if s.down {
+	if s.down.Load() {
 		<-ctx.Done()
 		return backends.Record{}, ctx.Err()
 	}
@@ -185,9 +186,9 @@ func TestSpans(t *testing.T) {
 			t.Fatal(err)
 		}
 		pass(10 * time.Second)
-		s.down = true
+		s.down.Store(true)
 		pass(15 * time.Second) // the next renewal hangs for 4.5 s, and the read after it
-		s.down = false
+		s.down.Store(false)
 		if err := l.Resign(ctx); err != nil {
 			t.Fatal(err)
 		}

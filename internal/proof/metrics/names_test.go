@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,11 +42,16 @@ func TestNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		healthy := error(nil)
+		var sick atomic.Bool
 		e, err := elector.New(memory.New(), "invoices", &elector.Options{
-			Trace:   elector.MultiTrace(metrics.Trace(), trace),
-			Healthy: func(context.Context) error { return healthy },
-			Logger:  slog.New(slog.DiscardHandler),
+			Trace: elector.MultiTrace(metrics.Trace(), trace),
+			Healthy: func(context.Context) error {
+				if sick.Load() {
+					return errors.New("the disk is full")
+				}
+				return nil
+			},
+			Logger: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -55,7 +61,7 @@ func TestNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
-		healthy = errors.New("the disk is full")
+		sick.Store(true)
 		time.Sleep(time.Minute)
 		a, b := shapes(t, direct), shapes(t, exported)
 		if len(a) == 0 || !maps.Equal(a, b) {
