@@ -29,6 +29,7 @@ var rule = regexp.MustCompile(`(?m)^      - alert: (\w+)\n        expr: .*$`)
 // The alert rules pass their tests, and the tests find each rule that is broken: one
 // that never fires, and one that always does.
 func TestRules(t *testing.T) {
+	t.Parallel()
 	_, promtool, err := binaries.Prometheus()
 	if err != nil {
 		t.Fatal(err)

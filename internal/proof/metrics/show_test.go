@@ -39,6 +39,7 @@ import (
 // each renewal until the lease is lost: the alert for the margin fires before that. Then
 // each query of the dashboard has data.
 func TestAlertBeforeTheLoss(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	etcd, err := stores.Start(t.Context(), stores.Etcd)
 	if err != nil {
 		t.Fatal(err)
