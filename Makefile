@@ -13,7 +13,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 ERRORLINT   := github.com/polyfloyd/go-errorlint@v1.8.0
 ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.PHONY: help demo demo-stores demo-cli test sim mutants fuzz model chaos overlap bench bench-peers lint deps stores images test-containers test-declared api release-check
+.PHONY: help demo demo-stores demo-cli test metrics sim mutants fuzz model chaos overlap bench bench-peers lint deps stores images test-containers test-declared api release-check
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
@@ -31,7 +31,7 @@ ROUNDS ?= 50
 demo-cli: stores ## elector run under ROUNDS faults: no descendants of two terms at once, none past its lease; cron; etcdctl lock beside it
 	cd $(PROOF) && go run ./cmd/democli -rounds $(ROUNDS) $(if $(SEED),-seed $(SEED)) $(if $(MUTANT),-mutant $(MUTANT))
 
-test: stores ## unit tests, simulation, the suite on all seven backends on real stores, and faults of network, processes and stores; alert rules on Prometheus
+test: stores ## unit tests, simulation, the suite on all seven backends on real stores, and faults of network, processes and stores
 	go test -race -timeout=20m ./...
 	go test -count=1 -run 'TestSimulation/sim/replay' ./internal/simulation # the race detector shuffles what happens at one instant
 	@mkdir -p bin && rm -f $(TABLE) $(FAULTS)
@@ -44,7 +44,9 @@ test: stores ## unit tests, simulation, the suite on all seven backends on real 
 	cd bench && go test ./...
 	cd $(CLI) && GOWORK=$(CLIWORK) go test -count=1 ./...
 	@for dir in examples/service $(INTEGRATIONS); do (cd $$dir && echo "test $$dir" && go test -race ./...) || exit 1; done
-	cd $(PROOF)/metrics && go test -count=1 ./... # Prometheus watches a lease of 30 s being lost
+
+metrics: stores ## the alert rules and the dashboard on Prometheus itself, which watches a lease being lost
+	cd $(PROOF)/metrics && go test -count=1 -v ./...
 
 TAKEOVERS ?= 500
 storms: stores ## paused writers of overtaken leaders against the guards of the stores, for TAKEOVERS in each storm
