@@ -273,7 +273,7 @@ func TestReadyBeforeItLeads(t *testing.T) {
 // Told to stop before --at-least is over, run leaves the election to lapse.
 func TestAtLeast(t *testing.T) {
 	dir := t.TempDir()
-	c := elect(dir, "echo done", "--at-least", "1h", "--ttl", "1m")
+	c := elect(dir, `trap "" TERM; echo done`, "--at-least", "1h", "--ttl", "1m")
 	begun(t, c)
 	signalTo(t, c, syscall.SIGTERM)
 	if code := exit(c); code != 0 {

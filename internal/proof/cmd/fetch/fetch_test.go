@@ -33,6 +33,10 @@ var place = map[string]func(t *testing.T){
 			placeFile(t, binaries.RedisPath, name)
 		}
 	},
+	"prometheus": func(t *testing.T) {
+		placeFile(t, binaries.PrometheusPath, "prometheus")
+		placeFile(t, binaries.PrometheusPath, "promtool")
+	},
 	"dynamodb": func(t *testing.T) { placeFile(t, binaries.DynalitePath, binaries.DynaliteScript) },
 }
 
@@ -107,6 +111,7 @@ func TestMachineWithoutTheTools(t *testing.T) {
 	says(fetchDynamoDB, "no node in PATH")
 	says(fetchMariaDB, "no apt-get")
 	says(fetchRedis, "no apt-get")
+	says(fetchPrometheus, "no apt-get")
 	tool := func(name, script string) {
 		if err := os.WriteFile(filepath.Join(tools, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
 			t.Fatal(err)
