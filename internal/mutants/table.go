@@ -300,7 +300,7 @@ var mutants = []mutant{
 		"backends/handle.go", `(*cancel)()`, `_ = cancel`}}},
 	{name: "a request through a closed handle", breaks: "10", catch: "later", pkg: "./backends", parent: "TestHandleClosed", edits: []edit{{
 		"backends/handle.go", `if h.closed {`, `if false {`}}},
-	{name: "the connection of a call that Close ended stays", breaks: "10", catch: "TestCallThatEndsLateLeavesNoConnection", pkg: "./backends/dynamodb", edits: []edit{{
+	{name: "the connection of a call that Close ended stays", breaks: "10", catch: "of_a_call_that_ends_late", pkg: "./backends/dynamodb", parent: "TestConnectionsEnd", edits: []edit{{
 		"backends/dynamodb/errors.go", `		b.idle()`, `		_ = ctx`}}},
 	{name: "names in the order of the store", breaks: "Lister", catch: "backend/list/names", pkg: suite, parent: "TestMemory", edits: []edit{{
 		"backends/handle.go", `	slices.Sort(names)
