@@ -17,17 +17,6 @@ import (
 	"github.com/elector-go/elector/internal/fault"
 )
 
-// A tardy backend takes a time of its own for each write.
-type tardy struct {
-	backends.Backend
-	took time.Duration
-}
-
-func (s tardy) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-	time.Sleep(s.took)
-	return s.Backend.Swap(ctx, name, prev, next)
-}
-
 func TestTrace(t *testing.T) {
 	t.Run("a lease", testTraceOfALease)
 	t.Run("a cancelled campaign", testTraceOfACancelledCampaign)
@@ -41,7 +30,9 @@ func testTraceOfALease(t *testing.T) {
 		var campaigns []elector.CampaignInfo
 		var leases []elector.LeaseInfo
 		keep := func(_ context.Context, l elector.LeaseInfo) { leases = append(leases, l) }
-		e := join(t, tardy{memory.NewStore().Handle(), time.Second}, elector.Options{TTL: 30 * time.Second, Trace: &elector.Trace{
+		s, _ := fault.Wrap(memory.NewStore().Handle())
+		s.Always(fault.Slow(time.Second))
+		e := join(t, s, elector.Options{TTL: 30 * time.Second, Trace: &elector.Trace{
 			Campaigned: func(_ context.Context, c elector.CampaignInfo) { campaigns = append(campaigns, c) },
 			Acquired:   keep, Renewed: keep, Ended: keep, Released: keep,
 		}})

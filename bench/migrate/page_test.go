@@ -4,47 +4,36 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/elector-go/elector/internal/page"
 )
 
 // The code of docs/migrate.md is that of this package, and the versions that it names
 // are those that this module uses.
 func TestPage(t *testing.T) {
-	read := func(name string) string {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(b)
-	}
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	code := ""
-	for _, f := range files {
-		if !strings.HasSuffix(f, "_test.go") {
-			code += read(f)
-		}
+	files = slices.DeleteFunc(files, func(f string) bool { return strings.HasSuffix(f, "_test.go") })
+	page.Check(t, "../../docs/migrate.md", 5, files...)
+
+	text, err := os.ReadFile("../../docs/migrate.md")
+	if err != nil {
+		t.Fatal(err)
 	}
-	page := read("../../docs/migrate.md")
-	blocks := strings.Split(page, "```go\n")[1:]
-	if len(blocks) < 5 {
-		t.Errorf("docs/migrate.md has %d blocks of Go", len(blocks))
+	requires, err := os.ReadFile("../go.mod")
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, block := range blocks {
-		block, _, _ = strings.Cut(block, "```")
-		if !strings.Contains(code, strings.TrimSpace(block)) {
-			t.Errorf("this code of docs/migrate.md is not in bench/migrate:\n%s", block)
-		}
-	}
-	requires := read("../go.mod")
 	for heading, module := range map[string]string{
 		"etcd": "go.etcd.io/etcd/client/v3", "Kubernetes": "k8s.io/client-go", "pglock": "cirello.io/pglock", "dynamolock": "cirello.io/dynamolock/v2",
 	} {
-		named := regexp.MustCompile(`(?m)^### ` + heading + `\b.* \((?:client )?([0-9.]+)\)$`).FindStringSubmatch(page)
-		if named == nil || !strings.Contains(requires, module+" v"+named[1]+"\n") {
+		named := regexp.MustCompile(`(?m)^### ` + heading + `\b.* \((?:client )?([0-9.]+)\)$`).FindStringSubmatch(string(text))
+		if named == nil || !strings.Contains(string(requires), module+" v"+named[1]+"\n") {
 			t.Errorf("docs/migrate.md names %q for %s, and bench/go.mod another version", named, heading)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,31 +22,8 @@ import (
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/backends/memory"
 	"github.com/elector-go/elector/integrations/electorotel"
+	"github.com/elector-go/elector/internal/fault"
 )
-
-// A store answers each write after a time, or not at all while it is down.
-type store struct {
-	backends.Backend
-	took time.Duration
-	down atomic.Bool
-}
-
-func (s *store) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-	if s.down.Load() {
-		<-ctx.Done()
-		return backends.Record{}, ctx.Err()
-	}
-	time.Sleep(s.took)
-	return s.Backend.Swap(ctx, name, prev, next)
-}
-
-func (s *store) Load(ctx context.Context, name string) (backends.Record, error) {
-	if s.down.Load() {
-		<-ctx.Done()
-		return backends.Record{}, ctx.Err()
-	}
-	return s.Backend.Load(ctx, name)
-}
 
 // A process has the SDK, with what it would export.
 type process struct {
@@ -137,7 +113,8 @@ func (p *process) expect(when string, want map[string]string) {
 func TestMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := start(t)
-		s := &store{Backend: memory.NewStore().Handle(), took: time.Second}
+		s, _ := fault.Wrap(memory.NewStore().Handle())
+		s.Always(fault.Slow(time.Second))
 		l, err := join(t, s, p.trace).Campaign(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -179,16 +156,17 @@ func TestMetrics(t *testing.T) {
 func TestSpans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := start(t)
-		s := &store{Backend: memory.NewStore().Handle(), took: time.Second}
+		s, _ := fault.Wrap(memory.NewStore().Handle())
+		s.Always(fault.Slow(time.Second))
 		ctx, parent := p.tracers.Tracer("").Start(t.Context(), "main")
 		l, err := join(t, s, p.trace).Campaign(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
 		pass(10 * time.Second)
-		s.down.Store(true)
+		s.Always(fault.Hang)
 		pass(15 * time.Second) // the next renewal hangs for 4.5 s, and the read after it
-		s.down.Store(false)
+		s.Always(fault.Slow(time.Second))
 		if err := l.Resign(ctx); err != nil {
 			t.Fatal(err)
 		}

@@ -19,31 +19,8 @@ import (
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/backends/memory"
 	"github.com/elector-go/elector/integrations/electorprom"
+	"github.com/elector-go/elector/internal/fault"
 )
-
-// A store answers each write after a time, or not at all while it is down.
-type store struct {
-	backends.Backend
-	took time.Duration
-	down atomic.Bool
-}
-
-func (s *store) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-	if s.down.Load() {
-		<-ctx.Done()
-		return backends.Record{}, ctx.Err()
-	}
-	time.Sleep(s.took)
-	return s.Backend.Swap(ctx, name, prev, next)
-}
-
-func (s *store) Load(ctx context.Context, name string) (backends.Record, error) {
-	if s.down.Load() {
-		<-ctx.Done()
-		return backends.Record{}, ctx.Err()
-	}
-	return s.Backend.Load(ctx, name)
-}
 
 // join makes a candidate whose lease is valid for 27 s and renewed every 9 s.
 func join(t *testing.T, b backends.Backend, name string, trace *elector.Trace, o elector.Options) *elector.Elector {
@@ -108,7 +85,8 @@ elector_lease_remaining_seconds{backend="memory",election="invoices"} LEFT
 // store fails.
 func TestLifeOfALease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &store{Backend: memory.NewStore().Handle(), took: time.Second}
+		s, _ := fault.Wrap(memory.NewStore().Handle())
+		s.Always(fault.Slow(time.Second))
 		metrics := electorprom.New()
 		shows := func(when string, leading, left string) {
 			t.Helper()
@@ -139,7 +117,7 @@ elector_renewal_margin_bucket{backend="memory",election="invoices",le="+Inf"} 1
 elector_renewal_margin_sum{backend="memory",election="invoices"} 0.6296296296296297
 elector_renewal_margin_count{backend="memory",election="invoices"} 1
 `, "elector_renewal_margin")
-		s.down.Store(true)
+		s.Always(fault.Hang)
 		<-l.Context().Done()
 		shows("when the lease is lost", "0", "0")
 		pass(time.Minute)
@@ -180,10 +158,10 @@ func TestUnhealthy(t *testing.T) {
 // The operations and results of requests.
 func TestRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &store{Backend: memory.NewStore().Handle()}
+		s, _ := fault.Wrap(memory.NewStore().Handle())
 		metrics := electorprom.New()
 		win(t, join(t, s, "invoices", metrics.Trace(), elector.Options{}))
-		s.down.Store(true)
+		s.Always(fault.Hang)
 		pass(time.Minute)
 		metrics.Trace().Request(t.Context(), elector.RequestInfo{Store: "memory://", Op: "watch", Result: "error", Duration: time.Hour})
 		metrics.Trace().Request(t.Context(), elector.RequestInfo{Store: "memory://", Op: "swap", Result: "conflict"})
@@ -254,7 +232,7 @@ func TestManyElections(t *testing.T) {
 
 func TestKubernetes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &store{Backend: memory.NewStore().Handle()}
+		s, _ := fault.Wrap(memory.NewStore().Handle())
 		metrics := electorprom.New()
 		win(t, join(t, s, "invoices", metrics.Trace(), elector.Options{}))
 		want := `
@@ -266,7 +244,7 @@ leader_election_master_status{name="invoices"} LEADING
 leader_election_slowpath_total{name="invoices"} SLOW
 `
 		expect(t, "while it leads", metrics.Kubernetes(), strings.NewReplacer("LEADING", "1", "SLOW", "0").Replace(want))
-		s.down.Store(true)
+		s.Always(fault.Hang)
 		pass(14 * time.Second) // 9 s until the renewal, which has 4.5 s
 		expect(t, "after a renewal without an answer", metrics.Kubernetes(), strings.NewReplacer("LEADING", "1", "SLOW", "1").Replace(want))
 		registry(metrics, metrics.Kubernetes())

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/elector-go/elector/backends"
 )
@@ -226,6 +227,16 @@ func Late(release <-chan struct{}, applied chan<- struct{}) Fault {
 // Fails answers with the given error and passes nothing on.
 func Fails(err error) Fault {
 	return func(context.Context, Call, Send) (backends.Record, error) { return backends.Record{}, err }
+}
+
+// Slow passes a write on after a time.
+func Slow(after time.Duration) Fault {
+	return func(ctx context.Context, c Call, send Send) (backends.Record, error) {
+		if c.Op == "swap" {
+			time.Sleep(after)
+		}
+		return send(ctx)
+	}
 }
 
 // Hold waits until release is closed, then passes the request on and answers.

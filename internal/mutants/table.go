@@ -295,6 +295,10 @@ var mutants = []mutant{
 	{name: "a guard with a transaction that may stand idle for ever", breaks: "Guard", catch: "bound", pkg: "./backends/postgres", parent: "TestGuard", edits: []edit{{
 		"backends/postgres/guard.go", `max(a.Remaining.Milliseconds(), 1)`, `a.Remaining.Milliseconds()`}}},
 
+	{name: "a release sent again after its answer", breaks: "8", catch: "elector/res/run-waits", pkg: suite, parent: "TestMemory", edits: []edit{{
+		"release.go", `a.record, a.next("", "")); f == nil {`, `a.record, a.next("", "")); f == nil {
+				e.swap(ctx, e.o.RequestTimeout, e.backend.Swap, a.record, a.next("", ""))`}}},
+
 	// The portable layer.
 	{name: "a call goes on after Close", breaks: "10", catch: "under_way", pkg: "./backends", parent: "TestHandleClosed", edits: []edit{{
 		"backends/handle.go", `(*cancel)()`, `_ = cancel`}}},

@@ -10,7 +10,7 @@
 // together, and only while no other process has led since: PostgreSQL refuses the
 // transaction of a leader that was paused.
 //
-// River's periodic jobs need no election of yours. River v0.51.1 elects a leader in the
+// River's periodic jobs need no other election. River v0.51.1 elects a leader in the
 // database, among all clients of a schema, that enqueues them and does the maintenance
 // (internal/leadership/doc.go; periodic_job.go): leave that on. This recipe is for a
 // singleton of your own that feeds River.

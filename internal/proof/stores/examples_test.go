@@ -11,11 +11,20 @@ import (
 // it. It fails by itself if the write is not refused.
 func TestFencedWriter(t *testing.T) {
 	s := obtain(t, Postgres)
-	example := exec.CommandContext(t.Context(), "go", "run", "./examples/fencedwriter")
-	example.Dir = "../../.."
-	example.Env = append(os.Environ(), "POSTGRES_URL="+s.URL)
-	said, err := example.CombinedOutput()
-	if err != nil || !strings.Contains(strings.ToLower(string(said)), "refused") {
-		t.Errorf("%v:\n%s", err, said)
+	if said := example(t, s, "fencedwriter"); !strings.Contains(strings.ToLower(said), "refused") {
+		t.Errorf("the example printed:\n%s", said)
 	}
+}
+
+// example runs a program of examples on PostgreSQL, and returns what it prints.
+func example(t *testing.T, s *Store, name string) string {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "go", "run", "./examples/"+name)
+	c.Dir = "../../.."
+	c.Env = append(os.Environ(), "POSTGRES_URL="+s.URL)
+	said, err := c.CombinedOutput()
+	if err != nil {
+		t.Errorf("example %s: %v:\n%s", name, err, said)
+	}
+	return string(said)
 }

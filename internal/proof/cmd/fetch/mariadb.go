@@ -60,7 +60,7 @@ func fetchMariaDB(ctx context.Context) (string, error) {
 
 // gather moves what is wanted of the unpacked packages into one folder.
 func gather(unpacked, wanted string) error {
-	if err := os.MkdirAll(filepath.Join(wanted, "lib"), 0o755); err != nil {
+	if err := os.MkdirAll(wanted, 0o755); err != nil {
 		return err
 	}
 	share := filepath.Join(unpacked, "usr", "share", "mysql")
@@ -77,12 +77,20 @@ func gather(unpacked, wanted string) error {
 			return err
 		}
 	}
-	libraries, _ := filepath.Glob(filepath.Join(unpacked, "usr", "lib", "*-linux-gnu", "*.so*"))
+	return libraries(unpacked, wanted)
+}
+
+// libraries moves the libraries of unpacked packages into the folder lib of wanted.
+func libraries(unpacked, wanted string) error {
+	if err := os.MkdirAll(filepath.Join(wanted, "lib"), 0o755); err != nil {
+		return err
+	}
+	found, _ := filepath.Glob(filepath.Join(unpacked, "usr", "lib", "*-linux-gnu", "*.so*"))
 	others, _ := filepath.Glob(filepath.Join(unpacked, "lib", "*-linux-gnu", "*.so*"))
-	if libraries = append(libraries, others...); len(libraries) == 0 {
+	if found = append(found, others...); len(found) == 0 {
 		return errors.New("they have no libraries")
 	}
-	for _, library := range libraries { // some are links within their folder
+	for _, library := range found { // some are links within their folder
 		if err := os.Rename(library, filepath.Join(wanted, "lib", filepath.Base(library))); err != nil {
 			return err
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -40,21 +39,12 @@ func fetchRedis(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("%w\nthe packages are those of Debian 12; on another system install Redis", err)
 	}
 	wanted := filepath.Join(dir, "wanted")
-	if err := os.MkdirAll(filepath.Join(wanted, "lib"), 0o755); err != nil {
-		return "", err
+	if err := libraries(unpacked, wanted); err != nil {
+		return "", fmt.Errorf("the packages have changed: %w", err)
 	}
 	program := filepath.Join(wanted, "redis-server") // its name decides what it does
 	if err := os.Rename(filepath.Join(unpacked, "usr", "bin", "redis-check-rdb"), program); err != nil {
 		return "", fmt.Errorf("the packages have changed: %w", err)
-	}
-	libraries, _ := filepath.Glob(filepath.Join(unpacked, "usr", "lib", "*-linux-gnu", "*.so*"))
-	if len(libraries) == 0 {
-		return "", errors.New("the packages have changed: they have no libraries")
-	}
-	for _, library := range libraries { // some are links within their folder
-		if err := os.Rename(library, filepath.Join(wanted, "lib", filepath.Base(library))); err != nil {
-			return "", err
-		}
 	}
 	version, err := command(ctx, dir, []string{"LD_LIBRARY_PATH=" + filepath.Join(wanted, "lib")}, program, "--version")
 	if err != nil {
