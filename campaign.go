@@ -29,7 +29,9 @@ func (e *Elector) Campaign(ctx context.Context) (*Lease, error) {
 // TryCampaign makes one attempt. It returns a lease; or ErrHeld, as a *HeldError
 // that shows who leads; or why the attempt failed. It blocks for at most a few
 // times RequestTimeout, or until ctx ends. If this Elector's last lease is still
-// to be released, TryCampaign first waits for that, for at most ReleaseTimeout.
+// to be released, TryCampaign first waits for that, for at most ReleaseTimeout. If
+// the last leader named a successor, TryCampaign first waits for that one's head
+// start: see Options.Priority.
 //
 // Only a candidate that has watched the record of a crashed leader for
 // TTL*(1+ClockDrift) replaces that leader. A process that calls TryCampaign once
@@ -38,6 +40,11 @@ func (e *Elector) Campaign(ctx context.Context) (*Lease, error) {
 func (e *Elector) TryCampaign(ctx context.Context) (*Lease, error) {
 	return e.exclusive(ctx, func(ctx context.Context) (*Lease, error) {
 		l, f := e.attempt(ctx, 1)
+		if f != nil && f.kind == holding {
+			if wait, _ := e.view.yields(e.view.look().record, e.headStart); wait > 0 && e.sleep(ctx, wait) {
+				l, f = e.attempt(ctx, 1)
+			}
+		}
 		if f != nil && ctx.Err() != nil {
 			return nil, e.ended(ctx, f)
 		}
@@ -69,7 +76,11 @@ func (e *Elector) enter(ctx context.Context, running bool) error {
 	}
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
-	if l := e.current.Load(); e.busy || l != nil && l.valid() == nil {
+	l := e.current.Load()
+	if l != nil && !e.busy && !l.inRun && l.status.Load().phase == draining {
+		l.giveUp() // its work has stopped, or the caller would not campaign
+	}
+	if e.busy || l != nil && l.valid() == nil {
 		e.active.Done()
 		return ErrBusy
 	}
@@ -147,11 +158,14 @@ func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
 }
 
 // awaitChance blocks until the record may be taken over, and then for a random
-// time, in which it gives way to a winner.
+// time, in which it gives way to a winner. An heir does not wait.
 func (e *Elector) awaitChance(ctx context.Context, w *watcher) error {
 	for {
-		version, from := e.view.chance()
+		version, from, heir := e.view.chance(e.headStart)
 		if from <= e.clock.Now().Mono {
+			if heir {
+				return nil
+			}
 			from = e.clock.Now().Mono + e.jitter()
 			changed, err := w.wait(ctx, version, from)
 			if err != nil || !changed {
@@ -166,7 +180,8 @@ func (e *Elector) awaitChance(ctx context.Context, w *watcher) error {
 }
 
 // attempt reads the record and, if it may be taken over, makes an acquisition of
-// at most so many writes. It takes two round trips if nothing fails.
+// at most so many writes. It takes two round trips if nothing fails, and one if
+// this candidate is the heir of a vacancy that it has seen.
 func (e *Elector) attempt(ctx context.Context, writes int) (*Lease, *failure) {
 	if f := e.healthy(ctx); f != nil {
 		return nil, f
@@ -174,8 +189,14 @@ func (e *Elector) attempt(ctx context.Context, writes int) (*Lease, *failure) {
 	if !e.pace(ctx) {
 		return nil, &failure{cancelled, e.ended(ctx, nil)}
 	}
-	r, f := e.load(ctx, e.o.RequestTimeout, reading)
-	if f != nil {
+	r, inherits := e.view.inheritance()
+	if !inherits {
+		var f *failure
+		if r, f = e.load(ctx, e.o.RequestTimeout, reading); f != nil {
+			return nil, f
+		}
+	}
+	if _, f := e.view.yields(r, e.headStart); f != nil {
 		return nil, f
 	}
 	nonce := e.o.newNonce()

@@ -20,6 +20,7 @@ type Elector struct {
 	backend backends.Backend
 	store   string // for errors and logs
 	pushes  bool   // Watch reports renewals too
+	listens bool   // Watch reports vacancies
 	owned   bool   // Close closes the backend
 	o       Options
 	clock   clock.Clock
@@ -109,6 +110,7 @@ func New(backend backends.Backend, name string, o *Options) (*Elector, error) {
 		return nil, &Error{"open", name, d.Store, err}
 	}
 	e := &Elector{name: name, backend: backend, store: d.Store, pushes: d.PushesRenewals, o: options, clock: options.clock}
+	_, e.listens = backends.AsWatcher(backend)
 	e.view.clock, e.view.o = e.clock, &e.o
 	e.log = slog.New(guarded{options.Logger.Handler()}).With("election", name, "store", d.Store, "id", options.ID)
 	e.life, e.kill = context.WithCancel(context.Background())

@@ -93,6 +93,9 @@ func (l *Lease) tell(on occasion) {
 	if phase == deposed {
 		e.view.standBack(l.own.nonce)
 	}
+	if l.status.Load().why == requested || requestOf(l.own.record).token != 0 {
+		e.view.standAside(l.own.nonce)
+	}
 	l.release.finish(state, err)
 }
 
@@ -200,6 +203,9 @@ func (l *Lease) nothingToTell() bool {
 func (l *Lease) vacate() (knowledge, error) {
 	e := l.e
 	state := told
+	if id := l.heir.Load(); id != nil {
+		l.own.heir = *id
+	}
 	err := l.own.vacate()
 	if err != nil {
 		state = failed

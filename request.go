@@ -136,7 +136,7 @@ func (e *Elector) swap(ctx context.Context, limit time.Duration, by swapper, pre
 		return by(ctx, e.name, prev, next)
 	})
 	if f == nil {
-		e.view.wrote(r)
+		e.view.wrote(prev, r)
 		e.traceNews(ctx)
 	}
 	return r, f

@@ -19,15 +19,17 @@ import (
 // lease's Check before each side effect, and send its Token along. work runs on
 // Run's goroutine, once at a time.
 //
-// When ctx ends, Healthy fails, or Resign or Close is called on the Elector,
-// first the context of work ends. The lease stays valid and renewed until work
+// When ctx ends, Healthy fails, another process requests the resignation, or
+// Resign or Close is called on the Elector, first the context of work ends. The lease stays valid and renewed until work
 // has returned, for at most ReleaseTimeout; then the lease ends, and then the
 // store is told. When the lease is lost, or work takes longer than that, the
 // lease and the context end at once. Run then waits for work, tells the store
 // that the record is vacant if the record is still this process's, logs what
 // work returned, and campaigns again; or it returns ErrLost if it had been told
 // to stop. After a deposition (see ErrDeposed) this candidate first waits for
-// TTL*(1+ClockDrift), so that another one can lead.
+// TTL*(1+ClockDrift), so that another one can lead. After a request (see
+// RequestResign) it campaigns again, and stands back until another one leads, for
+// at most the same time.
 //
 // A panic in work passes through Run: the lease ends at once, and the store is
 // not told, so that another process starts only after TTL*(1+ClockDrift).
@@ -81,7 +83,7 @@ func (l *Lease) lead(ctx context.Context, work func(context.Context, *Lease) err
 
 	l.giveUp()
 	s := l.status.Load()
-	if s.phase == resigned && s.why != unhealthy {
+	if s.phase == resigned && s.why != unhealthy && s.why != requested {
 		<-l.idle // the store has been told, or that failed and was logged
 		return true, err
 	}

@@ -91,12 +91,7 @@ var mutants = []mutant{
 		"view.go", `	case !r.Exists():
 		v.distrust(0)`, `	case !r.Exists():`}}},
 	{name: "a vacancy written to unread, so that nobody gives way", breaks: "J", catch: "sim/release-writes", edits: []edit{{
-		"campaign.go", `	r, f := e.load(ctx, e.o.RequestTimeout, reading)
-	if f != nil {`, `	r, f := e.view.look().record, (*failure)(nil)
-	if !r.Exists() {
-		r, f = e.load(ctx, e.o.RequestTimeout, reading)
-	}
-	if f != nil {`}}},
+		"campaign.go", `	if !inherits {`, `	if !inherits && !r.Exists() {`}}},
 	{name: "a leader forgotten when the one before is shown late", breaks: "3", catch: "mx/vanished-late", pkg: ".", parent: "TestPushed", edits: []edit{{
 		"view.go", `max(v.last.TTL, v.before, ttl)`, `max(v.last.TTL, ttl)`}}},
 	{name: "lower token not held", breaks: "3", catch: "mx/rollback", edits: []edit{{
@@ -185,9 +180,9 @@ var mutants = []mutant{
 	{name: "a kept extension dropped", breaks: "rec/kept", catch: "of_a_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
 		"campaign.go", `r.Extensions.Class('k')`, `r.Extensions.Class('x')`}}},
 	{name: "an extension of the tenure passed on", breaks: "rec/tenure", catch: "of_a_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
-		"renew.go", `		r.Extensions = r.Extensions.Class('k')`, `		r.Extensions += ""`}}},
+		"renew.go", `		r.Extensions = a.bequeathed()`, `		r.Extensions += ""`}}},
 	{name: "a renewal drops what belongs to the tenure", breaks: "rec/tenure", catch: "of_a_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
-		"renew.go", `Value: value, Extensions: a.record.Extensions}`, `Value: value, Extensions: a.record.Extensions.Class('k')}`}}},
+		"renew.go", `Value: value, Extensions: a.marked()}`, `Value: value, Extensions: a.record.Extensions.Class('k')}`}}},
 	{name: "a requester writes an attempt", breaks: "rec/request", catch: "of_a_dead_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
 		"holder_test.go", `change(t, s.store, set(t, "t_request", time.Now().String()))`, `change(t, s.store, func(r *backends.Record) { r.Attempt.Sequence++ })`}}},
 	{name: "C restarted by an extension", breaks: "rec/request", catch: "of_a_dead_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
@@ -202,6 +197,36 @@ var mutants = []mutant{
 	if v.record.Vacant() {
 		token = 1
 	}`}}},
+
+	// Handover: an heir, and requests to resign.
+	{name: "everybody takes the heir's way", breaks: "heir", catch: "named_by_the_leader", pkg: ".", parent: "TestHeir", edits: []edit{{
+		"heir.go", `return v.record, v.successor() == v.o.ID`, `return v.record, v.successor() != ""`}, {
+		"heir.go", `h != "" && h != v.o.ID {`, `h != h {`}, {
+		"view.go", `v.successor() == v.o.ID`, `v.successor() != ""`}}},
+	{name: "an heir taken for evidence of a vacancy", breaks: "3", catch: "after_a_crash", pkg: ".", parent: "TestHeir", edits: []edit{{
+		"view.go", `	case v.record.Vacant(), v.claim`, `	case v.record.Vacant(), heirOf(v.record).id != "", v.claim`}}},
+	{name: "an heir used after a crash", breaks: "heir", catch: "after_a_crash", pkg: ".", parent: "TestHeir", edits: []edit{{
+		"heir.go", `!v.record.Exists() || !v.record.Vacant()`, `!v.record.Exists()`}}},
+	{name: "an heir that swaps on a record that does not exist", breaks: "heir", catch: "of_a_record_that_is_gone", pkg: ".", parent: "TestHeir", edits: []edit{{
+		"heir.go", `!v.record.Exists() || !v.record.Vacant()`, `!v.last.Vacant()`}, {
+		"heir.go", `heirOf(v.record).id`, `heirOf(v.last).id`}}},
+	{name: "a dead heir waited for without end", breaks: "heir", catch: "dead,_pushed_true", pkg: ".", parent: "TestHeir", edits: []edit{{
+		"heir.go", `since := v.since + headStart(v.record)`, `since := v.clock.Now().Mono + headStart(v.record)`}}},
+	{name: "a release forgets the heir", breaks: "heir", catch: "named_by_the_leader", pkg: ".", parent: "TestHeir", edits: []edit{{
+		"resign.go", `if h.id != "" {`, `if false {`}}},
+	{name: "a request ends a lease at once", breaks: "rec/request", catch: "drains", pkg: ".", parent: "TestRequestResign", edits: []edit{{
+		"resign.go", `l.drain(requested, fmt.Errorf("%w by %q", ErrRequested, q.by))`, `l.move(resigned, requested, l.resignedBecause(fmt.Errorf("%w by %q", ErrRequested, q.by)))`}}},
+	{name: "a request for another token obeyed", breaks: "rec/request", catch: "yesterday", pkg: ".", parent: "TestRequestResign", edits: []edit{{
+		"resign.go", `uint64(token) != r.Token`, `token == 0`}}},
+	{name: "a leader that was requested to resign comes back at once", breaks: "rec/request", catch: "stands_back", pkg: ".", parent: "TestRequestResign", edits: []edit{{
+		"release.go", `e.view.standAside(l.own.nonce)`, `_ = phase`}}},
+	{name: "a leader that was requested to resign stands back although another one has led", breaks: "rec/request", catch: "drains", pkg: ".", parent: "TestRequestResign", edits: []edit{{
+		"view.go", `if r.Attempt.Nonce != v.aside {`, `if false {`}, {
+		"heir.go", `v.clock.Now().Mono+v.o.challenge(v.o.TTL)`, `v.clock.Now().Mono+100*v.o.challenge(v.o.TTL)`}}},
+	{name: "a request written over another", breaks: "rec/request", catch: "renewed", pkg: ".", parent: "TestRequestStorm", edits: []edit{{
+		"resign.go", `case q.token == 0:`, `case q.nonce != p.nonce:`}}},
+	{name: "Run returns after a request", breaks: "rec/request", catch: "drains", pkg: ".", parent: "TestRequestResign", edits: []edit{{
+		"run.go", ` && s.why != requested`, ``}}},
 
 	// A removed mark of presence.
 	{name: "a removed mark ignored", breaks: "PresenceWatcher", catch: "deposed_at_once,_told_later,_and_stands_back", pkg: ".", parent: "TestPresence", edits: []edit{{

@@ -1,0 +1,240 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fault"
+)
+
+// asks requests a resignation in the background.
+func (c *candidate) asks(token elector.Token, to string) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- c.RequestResign(c.el.s.context(), token, to) }()
+	return done
+}
+
+// requestFor returns the extension t_request of a record.
+func requestFor(r backends.Record) string {
+	value, _ := r.Extensions.Get("t_request")
+	return value
+}
+
+// move/requested: a leader drains upon a request, keeps its lease until the worker
+// has returned, and stands back until another candidate has led.
+func requested(s *suite) {
+	el := s.election("")
+	o := s.brisk()
+	o.ReleaseTimeout = 2 * watchdog
+	a, b, c := el.join(o), el.join(s.brisk()), el.join(s.brisk())
+	ctx, stop := context.WithCancel(s.context())
+	leases, finish, done := make(chan *elector.Lease, 4), make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- a.Run(ctx, func(ctx context.Context, l *elector.Lease) error {
+			leases <- l
+			<-ctx.Done()
+			<-finish
+			return nil
+		})
+	}()
+	l := wait(s, leases, "Run calls the worker")
+	next := b.campaign(s.context())
+	b.sees(a)
+	asked := c.asks(l.Token(), "")
+	wait(s, l.Context().Done(), "a request ends the worker's context")
+	s.is(context.Cause(l.Context()), elector.ErrRequested, "the cause of the context after a request")
+	a.renewals(2)
+	s.must(l.Check(), "Check while the worker drains upon a request")
+	next.waits("the leader's worker drains upon a request")
+	finish <- struct{}{}
+	next.won("a leader that resigned upon a request is replaced without waiting for C")
+	s.must(wait(s, asked, "RequestResign returns when the leader has resigned"), "RequestResign")
+	if n := a.events.count("acquired"); n != 1 {
+		s.Errorf("a leader that resigned upon a request stands back until another one has led: it has won %d times", n)
+	}
+	s.must(b.Resign(s.context()), "resigning")
+	wait(s, leases, "Run leads again once another candidate has led")
+	stop()
+	close(finish)
+	s.must(wait(s, done, "Run returns"), "Run's result")
+}
+
+// move/stale: a request is for one token. One for a former leader is refused, and
+// the present leader ignores it.
+func staleRequest(s *suite) {
+	el := s.election("")
+	a, b := el.join(s.brisk()), el.join(s.brisk())
+	old := a.lead()
+	s.must(a.Resign(s.context()), "resigning")
+	s.is(b.RequestResign(s.context(), 0, ""), elector.ErrNotLeader, "a request to a vacant election")
+	l := a.lead()
+	s.is(b.RequestResign(s.context(), old.Token(), ""), elector.ErrNotLeader, "a request for a former token")
+	handle := s.open()
+	if got := requestFor(el.record(handle)); got != "" {
+		s.Errorf("a request for a former token is not written: the record has %q", got)
+	}
+	el.edit(handle, s.with("t_request", old.Token().String()+" 1  x "))
+	a.renewals(3)
+	if err := context.Cause(l.Context()); err != nil {
+		s.Errorf("a leader ignores a request for a former token: its context ended with %v", err)
+	}
+}
+
+// move/twice: a second request for the same token waits for the outcome of the
+// first, or is refused if it names another successor. It does not change the
+// record.
+func requestedTwice(s *suite) {
+	el := s.election("")
+	o := s.brisk()
+	o.ReleaseTimeout = 2 * watchdog
+	a, b := el.join(o), el.join(s.brisk())
+	l := a.lead()
+	first := b.asks(l.Token(), "next")
+	wait(s, l.Context().Done(), "a request ends the lease's context")
+	a.renewals(1)
+	handle := s.open()
+	before := requestFor(el.record(handle))
+	second := b.asks(l.Token(), "next")
+	s.is(b.RequestResign(s.context(), l.Token(), "another"), elector.ErrRequested, "a request in favour of another candidate")
+	a.renewals(1)
+	if after := requestFor(el.record(handle)); after != before {
+		s.Errorf("a request does not replace another one: %q became %q", before, after)
+	}
+	s.must(l.Resign(s.context()), "resigning")
+	s.must(wait(s, first, "RequestResign returns"), "the first request")
+	s.must(wait(s, second, "RequestResign returns"), "the second request")
+}
+
+// move/dead: requests, however often they come, do not prolong the life of a dead
+// leader. Whoever asked gets an answer when another candidate has taken over.
+func deadRequested(s *suite) {
+	el := s.election("")
+	o := s.short()
+	a, b, c := el.join(o), el.join(o), el.join(s.brisk())
+	l := a.lead()
+	next := b.campaign(s.context())
+	b.sees(a)
+	a.crash()
+	ctx, stop := context.WithCancel(s.context())
+	defer stop()
+	asked := make(chan error, 1)
+	go func() { asked <- c.RequestResign(ctx, l.Token(), "") }()
+	handle := s.open()
+	var others sync.WaitGroup
+	others.Go(func() { // other processes leave words for the leader
+		tick := time.NewTicker(o.TTL / 10)
+		defer tick.Stop()
+		for ctx.Err() == nil {
+			r, err := handle.Load(ctx, el.name)
+			if err == nil && elector.Token(r.Token) == l.Token() {
+				next := r
+				s.with("t_other", time.Now().String())(&next)
+				handle.Swap(ctx, el.name, r, next)
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+			}
+		}
+	})
+	next.won("a leader that crashed is replaced while requests come")
+	s.waited(next, a.line.latest(), o.TTL)
+	if err := wait(s, asked, "RequestResign returns"); err != nil && !errors.Is(err, elector.ErrLost) && !errors.Is(err, elector.ErrNotLeader) {
+		s.Errorf("a request to a leader that crashed: %v", err)
+	}
+	stop()
+	others.Wait()
+	a.cutOff()
+}
+
+// move/old: a version that does not know requests keeps them and goes on. The
+// request ends with its context, and says so.
+func oldVersion(s *suite) {
+	el := s.election("")
+	handle, b := s.open(), el.join(s.brisk())
+	held := acquisition("old", 1)
+	held.TTL, held.RenewEvery = s.brisk().TTL, s.brisk().RenewEvery
+	_, err := handle.Swap(s.context(), el.name, backends.Record{}, held)
+	s.must(err, "an acquisition of an old version")
+	written := make(chan bool, 1)
+	b.faults.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
+		r, err := send(ctx)
+		if c.Op == "swap" && err == nil {
+			written <- true
+		}
+		return r, err
+	})
+	ctx, stop := context.WithCancel(s.context())
+	asked := make(chan error, 1)
+	go func() { asked <- b.RequestResign(ctx, elector.Token(held.Token), "") }()
+	wait(s, written, "a request is written")
+	for range 3 {
+		from := b.events.length()
+		el.edit(handle, func(r *backends.Record) { r.Attempt.Sequence++ })
+		b.await(from, "observed", "a requester sees renewals")
+	}
+	stop()
+	s.is(wait(s, asked, "RequestResign returns when its context ends"), context.Canceled, "a request to a version that does not know requests")
+	if r := el.record(handle); r.Holder != held.Holder || r.Token != held.Token {
+		s.Errorf("a request changes an extension and nothing else: the record is %v", r)
+	}
+}
+
+// move/heir: after a release that names a successor, other candidates do not try
+// before the successor has tried or had a head start. If it does not come, another
+// one leads, without waiting for C.
+func heirs(s *suite) {
+	el := s.election("")
+	o := s.brisk()
+	a, b, c := el.join(o), el.join(s.long()), el.join(s.long())
+	_, pushed := backends.AsWatcher(s.open())
+	head := 50 * time.Millisecond // the least
+	if !pushed {
+		head = min(2*o.RenewEvery, o.TTL)
+	}
+	var released, tried atomic.Int64
+	b.faults.Always(func(ctx context.Context, call fault.Call, send fault.Send) (backends.Record, error) {
+		if call.Op == "swap" {
+			tried.CompareAndSwap(0, time.Now().UnixNano())
+		}
+		return send(ctx)
+	})
+	c.faults.Always(func(ctx context.Context, call fault.Call, send fault.Send) (backends.Record, error) {
+		if at := time.Unix(0, released.Load()); call.Op == "swap" && call.Prev.Vacant() && tried.Load() == 0 && time.Since(at) < head {
+			s.Errorf("a candidate that was not named to lead next lets the one that was try first: it tried after %v", time.Since(at))
+		}
+		return send(ctx)
+	})
+	l := a.lead()
+	ctx, stop := context.WithCancel(s.context())
+	defer stop()
+	first, second := b.campaign(ctx), c.campaign(ctx)
+	b.sees(a)
+	c.sees(a)
+	released.Store(time.Now().UnixNano())
+	s.must(a.ResignTo(s.context(), b.ID()), "ResignTo")
+	s.is(l.Check(), elector.ErrResigned, "Check after ResignTo")
+	var winner, other *candidate
+	var waiting *campaign
+	select { // a slow machine may miss its head start
+	case <-first.done:
+		winner, other, waiting = b, c, second
+	case <-second.done:
+		winner, other, waiting = c, b, first
+	case <-time.After(s.limit()):
+		s.Fatalf("a leader that named its successor is replaced without waiting for C: it was not")
+	}
+	b.faults.Always(nil)
+	c.faults.Always(nil)
+	other.sees(winner)
+	s.must(winner.ResignTo(s.context(), "no such candidate"), "ResignTo")
+	waiting.won("a successor that does not come is not waited for")
+	if x, _ := el.record(s.open()).Extensions.Get("t_heir"); x != "" {
+		s.Errorf("an acquisition drops the successor that was named: the record has %q", x)
+	}
+}
