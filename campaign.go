@@ -210,8 +210,8 @@ func (e *Elector) attempt(ctx context.Context, writes int) (*Lease, *failure) {
 	if err != nil {
 		return nil, &failure{refused, err}
 	}
-	a := &acquisition{e: e, token: token, nonce: nonce, sent: map[uint64]write{}}
-	a.record.Extensions = r.Extensions.Class('k')
+	a := &acquisition{e: e, token: token, nonce: nonce, why: "c", sent: map[uint64]write{}}
+	a.record.Extensions = historyOf(r).begin(r, e.o.ID, token, e.today()).into(r.Extensions.Class('k'))
 	return e.acquire(ctx, r, a, writes)
 }
 

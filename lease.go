@@ -95,6 +95,19 @@ type status struct {
 	fault error         // of the last renewal, if that failed
 }
 
+// ended returns why a lease has ended, as the history keeps it.
+func (s *status) ended() string {
+	switch {
+	case s.phase == lost:
+		return "l"
+	case s.phase == deposed:
+		return "d"
+	case s.why == unhealthy:
+		return "u"
+	}
+	return "r"
+}
+
 // newLease starts to maintain an acquisition that an acknowledged write, or a
 // read-back, has shown to be ours. The lease's context has the values of base.
 func (e *Elector) newLease(base context.Context, own *acquisition) *Lease {

@@ -206,6 +206,7 @@ func (l *Lease) vacate() (knowledge, error) {
 	if id := l.heir.Load(); id != nil {
 		l.own.heir = *id
 	}
+	l.own.why = l.status.Load().ended()
 	err := l.own.vacate()
 	if err != nil {
 		state = failed

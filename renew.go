@@ -21,6 +21,7 @@ type acquisition struct {
 	number uint64          // of the latest write
 	sent   map[uint64]write
 	heir   string // ID of the candidate that the leader named, for the vacancy
+	why    string // the term ends, for its history: a key of reasons
 }
 
 // A write is a write of an acquisition that may still count.

@@ -80,11 +80,15 @@ func (a *acquisition) marked() backends.Extensions {
 }
 
 // bequeathed returns the extensions of the vacancy that follows the record: what is
-// kept, and the heir. One that the leader named comes before one that a request
+// kept, with the end of the term in its history, and the heir. One that the leader named comes before one that a request
 // named, and that one before an announced one.
 func (a *acquisition) bequeathed() backends.Extensions {
-	x, h := a.record.Extensions.Class('k'), heirOf(a.record)
-	if q := requestOf(a.record); q.to != "" {
+	x, h := a.record.Extensions.Class('k').Without(historyName), heirOf(a.record)
+	q, why := requestOf(a.record), a.why
+	if q.token != 0 && why == "r" {
+		why = "q"
+	}
+	if q.to != "" {
 		h = heir{q.to, named, q.nonce}
 	}
 	if a.heir != "" {
@@ -95,7 +99,7 @@ func (a *acquisition) bequeathed() backends.Extensions {
 			x = with
 		}
 	}
-	return x
+	return historyOf(a.record).end(a.e.o.ID, a.token, why, a.e.today()).into(x)
 }
 
 // ResignTo is Resign, and names the candidate that should lead next, by its

@@ -18,7 +18,7 @@ import (
 //     reports it as lapsed. Only an acquisition or a release writes it.
 //   - k_ is kept: every write of the record passes it on.
 //   - t_ belongs to the tenure: renewals pass it on, acquisitions and releases
-//     drop it.
+//     drop it, except what they know: a release passes on who should lead next.
 //
 // Only the holder changes the other fields of its record, the attempt included.
 // Another process changes one extension and nothing else, and includes a random

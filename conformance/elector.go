@@ -43,6 +43,7 @@ var electorCases = []testCase{
 	{name: "move/dead", run: deadRequested},
 	{name: "move/old", run: oldVersion},
 	{name: "move/heir", run: heirs},
+	{name: "move/history", run: historyKept},
 
 	{name: "run/again", run: runAgain},
 	{name: "run/unhealthy", run: runUnhealthy},

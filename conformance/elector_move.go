@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -237,4 +238,41 @@ func heirs(s *suite) {
 	if x, _ := el.record(s.open()).Extensions.Get("t_heir"); x != "" {
 		s.Errorf("an acquisition drops the successor that was named: the record has %q", x)
 	}
+}
+
+// move/history: acquisitions and releases record who led, renewals do not.
+func historyKept(s *suite) {
+	el := s.election("")
+	a, b := el.join(s.brisk()), el.join(s.short())
+	handle := s.open()
+	first := a.lead()
+	before := el.record(handle).Extensions
+	a.renewals(2)
+	if after := el.record(handle).Extensions; after != before {
+		s.Errorf("a renewal does not change the history: %v became %v", before, after)
+	}
+	s.must(a.Resign(s.context()), "resigning")
+	second := b.lead()
+	next := a.campaign(s.context())
+	a.sees(b)
+	b.crash()
+	third := next.won("a leader that crashed is replaced")
+	terms, err := a.History(s.context())
+	s.must(err, "History")
+	var got []elector.Term
+	for _, t := range terms {
+		if t.Start.IsZero() || t.Reason != "" && t.End.Before(t.Start) {
+			s.Errorf("the times of a term: it began at %v and ended at %v", t.Start, t.End)
+		}
+		got = append(got, elector.Term{ID: t.ID, Token: t.Token, Reason: t.Reason})
+	}
+	want := []elector.Term{
+		{ID: a.ID(), Token: first.Token(), Reason: "resigned"},
+		{ID: b.ID(), Token: second.Token(), Reason: "expired"},
+		{ID: a.ID(), Token: third.Token()},
+	}
+	if !slices.Equal(got, want) {
+		s.Errorf("the history is %+v, and must be %+v", got, want)
+	}
+	b.cutOff()
 }

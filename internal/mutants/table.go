@@ -228,6 +228,16 @@ var mutants = []mutant{
 	{name: "Run returns after a request", breaks: "rec/request", catch: "drains", pkg: ".", parent: "TestRequestResign", edits: []edit{{
 		"run.go", ` && s.why != requested`, ``}}},
 
+	// The history.
+	{name: "a history that grows", breaks: "rec/kept", catch: "bounds", pkg: ".", parent: "TestHistory", edits: []edit{{
+		"history.go", `len(text) <= mostHistory`, `len(text) > 0`}}},
+	{name: "a history without a bound on its terms", breaks: "rec/kept", catch: "bounds", pkg: ".", parent: "TestHistory", edits: []edit{{
+		"history.go", `h[max(0, len(h)-mostTerms):]`, `h[0:]`}}},
+	{name: "a term that expired stays open", breaks: "rec/kept", catch: "ends", pkg: ".", parent: "TestHistory", edits: []edit{{
+		"history.go", `			last.why, last.end = "e", now`, `			last.why = ""`}}},
+	{name: "a version without a history leaves no gap", breaks: "rec/kept", catch: "other_versions", pkg: ".", parent: "TestHistory", edits: []edit{{
+		"history.go", `if h.behind(prev) {`, `if false {`}}},
+
 	// A removed mark of presence.
 	{name: "a removed mark ignored", breaks: "PresenceWatcher", catch: "deposed_at_once,_told_later,_and_stands_back", pkg: ".", parent: "TestPresence", edits: []edit{{
 		"presence.go", `if f.kind == unmarked {`, `if false {`}}},

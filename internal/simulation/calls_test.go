@@ -33,6 +33,9 @@ func (x *wild) meddle(n *node) {
 		case resigned:
 			x.hit(kind, n)
 			n.resign(ctx)
+		case asked, resignedTo:
+			x.hit(kind, n)
+			n.steer(ctx, kind, d)
 		case closedAnew:
 			if d.chance(0.7) {
 				break
