@@ -123,6 +123,13 @@ func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
 	var w *watcher
 	var last *failure
 	backoff := e.newBackoff("campaign")
+	p := &place{e: e, due: forever}
+	won := false
+	defer func() {
+		if !won {
+			p.withdraw(ctx)
+		}
+	}()
 	for {
 		l, f := e.attempt(ctx, unlimited)
 		if f != nil && f.kind != cancelled {
@@ -131,6 +138,7 @@ func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
 		switch {
 		case f == nil:
 			backoff.over()
+			won = true
 			return l, nil
 		case ctx.Err() != nil:
 			return nil, e.ended(ctx, last)
@@ -143,7 +151,7 @@ func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
 				w = e.watch(ctx, reading, "campaign")
 				defer w.stop()
 			}
-			if err := e.awaitChance(ctx, w); ctx.Err() != nil {
+			if err := e.awaitChance(ctx, w, p); ctx.Err() != nil {
 				return nil, e.ended(ctx, last)
 			} else if err != nil {
 				return nil, err
@@ -159,7 +167,7 @@ func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
 
 // awaitChance blocks until the record may be taken over, and then for a random
 // time, in which it gives way to a winner. An heir does not wait.
-func (e *Elector) awaitChance(ctx context.Context, w *watcher) error {
+func (e *Elector) awaitChance(ctx context.Context, w *watcher, p *place) error {
 	for {
 		version, from, heir := e.view.chance(e.headStart)
 		if from <= e.clock.Now().Mono {
@@ -173,8 +181,11 @@ func (e *Elector) awaitChance(ctx context.Context, w *watcher) error {
 			}
 			continue
 		}
-		if _, err := w.wait(ctx, version, from); err != nil {
+		at := p.next()
+		if changed, err := w.wait(ctx, version, min(from, at)); err != nil {
 			return err
+		} else if !changed && at <= e.clock.Now().Mono {
+			p.announce(ctx)
 		}
 	}
 }

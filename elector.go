@@ -30,6 +30,7 @@ type Elector struct {
 	kill   context.CancelFunc
 	active sync.WaitGroup // of calls and goroutines that Close waits for
 
+	priority   atomic.Int32 // see Options.Priority
 	view       view
 	timing     timing
 	unanswered [countedTo]atomic.Int32 // requests given up that have not returned, by purpose
@@ -111,7 +112,9 @@ func New(backend backends.Backend, name string, o *Options) (*Elector, error) {
 	}
 	e := &Elector{name: name, backend: backend, store: d.Store, pushes: d.PushesRenewals, o: options, clock: options.clock}
 	_, e.listens = backends.AsWatcher(backend)
+	e.pushes = e.pushes && e.listens
 	e.view.clock, e.view.o = e.clock, &e.o
+	e.priority.Store(int32(options.Priority))
 	e.log = slog.New(guarded{options.Logger.Handler()}).With("election", name, "store", d.Store, "id", options.ID)
 	e.life, e.kill = context.WithCancel(context.Background())
 	e.closing = make(chan struct{})

@@ -43,6 +43,7 @@ var electorCases = []testCase{
 	{name: "move/dead", run: deadRequested},
 	{name: "move/old", run: oldVersion},
 	{name: "move/heir", run: heirs},
+	{name: "move/priority", run: priorities},
 	{name: "move/history", run: historyKept},
 
 	{name: "run/again", run: runAgain},

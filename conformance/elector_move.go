@@ -186,6 +186,48 @@ func oldVersion(s *suite) {
 	}
 }
 
+// lets checks that c lets b try first after a release, or has given it a head start.
+// The caller stores when the release was sent.
+func (s *suite) lets(b, c *candidate, renewEvery time.Duration) (released *atomic.Int64) {
+	_, pushed := backends.AsWatcher(s.open())
+	head := 50 * time.Millisecond // the least
+	if !pushed {
+		head = 2 * renewEvery
+	}
+	released = &atomic.Int64{}
+	var tried atomic.Bool
+	b.faults.Always(func(ctx context.Context, call fault.Call, send fault.Send) (backends.Record, error) {
+		if call.Op == "swap" && call.Prev.Vacant() {
+			tried.Store(true)
+		}
+		return send(ctx)
+	})
+	c.faults.Always(func(ctx context.Context, call fault.Call, send fault.Send) (backends.Record, error) {
+		if at := time.Unix(0, released.Load()); call.Op == "swap" && call.Prev.Vacant() && !tried.Load() && time.Since(at) < head {
+			s.Errorf("a candidate lets the one that should lead next try first: it tried after %v", time.Since(at))
+		}
+		return send(ctx)
+	})
+	return released
+}
+
+// either blocks until one of two campaigns has won: a slow machine may miss its
+// head start. It returns the winner and the other campaign.
+func (s *suite) either(first, second *campaign) (winner *candidate, other *campaign) {
+	s.Helper()
+	select {
+	case <-first.done:
+		first.won("a campaign wins")
+		return first.c, second
+	case <-second.done:
+		second.won("a campaign wins")
+		return second.c, first
+	case <-time.After(s.limit()):
+		s.Fatalf("a leader that resigned is replaced without waiting for C: it was not")
+		panic("unreachable")
+	}
+}
+
 // move/heir: after a release that names a successor, other candidates do not try
 // before the successor has tried or had a head start. If it does not come, another
 // one leads, without waiting for C.
@@ -193,24 +235,7 @@ func heirs(s *suite) {
 	el := s.election("")
 	o := s.brisk()
 	a, b, c := el.join(o), el.join(s.long()), el.join(s.long())
-	_, pushed := backends.AsWatcher(s.open())
-	head := 50 * time.Millisecond // the least
-	if !pushed {
-		head = min(2*o.RenewEvery, o.TTL)
-	}
-	var released, tried atomic.Int64
-	b.faults.Always(func(ctx context.Context, call fault.Call, send fault.Send) (backends.Record, error) {
-		if call.Op == "swap" {
-			tried.CompareAndSwap(0, time.Now().UnixNano())
-		}
-		return send(ctx)
-	})
-	c.faults.Always(func(ctx context.Context, call fault.Call, send fault.Send) (backends.Record, error) {
-		if at := time.Unix(0, released.Load()); call.Op == "swap" && call.Prev.Vacant() && tried.Load() == 0 && time.Since(at) < head {
-			s.Errorf("a candidate that was not named to lead next lets the one that was try first: it tried after %v", time.Since(at))
-		}
-		return send(ctx)
-	})
+	released := s.lets(b, c, o.RenewEvery)
 	l := a.lead()
 	ctx, stop := context.WithCancel(s.context())
 	defer stop()
@@ -220,24 +245,47 @@ func heirs(s *suite) {
 	released.Store(time.Now().UnixNano())
 	s.must(a.ResignTo(s.context(), b.ID()), "ResignTo")
 	s.is(l.Check(), elector.ErrResigned, "Check after ResignTo")
-	var winner, other *candidate
-	var waiting *campaign
-	select { // a slow machine may miss its head start
-	case <-first.done:
-		winner, other, waiting = b, c, second
-	case <-second.done:
-		winner, other, waiting = c, b, first
-	case <-time.After(s.limit()):
-		s.Fatalf("a leader that named its successor is replaced without waiting for C: it was not")
-	}
+	winner, other := s.either(first, second)
 	b.faults.Always(nil)
 	c.faults.Always(nil)
-	other.sees(winner)
+	other.c.sees(winner)
 	s.must(winner.ResignTo(s.context(), "no such candidate"), "ResignTo")
-	waiting.won("a successor that does not come is not waited for")
+	other.won("a successor that does not come is not waited for")
 	if x, _ := el.record(s.open()).Extensions.Get("t_heir"); x != "" {
 		s.Errorf("an acquisition drops the successor that was named: the record has %q", x)
 	}
+}
+
+// move/priority: a waiting candidate with a priority announces itself in the
+// leader's record, which costs no lease, and tries first after a release.
+func priorities(s *suite) {
+	el := s.election("")
+	o, first := s.brisk(), s.brisk()
+	first.Priority = 1
+	a, b, c := el.join(o), el.join(first), el.join(o)
+	released := s.lets(b, c, o.RenewEvery)
+	l := a.lead()
+	ctx, stop := context.WithCancel(s.context())
+	defer stop()
+	announced, plain := b.campaign(ctx), c.campaign(ctx)
+	c.sees(a)
+	handle := s.open()
+	for end := time.Now().Add(s.limit()); ; a.renewals(1) {
+		if x, _ := el.record(handle).Extensions.Get("t_heir"); x != "" {
+			break
+		}
+		if time.Now().After(end) {
+			s.Fatalf("a candidate with a priority announces itself in the leader's record: it did not")
+		}
+	}
+	a.renewals(3)
+	s.must(l.Check(), "Check of a leader in whose record a candidate announced itself")
+	if n := c.faults.Count("swap"); n != 0 {
+		s.Errorf("a candidate without a priority writes nothing while it waits: it wrote %d times", n)
+	}
+	released.Store(time.Now().UnixNano())
+	s.must(a.Resign(s.context()), "resigning")
+	s.either(announced, plain)
 }
 
 // move/history: acquisitions and releases record who led, renewals do not.

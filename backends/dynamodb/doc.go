@@ -131,7 +131,8 @@
 //
 // A renewal costs one write unit if the item is below 1 kB, and a waiter's read
 // one read unit below 4 kB; holder and value, of up to 4 kB each, are the long
-// parts. With the default TTL of 15 s, that is about 580,000 writes a month for
+// parts. The history takes at most 512 bytes, so that an item with an ordinary
+// name, ID and value, of 300 bytes together, stays below 1 kB. With the default TTL of 15 s, that is about 580,000 writes a month for
 // an election that is held, and as many reads for each waiter. A table with too
 // little provisioned capacity throttles; a throttled renewal is tried again
 // until the lease ends.

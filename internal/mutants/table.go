@@ -228,6 +228,18 @@ var mutants = []mutant{
 	{name: "Run returns after a request", breaks: "rec/request", catch: "drains", pkg: ".", parent: "TestRequestResign", edits: []edit{{
 		"run.go", ` && s.why != requested`, ``}}},
 
+	// Priorities.
+	{name: "a lower priority replaces a higher one", breaks: "Priority", catch: "the_highest_leads_next", pkg: ".", parent: "TestPriority", edits: []edit{{
+		"place.go", `return h, mine > there.priority`, `return h, mine > 0`}}},
+	{name: "all candidates with a priority write", breaks: "Priority", catch: "one_write,_pushed_true", pkg: ".", parent: "TestPriority", edits: []edit{{
+		"place.go", `return h, mine > there.priority`, `return h, mine > 0 && mine >= there.priority`}}},
+	{name: "a priority announced without a pause", breaks: "Priority", catch: "restless", pkg: ".", parent: "TestPriority", edits: []edit{{
+		"place.go", `max(p.due, p.tried+r.RenewEvery)`, `p.due`}}},
+	{name: "a place kept with priority 0", breaks: "Priority", catch: "withdrawn", pkg: ".", parent: "TestPriority", edits: []edit{{
+		"place.go", `return h, there.priority != mine`, `return h, false`}}},
+	{name: "an announced heir beats a named one", breaks: "heir", catch: "named_beats_announced", pkg: ".", parent: "TestPriority", edits: []edit{{
+		"resign.go", `if a.heir != "" {`, `if a.heir != "" && h.id == "" {`}}},
+
 	// The history.
 	{name: "a history that grows", breaks: "rec/kept", catch: "bounds", pkg: ".", parent: "TestHistory", edits: []edit{{
 		"history.go", `len(text) <= mostHistory`, `len(text) > 0`}}},

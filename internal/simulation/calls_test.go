@@ -33,7 +33,7 @@ func (x *wild) meddle(n *node) {
 		case resigned:
 			x.hit(kind, n)
 			n.resign(ctx)
-		case asked, resignedTo:
+		case asked, resignedTo, prioritySet:
 			x.hit(kind, n)
 			n.steer(ctx, kind, d)
 		case closedAnew:

@@ -75,6 +75,8 @@ func (n *node) steer(ctx context.Context, kind faultKind, d *dice) {
 			token = elector.Token(n.w.record().Token)
 		}
 		n.elector.RequestResign(ctx, token, to)
+	case prioritySet:
+		n.elector.SetPriority(d.below(8))
 	case resignedTo:
 		n.elector.ResignTo(ctx, to)
 	}

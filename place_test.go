@@ -1,0 +1,187 @@
+package elector_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/elector-go/elector"
+)
+
+// A candidate with a priority announces itself, and leads next after a release.
+func TestPriority(t *testing.T) {
+	o := elector.Options{TTL: time.Minute, RenewEvery: 10 * time.Second}
+	with := func(priority int) elector.Options {
+		o := o
+		o.Priority = priority
+		return o
+	}
+	for _, pushed := range []bool{true, false} {
+		t.Run(fmt.Sprintf("one write, pushed %v", pushed), func(t *testing.T) {
+			onStage(t, o, func(t *testing.T, s *stage) {
+				win(t, s.e)
+				plain, first := s.crowd(o, pushed, "a", "b", "c"), s.crowd(with(1), pushed, names(20)...)
+				swaps, loads := s.fault.Count("swap"), s.fault.Count("load")
+				pass(10 * time.Minute)
+				if _, w := plain.counts(); w != 0 {
+					t.Errorf("candidates without a priority write %d times", w)
+				}
+				if _, w := first.counts(); w != 1 {
+					t.Errorf("20 candidates with the same priority write %d times, not once", w)
+				}
+				if w, l := s.fault.Count("swap")-swaps, s.fault.Count("load")-loads; w != 61 || l != 1 {
+					t.Errorf("in 10 minutes the leader writes %d times and reads %d times, not 60+1 and 1", w, l)
+				}
+				if err := s.e.Resign(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				wait(t, first.by, "a candidate with the priority leads")
+				isNot(t, plain.by, "a candidate without a priority leads")
+			})
+		})
+	}
+	t.Run("the highest leads next", func(t *testing.T) {
+		onStage(t, o, func(t *testing.T, s *stage) {
+			win(t, s.e)
+			s.crowd(o, true, "a", "b", "c")
+			s.crowd(with(1), true, "d", "e")
+			pass(time.Minute)
+			c := s.crowd(with(7), true, "high")
+			pass(time.Minute)
+			low := s.crowd(with(3), true, "f", "g")
+			pass(time.Minute)
+			if _, w := low.counts(); w != 0 {
+				t.Errorf("a candidate announces itself over a higher one: %d writes", w)
+			}
+			start := time.Now()
+			if err := s.e.Resign(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if wait(t, c.by, "the candidate with the highest priority leads"); time.Since(start) > 0 {
+				t.Errorf("it leads after %v", time.Since(start))
+			}
+		})
+	})
+	t.Run("named beats announced", func(t *testing.T) {
+		onStage(t, o, func(t *testing.T, s *stage) {
+			win(t, s.e)
+			c := s.crowd(o, true, "a", "b", "c")
+			s.crowd(with(7), true, "high")
+			pass(time.Minute)
+			if err := s.e.ResignTo(t.Context(), "b"); err != nil {
+				t.Fatal(err)
+			}
+			if by := wait(t, c.by, "the candidate that was named leads"); by != "b" {
+				t.Errorf("%s leads", by)
+			}
+		})
+	})
+	t.Run("withdrawn", func(t *testing.T) {
+		onStage(t, o, func(t *testing.T, s *stage) {
+			win(t, s.e)
+			high, low := s.crowd(with(7), true, "high"), s.crowd(with(1), true, "low")
+			pass(time.Minute)
+			if err := high.all["high"].SetPriority(0); err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Minute)
+			s.e.Resign(t.Context())
+			wait(t, low.by, "the other candidate leads")
+			pass(time.Minute)
+			if got := heirIn(s.record().Extensions); got != "" {
+				t.Errorf("a candidate with priority 0 is the heir: %q", got)
+			}
+		})
+	})
+	t.Run("raised", func(t *testing.T) {
+		onStage(t, o, func(t *testing.T, s *stage) {
+			win(t, s.e)
+			c := s.crowd(o, true, "a", "b", "c")
+			c.all["c"].SetPriority(1)
+			pass(time.Minute)
+			s.e.Resign(t.Context())
+			if by := wait(t, c.by, "a candidate leads"); by != "c" {
+				t.Errorf("%s leads", by)
+			}
+		})
+	})
+	t.Run("the campaign ends", func(t *testing.T) {
+		for _, pushed := range []bool{true, false} {
+			onStage(t, o, func(t *testing.T, s *stage) {
+				win(t, s.e)
+				b := s.store.Handle()
+				e := join(t, b, with(1))
+				if !pushed {
+					e = join(t, polled{b}, with(1))
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				done := begin(func() error { _, err := e.Campaign(ctx); return err })
+				pass(time.Minute)
+				if heirIn(s.record().Extensions) == "" {
+					t.Error("the candidate has not announced itself")
+				}
+				cancel()
+				wait(t, done, "Campaign returns")
+				pass(time.Second)
+				if got := heirIn(s.record().Extensions); len(got) > 40 || got[0] != '0' {
+					t.Errorf("the heir is %q", got)
+				}
+			})
+		}
+	})
+	t.Run("sick", func(t *testing.T) {
+		onStage(t, o, func(t *testing.T, s *stage) {
+			win(t, s.e)
+			sick := with(7)
+			var asked atomic.Int32
+			sick.Healthy = func(context.Context) error {
+				if asked.Add(1) == 1 {
+					return nil
+				}
+				return errors.New("sick")
+			}
+			s.crowd(sick, true, "a")
+			pass(90 * time.Second)
+			if n := asked.Load(); n < 5 || n > 12 {
+				t.Errorf("in 90 s it was asked for its health %d times", n)
+			}
+			if got := heirIn(s.record().Extensions); got != "" {
+				t.Errorf("a candidate that is not healthy is the heir: %q", got)
+			}
+		})
+	})
+	t.Run("restless", func(t *testing.T) {
+		onStage(t, o, func(t *testing.T, s *stage) {
+			win(t, s.e)
+			var e atomic.Pointer[elector.Elector]
+			var seen atomic.Int32
+			restless := with(1)
+			restless.Trace = &elector.Trace{Observed: func(context.Context, elector.LeaderInfo) {
+				if e := e.Load(); e != nil && seen.Add(1) < 1000 {
+					e.SetPriority(1 + int(seen.Load())%7)
+				}
+			}}
+			c := s.crowd(restless, true, "a")
+			e.Store(c.all["a"])
+			pass(10 * time.Minute)
+			if _, w := c.counts(); w > 62 || w < 30 {
+				t.Errorf("in 10 minutes a candidate that changes its priority with each state of the record writes %d times, and the leader renews 60 times", w)
+			}
+		})
+	})
+	t.Run("refused", func(t *testing.T) {
+		onStage(t, o, func(t *testing.T, s *stage) {
+			for _, p := range []int{-1, 8} {
+				if err := s.e.SetPriority(p); !errors.Is(err, elector.ErrInvalid) {
+					t.Errorf("%d: %v", p, err)
+				}
+				if _, err := elector.New(s.store.Handle(), "bubble", &elector.Options{Priority: p}); !errors.Is(err, elector.ErrInvalid) {
+					t.Errorf("%d: %v", p, err)
+				}
+			}
+		})
+	})
+}
