@@ -61,7 +61,7 @@ func (l *Lease) heed() {
 		return
 	}
 	l.e.log.Info("elector: requested to resign", "token", l.token, "by", q.by, "to", q.to)
-	l.drain(requested, fmt.Errorf("%w by %q", ErrRequested, q.by))
+	l.drain(requested, fmt.Errorf("%w: %q", ErrRequested, q.by))
 }
 
 // marked returns the extensions of the record for its next renewal: a request that
@@ -216,7 +216,7 @@ func (p *pending) settle(ctx context.Context) error {
 			}
 			continue
 		case q.nonce != p.nonce && p.to != "" && p.to != q.to:
-			return fmt.Errorf("%w by %q, %s; wait until another candidate leads, and then move the leader again", ErrRequested, q.by, q.whom())
+			return fmt.Errorf("%w: %q, %s; wait until another candidate leads, and then move the leader again", ErrRequested, q.by, q.whom())
 		}
 		if !p.found {
 			p.found, p.at, p.with = true, e.clock.Now().Mono, r.Attempt

@@ -321,7 +321,11 @@ func (v *view) standBack(nonce string) {
 func (v *view) leader(r backends.Record) Leader {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
-	l := Leader{ID: r.Holder, Token: Token(r.Token), Value: r.Value, TTL: r.TTL}
+	q := requestOf(r)
+	l := Leader{ID: r.Holder, Token: Token(r.Token), Value: r.Value, TTL: r.TTL, Heir: heirOf(r).id, RequestedBy: q.by, Draining: q.drains}
+	if q.to != "" {
+		l.Heir = q.to
+	}
 	if v.any && r.Version == v.record.Version {
 		now := v.clock.Now().Mono
 		l.Unchanged = now - v.since

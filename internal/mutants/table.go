@@ -215,7 +215,7 @@ var mutants = []mutant{
 	{name: "a release forgets the heir", breaks: "heir", catch: "named_by_the_leader", pkg: ".", parent: "TestHeir", edits: []edit{{
 		"resign.go", `if h.id != "" {`, `if false {`}}},
 	{name: "a request ends a lease at once", breaks: "rec/request", catch: "drains", pkg: ".", parent: "TestRequestResign", edits: []edit{{
-		"resign.go", `l.drain(requested, fmt.Errorf("%w by %q", ErrRequested, q.by))`, `l.move(resigned, requested, l.resignedBecause(fmt.Errorf("%w by %q", ErrRequested, q.by)))`}}},
+		"resign.go", `l.drain(requested, fmt.Errorf("%w: %q", ErrRequested, q.by))`, `l.move(resigned, requested, l.resignedBecause(fmt.Errorf("%w: %q", ErrRequested, q.by)))`}}},
 	{name: "a request for another token obeyed", breaks: "rec/request", catch: "yesterday", pkg: ".", parent: "TestRequestResign", edits: []edit{{
 		"resign.go", `uint64(token) != r.Token`, `token == 0`}}},
 	{name: "a leader that was requested to resign comes back at once", breaks: "rec/request", catch: "stands_back", pkg: ".", parent: "TestRequestResign", edits: []edit{{
