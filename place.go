@@ -43,7 +43,8 @@ type place struct {
 	e     *Elector
 	nonce string        // of the latest announcement; empty if there was none
 	due   time.Duration // monotonic, when to announce next; forever if there is no reason
-	tried time.Duration // monotonic, when that was done last; 0 if it never was
+	last  string        // nonce of the acquisition in whose record that was done last
+	tried time.Duration // monotonic, when that was
 }
 
 // heir returns this candidate as the heir that the record should name, and whether
@@ -61,7 +62,7 @@ func (p *place) heir(r backends.Record) (h heir, announce bool) {
 
 // next returns when to announce this candidate, or to withdraw it; forever if there
 // is nothing to do. The time is random, so that few of those who wait write, and
-// at least one of the leader's renewal intervals after the last time.
+// in one tenure at least one of the leader's renewal intervals after the last time.
 func (p *place) next() time.Duration {
 	e := p.e
 	r, waits := e.view.follows()
@@ -71,7 +72,7 @@ func (p *place) next() time.Duration {
 	}
 	if p.due == forever {
 		p.due = e.clock.Now().Mono + e.jitter()
-		if p.tried > 0 {
+		if p.last == r.Attempt.Nonce {
 			p.due = max(p.due, p.tried+r.RenewEvery)
 		}
 	}
@@ -79,14 +80,18 @@ func (p *place) next() time.Duration {
 }
 
 // announce writes what next has found to be due. What fails is tried again in the
-// next renewal interval.
+// next renewal interval, and sooner if another process has written meanwhile, which
+// it does no more often than that.
 func (p *place) announce(ctx context.Context) {
 	e := p.e
-	p.due, p.tried = forever, e.clock.Now().Mono
+	r, _ := e.view.follows()
+	p.due, p.last, p.tried = forever, r.Attempt.Nonce, e.clock.Now().Mono
 	if e.priority.Load() > 0 && e.healthy(ctx) != nil {
 		return
 	}
-	p.write(ctx, p.heir)
+	if f := p.write(ctx, p.heir); f != nil && f.kind == conflicting {
+		p.last = ""
+	}
 }
 
 // withdraw gives the place up when the campaign ends without a lease. It tries once,
@@ -107,24 +112,26 @@ func (p *place) withdraw(ctx context.Context) {
 
 // write names an heir in the leader's record, if the record as it is now calls for
 // it. Where renewals are not pushed it reads the record first.
-func (p *place) write(ctx context.Context, wanted func(backends.Record) (heir, bool)) {
+func (p *place) write(ctx context.Context, wanted func(backends.Record) (heir, bool)) *failure {
 	e := p.e
 	if !e.pushes {
 		if _, f := e.load(ctx, e.o.RequestTimeout, reading); f != nil {
-			return
+			return f
 		}
 	}
 	r, waits := e.view.follows()
 	h, ok := wanted(r)
 	if !waits || !ok {
-		return
+		return nil
 	}
 	before := p.nonce
 	h.nonce = e.o.newNonce()
 	p.nonce = h.nonce
-	if f := e.extend(ctx, r, heirName, h.String()); f != nil && f.kind == conflicting {
+	f := e.extend(ctx, r, heirName, h.String())
+	if f != nil && f.kind == conflicting {
 		p.nonce = before
 	}
+	return f
 }
 
 // follows returns the record last seen, and whether this candidate waits for its
