@@ -234,7 +234,7 @@ func (s *suite) either(first, second *campaign) (winner *candidate, other *campa
 func heirs(s *suite) {
 	el := s.election("")
 	o := s.brisk()
-	a, b, c := el.join(o), el.join(s.long()), el.join(s.long())
+	a, b, c := el.join(o), el.join(o), el.join(o)
 	released := s.lets(b, c, o.RenewEvery)
 	l := a.lead()
 	ctx, stop := context.WithCancel(s.context())
