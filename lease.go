@@ -19,8 +19,8 @@ import (
 //
 // How a lease of Run ends (release.go has what the store knows of that):
 //
-//	held ──ctx, Healthy, Resign, Close,
-//	       a request to resign──▶ draining ──the worker returned──▶ resigned
+//	held ──ctx, Healthy, a request,
+//	       Resign, Close────────────────▶ draining ──the worker returned──▶ resigned
 //	held, draining ──Lease.Resign─────────────────────────────────────────▶ resigned
 //	held, draining ──expiry, conflict, foreign or edited record,
 //	                 ReleaseTimeout, panic or Goexit──────────────────────▶ lost

@@ -20,16 +20,16 @@ import (
 // Run's goroutine, once at a time.
 //
 // When ctx ends, Healthy fails, another process requests the resignation, or
-// Resign or Close is called on the Elector, first the context of work ends. The lease stays valid and renewed until work
-// has returned, for at most ReleaseTimeout; then the lease ends, and then the
-// store is told. When the lease is lost, or work takes longer than that, the
-// lease and the context end at once. Run then waits for work, tells the store
-// that the record is vacant if the record is still this process's, logs what
-// work returned, and campaigns again; or it returns ErrLost if it had been told
-// to stop. After a deposition (see ErrDeposed) this candidate first waits for
-// TTL*(1+ClockDrift), so that another one can lead. After a request (see
-// RequestResign) it campaigns again, and stands back until another one leads, for
-// at most the same time.
+// Resign or Close is called on the Elector, first the context of work ends. The
+// lease stays valid and renewed until work has returned, for at most
+// ReleaseTimeout; then the lease ends, and then the store is told. When the lease
+// is lost, or work takes longer than that, the lease and the context end at once.
+// Run then waits for work, tells the store that the record is vacant if the record
+// is still this process's, logs what work returned, and campaigns again; or it
+// returns ErrLost if it had been told to stop. After a deposition (see ErrDeposed)
+// this candidate first waits for TTL*(1+ClockDrift), so that another one can lead.
+// After a request (see RequestResign) Run campaigns again too, and first waits
+// until another candidate leads, for at most the same time.
 //
 // A panic in work passes through Run: the lease ends at once, and the store is
 // not told, so that another process starts only after TTL*(1+ClockDrift).
