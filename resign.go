@@ -135,7 +135,8 @@ func (e *Elector) ResignTo(ctx context.Context, id string) error {
 // then returns nil; or until ctx ends, and then returns the cause and what the
 // leader was seen to do. The request stays in that case. It returns
 //
-//   - ErrNotLeader if the leader with that token leads no more, or nobody leads;
+//   - ErrNotLeader if the leader with that token leads no more, or the election has
+//     no leader;
 //   - ErrLost if the leader has not renewed for TTL*(1+ClockDrift): it is gone, and a
 //     candidate that has watched it for as long takes over without a request;
 //   - ErrRequested if another request for this token is pending that names another
