@@ -30,8 +30,8 @@ func (e *Elector) Campaign(ctx context.Context) (*Lease, error) {
 // that shows who leads; or why the attempt failed. It blocks for at most a few
 // times RequestTimeout, or until ctx ends. If this Elector's last lease is still
 // to be released, TryCampaign first waits for that, for at most ReleaseTimeout. If
-// the last leader named a successor, TryCampaign first waits for that one's head
-// start: see Options.Priority.
+// the last leader named a successor, and this Elector has seen that leader,
+// TryCampaign first waits for the successor's head start: see Options.Priority.
 //
 // Only a candidate that has watched the record of a crashed leader for
 // TTL*(1+ClockDrift) replaces that leader. A process that calls TryCampaign once

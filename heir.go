@@ -90,12 +90,15 @@ func split(joined string, n int) []string {
 	return texts
 }
 
+// longestHeadStart bounds what a dead heir costs.
+const longestHeadStart = 30 * time.Second
+
 // headStart is how long the others wait for an heir, from when they saw the
 // vacancy: where the store pushes it, until the heir's write should have been seen;
 // elsewhere two intervals, so that the heir has read the vacancy.
 func (e *Elector) headStart(vacancy backends.Record) time.Duration {
 	if !e.listens {
-		return min(2*vacancy.RenewEvery, vacancy.TTL)
+		return min(2*vacancy.RenewEvery, vacancy.TTL, longestHeadStart)
 	}
 	e.timing.mutex.Lock()
 	defer e.timing.mutex.Unlock()
@@ -103,12 +106,13 @@ func (e *Elector) headStart(vacancy backends.Record) time.Duration {
 }
 
 // turn returns the monotonic time from which this candidate tries to lead, and the
-// other candidate that it lets try before. The caller holds the mutex.
+// other candidate that it lets try before. One that comes after the release lets
+// none: the vacancy may be old, and its heir dead. The caller holds the mutex.
 func (v *view) turn(headStart func(backends.Record) time.Duration) (from time.Duration, first string) {
 	if v.aside != "" {
 		from = v.asideUntil
 	}
-	if h := v.successor(); h != "" && h != v.o.ID {
+	if h := v.successor(); v.handed && h != "" && h != v.o.ID {
 		if since := v.since + headStart(v.record); since > from {
 			return since, h
 		}

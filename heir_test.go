@@ -165,6 +165,33 @@ func TestHeir(t *testing.T) {
 			}
 		})
 	})
+	t.Run("dead, for those who come later", func(t *testing.T) {
+		onStage(t, o, func(t *testing.T, s *stage) {
+			win(t, s.e)
+			if err := s.e.ResignTo(t.Context(), "no one"); err != nil {
+				t.Fatal(err)
+			}
+			start := time.Now()
+			if win(t, join(t, polled{s.store.Handle()}, o)); time.Since(start) > 5*time.Second {
+				t.Errorf("a process that never saw the leader leads after %v", time.Since(start))
+			}
+		})
+	})
+	t.Run("dead, with a long TTL", func(t *testing.T) {
+		o := elector.Options{TTL: time.Hour, RenewEvery: 10 * time.Minute}
+		onStage(t, o, func(t *testing.T, s *stage) {
+			win(t, s.e)
+			e := join(t, polled{s.store.Handle()}, o)
+			e.Leader(t.Context())
+			if err := s.e.ResignTo(t.Context(), "no one"); err != nil {
+				t.Fatal(err)
+			}
+			start := time.Now()
+			if win(t, e); time.Since(start) > 31*time.Second {
+				t.Errorf("another candidate leads after %v", time.Since(start))
+			}
+		})
+	})
 	t.Run("that is sick", func(t *testing.T) {
 		onStage(t, o, func(t *testing.T, s *stage) {
 			win(t, s.e)

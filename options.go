@@ -56,9 +56,10 @@ type Options struct {
 
 	// Priority, from 0 to 7, says which of the candidates that wait should lead
 	// next. After a release the one with the highest priority tries first, and the
-	// others give it a head start: where the store pushes changes a few round
-	// trips, at least 50 ms and at most 500 ms; elsewhere two of the leader's
-	// renewal intervals, at most its TTL. If that one does not come, they all try.
+	// others, if they have seen that leader, give it a head start: where the store
+	// pushes changes a few round trips, at least 50 ms and at most 500 ms; elsewhere
+	// two of the leader's renewal intervals, at most its TTL and at most 30 s. If
+	// that one does not come, they all try.
 	// A priority never takes the lead from a leader, and after a crash it counts
 	// for nothing. A successor that was named (see ResignTo) comes before all
 	// priorities.

@@ -93,7 +93,7 @@ func (l *Lease) tell(on occasion) {
 	if phase == deposed {
 		e.view.standBack(l.own.nonce)
 	}
-	if l.status.Load().why == requested || requestOf(l.own.record).token != 0 {
+	if l.status.Load().why == requested || on != workPanicked && requestOf(l.own.record).token != 0 { // the renewals still run beside a panic
 		e.view.standAside(l.own.nonce)
 	}
 	l.release.finish(state, err)

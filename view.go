@@ -25,6 +25,7 @@ type view struct {
 	any    bool            // a read has succeeded
 	record backends.Record // the latest state seen
 	since  time.Duration   // monotonic, after the response that first showed its attempt
+	handed bool            // the latest state, if vacant, is the end of a tenure that was seen
 	news   bool            // the latest state has not been traced
 
 	last    backends.Record // the latest state seen that was a record at all
@@ -157,6 +158,7 @@ func (v *view) see(r backends.Record) {
 	if !v.any || !extended(r, v.record) {
 		v.since = v.clock.Now().Mono
 	}
+	v.handed = v.record.Exists() && (!v.record.Vacant() || v.handed && r.Attempt == v.record.Attempt)
 	v.any, v.record, v.news = true, r, true
 	v.count++
 	if r.Exists() {

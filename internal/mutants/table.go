@@ -212,6 +212,10 @@ var mutants = []mutant{
 		"heir.go", `heirOf(v.record).id`, `heirOf(v.last).id`}}},
 	{name: "a dead heir waited for without end", breaks: "heir", catch: "dead,_pushed_true", pkg: ".", parent: "TestHeir", edits: []edit{{
 		"heir.go", `since := v.since + headStart(v.record)`, `since := v.clock.Now().Mono + headStart(v.record)`}}},
+	{name: "a dead heir waited for by those who never saw the leader", breaks: "heir", catch: "dead,_for_those_who_come_later", pkg: ".", parent: "TestHeir", edits: []edit{{
+		"heir.go", `v.handed && h != ""`, `h != ""`}}},
+	{name: "a dead heir waited for as long as the TTL", breaks: "heir", catch: "dead,_with_a_long_TTL", pkg: ".", parent: "TestHeir", edits: []edit{{
+		"heir.go", `vacancy.TTL, longestHeadStart)`, `vacancy.TTL)`}}},
 	{name: "a release forgets the heir", breaks: "heir", catch: "named_by_the_leader", pkg: ".", parent: "TestHeir", edits: []edit{{
 		"resign.go", `if h.id != "" {`, `if false {`}}},
 	{name: "a request ends a lease at once", breaks: "rec/request", catch: "drains", pkg: ".", parent: "TestRequestResign", edits: []edit{{
