@@ -17,11 +17,12 @@ import (
 // under way then, it is read back and released in the background, for at most
 // ReleaseTimeout; Close waits for that. The lease does not end with ctx.
 //
-// Call Campaign again only after the work under the last lease has stopped. If
-// that lease was lost, Campaign first tells the store that the record is vacant,
+// Call Campaign again only after the work under the last lease has stopped, and
+// resign a lease whose context has ended but which is still valid, see
+// RequestResign: it ends by Resign alone. If that lease was lost, Campaign first tells the store that the record is vacant,
 // if the record is still this process's; after a deposition (see ErrDeposed) it
 // waits for TTL*(1+ClockDrift), so that another candidate can lead. Campaign
-// returns ErrBusy while this Elector leads or campaigns.
+// returns ErrBusy while this Elector has a valid lease or campaigns.
 func (e *Elector) Campaign(ctx context.Context) (*Lease, error) {
 	return e.exclusive(ctx, e.campaign)
 }
@@ -76,11 +77,7 @@ func (e *Elector) enter(ctx context.Context, running bool) error {
 	}
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
-	l := e.current.Load()
-	if l != nil && !e.busy && !l.inRun && l.status.Load().phase == draining {
-		l.giveUp() // its work has stopped, or the caller would not campaign
-	}
-	if e.busy || l != nil && l.valid() == nil {
+	if l := e.current.Load(); e.busy || l != nil && l.valid() == nil {
 		e.active.Done()
 		return ErrBusy
 	}
@@ -123,7 +120,7 @@ func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
 	var w *watcher
 	var last *failure
 	backoff := e.newBackoff("campaign")
-	p := &place{e: e, due: forever}
+	p := e.newPlace()
 	won := false
 	defer func() {
 		if !won {
@@ -185,7 +182,7 @@ func (e *Elector) awaitChance(ctx context.Context, w *watcher, p *place) error {
 		if changed, err := w.wait(ctx, version, min(from, at)); err != nil {
 			return err
 		} else if !changed && at <= e.clock.Now().Mono {
-			p.announce(ctx)
+			p.act(ctx)
 		}
 	}
 }
@@ -294,7 +291,7 @@ func (e *Elector) swapFor(ctx context.Context, prev, next backends.Record) (back
 	e.active.Add(1)
 	go func() {
 		defer e.active.Done()
-		swapped, f := e.swap(context.WithoutCancel(ctx), e.o.RequestTimeout, e.backend.Swap, prev, next)
+		swapped, f := e.swap(context.WithoutCancel(ctx), e.o.RequestTimeout, writing, e.backend.Swap, prev, next)
 		r = swapped
 		outcome <- f
 	}()

@@ -65,9 +65,10 @@ type Options struct {
 	// priorities.
 	//
 	// A candidate with a priority above 0 announces itself in the leader's record,
-	// unless one with the same priority or a higher one did: that costs one write
-	// in each tenure, two requests of the leader, and one read of each waiter
-	// where the store pushes changes. Default 0: no request and no delay. See
+	// unless one with the same priority or a higher one did: that costs one read
+	// and one write in each tenure, two requests of the leader, and one read of each
+	// waiter where the store pushes changes. While it is the heir Healthy is called
+	// in each renewal interval. Default 0: no request and no delay. See
 	// SetPriority.
 	Priority int
 

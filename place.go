@@ -37,101 +37,111 @@ func checkPriority(priority int, id string) error {
 
 // A place is what a waiting candidate with a priority does to be the heir: it
 // announces itself in the record of the leader, unless the heir there has the same
-// priority or a higher one. So among all candidates one writes in each tenure. The
-// goroutine of the campaign owns it.
+// priority or a higher one. So among all candidates one writes in each tenure. An
+// announcement is this candidate's if it has its ID: a former campaign, or a former
+// process, may have made it. The goroutine of the campaign owns the place.
 type place struct {
-	e     *Elector
-	nonce string        // of the latest announcement; empty if there was none
-	due   time.Duration // monotonic, when to announce next; forever if there is no reason
-	last  string        // nonce of the acquisition in whose record that was done last
-	tried time.Duration // monotonic, when that was
+	e       *Elector
+	due     time.Duration // monotonic, when to act next; forever if there is no reason
+	last    string        // nonce of the acquisition in whose record that was done last
+	tried   time.Duration // monotonic, when that was
+	lowered int           // the priority to which the own announcement was lowered last; -1 after it was raised
 }
 
-// heir returns this candidate as the heir that the record should name, and whether
-// it is to be announced, or withdrawn if its priority is 0 now.
-func (p *place) heir(r backends.Record) (h heir, announce bool) {
-	there, mine := heirOf(r), int(p.e.priority.Load())
-	if mine > 0 {
-		h = heir{id: p.e.o.ID, priority: mine}
+func (e *Elector) newPlace() *place { return &place{e: e, due: forever, lowered: -1} }
+
+// heir returns this candidate, with a priority, as the heir that the record should
+// name, and whether to write that. It lowers its own announcement once: if there
+// are two candidates with its ID, the one with the higher priority wins.
+func (p *place) heir(r backends.Record, priority int) (h heir, write bool) {
+	there := heirOf(r)
+	if priority > 0 {
+		h = heir{id: p.e.o.ID, priority: priority}
 	}
-	if p.nonce != "" && there.nonce == p.nonce {
-		return h, there.priority != mine
+	if priority < there.priority {
+		return h, p.announced(there) && p.lowered != priority
 	}
-	return h, mine > there.priority
+	return h, priority > there.priority
 }
 
-// next returns when to announce this candidate, or to withdraw it; forever if there
-// is nothing to do. The time is random, so that few of those who wait write, and
-// in one tenure at least one of the leader's renewal intervals after the last time.
+// announced reports whether an heir is an announcement of this candidate.
+func (p *place) announced(h heir) bool { return h.id == p.e.o.ID && h.priority <= maxPriority }
+
+// next returns when to act: when to announce this candidate, to withdraw it, or to
+// ask for the health of one that is the heir; forever if there is nothing to do. The
+// time is random, so that few of those who wait write, and in one tenure at least
+// one of the leader's renewal intervals after the last time.
 func (p *place) next() time.Duration {
 	e := p.e
 	r, waits := e.view.follows()
-	if _, announce := p.heir(r); !waits || !announce {
+	_, write := p.heir(r, int(e.priority.Load()))
+	if !waits || !write && (e.o.Healthy == nil || !p.announced(heirOf(r))) {
 		p.due = forever
 		return forever
 	}
 	if p.due == forever {
-		p.due = e.clock.Now().Mono + e.jitter()
+		p.due = e.clock.Now().Mono
 		if p.last == r.Attempt.Nonce {
 			p.due = max(p.due, p.tried+r.RenewEvery)
 		}
+		p.due += e.jitter()
 	}
 	return p.due
 }
 
-// announce writes what next has found to be due. What fails is tried again in the
-// next renewal interval, and sooner if another process has written meanwhile, which
-// it does no more often than that.
-func (p *place) announce(ctx context.Context) {
+// act does what next has found to be due. What fails is tried again in the next
+// renewal interval. A candidate that is not healthy has the priority 0.
+func (p *place) act(ctx context.Context) {
 	e := p.e
 	r, _ := e.view.follows()
 	p.due, p.last, p.tried = forever, r.Attempt.Nonce, e.clock.Now().Mono
-	if e.priority.Load() > 0 && e.healthy(ctx) != nil {
-		return
+	priority := int(e.priority.Load())
+	if priority > 0 && e.healthy(ctx) != nil {
+		priority = 0
 	}
-	if f := p.write(ctx, p.heir); f != nil && f.kind == conflicting {
-		p.last = ""
-	}
+	p.write(ctx, priority)
 }
 
 // withdraw gives the place up when the campaign ends without a lease. It tries once,
 // in the background: otherwise the others give a head start to a candidate that does
 // not come.
 func (p *place) withdraw(ctx context.Context) {
-	mine := func(r backends.Record) (heir, bool) { return heir{}, heirOf(r).nonce == p.nonce }
 	r, waits := p.e.view.follows()
-	if _, held := mine(r); p.nonce == "" || !waits || !held {
+	if !waits || !p.announced(heirOf(r)) {
 		return
 	}
 	p.e.active.Add(1)
 	go func() {
 		defer p.e.active.Done()
-		p.write(context.WithoutCancel(ctx), mine)
+		p.write(context.WithoutCancel(ctx), 0)
 	}()
 }
 
-// write names an heir in the leader's record, if the record as it is now calls for
-// it. Where renewals are not pushed it reads the record first.
-func (p *place) write(ctx context.Context, wanted func(backends.Record) (heir, bool)) *failure {
+// write names this candidate as the heir in the leader's record, if that is called
+// for. It reads the record before: what was pushed may be out of date, and another
+// candidate may have written meanwhile.
+func (p *place) write(ctx context.Context, priority int) {
 	e := p.e
-	if !e.pushes {
-		if _, f := e.load(ctx, e.o.RequestTimeout, reading); f != nil {
-			return f
-		}
+	r, _ := e.view.follows()
+	if _, write := p.heir(r, priority); !write {
+		return
+	}
+	if _, f := e.load(ctx, e.o.RequestTimeout, reading); f != nil {
+		return
 	}
 	r, waits := e.view.follows()
-	h, ok := wanted(r)
-	if !waits || !ok {
-		return nil
+	h, write := p.heir(r, priority)
+	if !waits || !write {
+		return
 	}
-	before := p.nonce
+	lowers := priority < heirOf(r).priority
+	if !lowers {
+		p.lowered = -1
+	}
 	h.nonce = e.o.newNonce()
-	p.nonce = h.nonce
-	f := e.extend(ctx, r, heirName, h.String())
-	if f != nil && f.kind == conflicting {
-		p.nonce = before
+	if f := e.extend(ctx, r, heirName, h.String()); f == nil && lowers {
+		p.lowered = priority
 	}
-	return f
 }
 
 // follows returns the record last seen, and whether this candidate waits for its

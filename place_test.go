@@ -4,12 +4,31 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fault"
 )
+
+// late is a backend that pushes each state a second late.
+type late struct {
+	backends.Backend
+	watcher backends.Watcher
+}
+
+func (l late) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
+	return l.watcher.Watch(ctx, name, func(r backends.Record) {
+		time.AfterFunc(time.Second, func() {
+			if ctx.Err() == nil {
+				changed(r)
+			}
+		})
+	})
+}
 
 // A candidate with a priority announces itself, and leads next after a release.
 func TestPriority(t *testing.T) {
@@ -150,6 +169,110 @@ func TestPriority(t *testing.T) {
 			}
 			if got := heirIn(s.record().Extensions); got != "" {
 				t.Errorf("a candidate that is not healthy is the heir: %q", got)
+			}
+		})
+	})
+	t.Run("sick later", func(t *testing.T) {
+		for _, pushed := range []bool{true, false} {
+			onStage(t, o, func(t *testing.T, s *stage) {
+				win(t, s.e)
+				var sick atomic.Bool
+				high := with(5)
+				high.Healthy = func(context.Context) error {
+					if sick.Load() {
+						return errors.New("sick")
+					}
+					return nil
+				}
+				c := s.crowd(high, pushed, "high")
+				s.crowd(with(3), pushed, "low")
+				for _, h := range []struct {
+					sick bool
+					heir string
+				}{{false, "high"}, {true, "low"}, {false, "high"}, {true, "low"}} {
+					sick.Store(h.sick)
+					pass(time.Minute)
+					if got := heirIn(s.record().Extensions); !strings.HasSuffix(got, h.heir) {
+						t.Errorf("pushed %v, sick %v: the heir is %q", pushed, h.sick, got)
+					}
+				}
+				if _, w := c.counts(); w > 4 {
+					t.Errorf("pushed %v: it writes %d times", pushed, w)
+				}
+			})
+		}
+	})
+	t.Run("withdrawn, and the write fails", func(t *testing.T) {
+		for name, f := range map[string]fault.Fault{
+			"the request is lost": fault.RequestLost, "the reply is lost": fault.ReplyLost,
+			"the store fails": fault.Fails(backends.ErrUnavailable), "it hangs": fault.Hang,
+		} {
+			onStage(t, o, func(t *testing.T, s *stage) {
+				win(t, s.e)
+				c := s.crowd(with(5), true, "high")
+				c.faults["high"].Next("swap", f) // and the announcement
+				pass(time.Minute)
+				if got := heirIn(s.record().Extensions); !strings.HasSuffix(got, "high") {
+					t.Fatalf("the heir is %q", got)
+				}
+				c.faults["high"].Next("swap", f)
+				c.all["high"].SetPriority(0)
+				pass(time.Minute)
+				if got := heirIn(s.record().Extensions); strings.HasSuffix(got, "high") {
+					t.Errorf("%s: a minute after SetPriority(0) the heir is %q", name, got)
+				}
+			})
+		}
+	})
+	t.Run("again, with the same ID", func(t *testing.T) {
+		onStage(t, o, func(t *testing.T, s *stage) {
+			win(t, s.e)
+			pass(time.Second)
+			change(t, s.store, set(t, "t_heir", "5 n pod-0")) // by a process that is gone
+			s.crowd(o, true, "pod-0")
+			low := s.crowd(with(4), true, "pod-1")
+			pass(time.Minute)
+			s.e.Resign(t.Context())
+			if by := wait(t, low.by, "another candidate leads"); by != "pod-1" {
+				t.Errorf("%s leads", by)
+			}
+		})
+	})
+	t.Run("twins", func(t *testing.T) {
+		onStage(t, o, func(t *testing.T, s *stage) {
+			win(t, s.e)
+			c, d := s.crowd(with(5), true, "twin"), s.crowd(with(2), true, "twin")
+			sick := with(7)
+			sick.Healthy = func(context.Context) error { return errors.New("sick") }
+			e := s.crowd(sick, true, "twin")
+			pass(time.Hour)
+			_, w := c.counts()
+			_, v := d.counts()
+			_, u := e.counts()
+			if got := heirIn(s.record().Extensions); w+v+u > 6 || !strings.HasPrefix(got, "5 ") {
+				t.Errorf("candidates with one ID write %d, %d and %d times; the heir is %q", w, v, u, got)
+			}
+		})
+	})
+	t.Run("pushed late", func(t *testing.T) {
+		onStage(t, o, func(t *testing.T, s *stage) {
+			win(t, s.e)
+			var writes atomic.Int32
+			for range 50 {
+				h := s.store.Handle()
+				f, b := fault.Wrap(late{h, any(h).(backends.Watcher)})
+				f.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
+					if c.Op == "swap" {
+						writes.Add(1)
+					}
+					time.Sleep(time.Millisecond)
+					return send(ctx)
+				})
+				go join(t, b, with(1)).Campaign(t.Context())
+			}
+			pass(10 * time.Minute)
+			if n := writes.Load(); n < 1 || n > 10 {
+				t.Errorf("50 candidates that are shown each state a second late write %d times", n)
 			}
 		})
 	})

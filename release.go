@@ -231,7 +231,7 @@ func (a *acquisition) vacate() error {
 			if !e.pace(ctx) {
 				return e.ended(ctx, nil)
 			}
-			if _, f = e.swap(ctx, e.o.RequestTimeout, e.backend.Swap, a.record, a.next("", "")); f == nil {
+			if _, f = e.swap(ctx, e.o.RequestTimeout, writing, e.backend.Swap, a.record, a.next("", "")); f == nil {
 				return nil
 			}
 		}

@@ -205,7 +205,7 @@ func (l *Lease) renewOnce() (f *failure, overtaken bool) {
 	before := a.record
 	next := a.next(e.o.ID, l.value)
 	l.note(errUnanswered)
-	r, f := e.swap(ctx, l.limit(), l.sender(), before, next)
+	r, f := e.swap(ctx, l.limit(), writing, l.sender(), before, next)
 	l.shares.outcome(f)
 	if f == nil {
 		return l.adopt(r), false

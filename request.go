@@ -16,7 +16,8 @@ type purpose uint8
 const (
 	looking   purpose    = iota // a read that a user asked for
 	reading                     // a read of a campaign or a leader
-	writing                     // a write
+	writing                     // a write of a campaign or a leader
+	asking                      // a write into another process's record: see extend
 	examining                   // a call of Options.Healthy
 	watching                    // not counted: it is meant to last
 	attending                   // the same
@@ -25,7 +26,7 @@ const (
 
 // String returns the Op of RequestInfo.
 func (p purpose) String() string {
-	return [...]string{"load", "load", "swap", "healthy", "watch", "watch-presence"}[p]
+	return [...]string{"load", "load", "swap", "swap", "healthy", "watch", "watch-presence"}[p]
 }
 
 // request makes one request to the store. It returns when the request is answered,
@@ -130,9 +131,9 @@ type swapper func(ctx context.Context, name string, prev, next backends.Record) 
 
 // swap replaces prev by next, by a backend's Swap or in a batch, and enters the
 // result into the view.
-func (e *Elector) swap(ctx context.Context, limit time.Duration, by swapper, prev, next backends.Record) (backends.Record, *failure) {
+func (e *Elector) swap(ctx context.Context, limit time.Duration, why purpose, by swapper, prev, next backends.Record) (backends.Record, *failure) {
 	e.timing.write(e.clock.Now().Mono)
-	r, f := request(ctx, e, limit, writing, func(ctx context.Context) (backends.Record, error) {
+	r, f := request(ctx, e, limit, why, func(ctx context.Context) (backends.Record, error) {
 		return by(ctx, e.name, prev, next)
 	})
 	if f == nil {

@@ -314,6 +314,6 @@ func (e *Elector) extend(ctx context.Context, r backends.Record, name, value str
 	if !e.pace(ctx) {
 		return &failure{cancelled, e.ended(ctx, nil)}
 	}
-	_, f := e.swap(ctx, e.o.RequestTimeout, e.backend.Swap, r, next)
+	_, f := e.swap(ctx, e.o.RequestTimeout, asking, e.backend.Swap, r, next)
 	return f
 }

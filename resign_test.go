@@ -136,15 +136,20 @@ func TestRequestResign(t *testing.T) {
 			l := win(t, s.e)
 			s.asks(t.Context(), 0, "")
 			<-l.Context().Done()
-			again := campaign(t, s.e)
-			pass(time.Second)
-			if err := l.Check(); !errors.Is(err, elector.ErrResigned) || !s.vacant() {
-				t.Errorf("the lease whose user campaigns again: %v", err)
+			_, first := s.e.Campaign(t.Context())
+			_, second := s.e.TryCampaign(t.Context())
+			third := s.e.Run(t.Context(), s.work)
+			for _, err := range []error{first, second, third} {
+				if !errors.Is(err, elector.ErrBusy) || l.Check() != nil {
+					t.Fatalf("a campaign beside a lease that drains: %v; the lease: %v", err, l.Check())
+				}
 			}
-			isNot(t, again, "a candidate that was requested to resign leads at once")
-			if _, err := s.e.TryCampaign(t.Context()); !errors.Is(err, elector.ErrBusy) {
+			if err := l.Resign(t.Context()); err != nil {
 				t.Error(err)
 			}
+			again := campaign(t, s.e)
+			pass(time.Second)
+			isNot(t, again, "a candidate that was requested to resign leads at once")
 			wait(t, again, "it leads again")
 		})
 	})
@@ -333,6 +338,28 @@ func TestRequestStorm(t *testing.T) {
 			if n := s.fault.Count("swap") - swaps; n > 5 {
 				t.Errorf("in half a minute of requests the leader has written %d times", n)
 			}
+		})
+	})
+	// Those of the leader's own Elector.
+	t.Run("that hang", func(t *testing.T) {
+		onStage(t, elector.Options{}, func(t *testing.T, s *stage) {
+			l := win(t, s.e)
+			release := make(chan struct{})
+			s.fault.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
+				if c.Op == "swap" && c.Next.Attempt == c.Prev.Attempt {
+					<-release
+				}
+				return send(ctx)
+			})
+			for range 2 * mostUnanswered {
+				go s.e.RequestResign(t.Context(), 0, "")
+			}
+			pass(time.Hour)
+			if err := l.Check(); err != nil {
+				t.Error(err)
+			}
+			l.Resign(t.Context())
+			close(release)
 		})
 	})
 }

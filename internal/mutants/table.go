@@ -220,6 +220,13 @@ var mutants = []mutant{
 		"resign.go", `if h.id != "" {`, `if false {`}}},
 	{name: "a request ends a lease at once", breaks: "rec/request", catch: "drains", pkg: ".", parent: "TestRequestResign", edits: []edit{{
 		"resign.go", `l.drain(requested, fmt.Errorf("%w: %q", ErrRequested, q.by))`, `l.move(resigned, requested, l.resignedBecause(fmt.Errorf("%w: %q", ErrRequested, q.by)))`}}},
+	{name: "requests to resign that hang counted with renewals", breaks: "rec/request", catch: "that_hang", pkg: ".", parent: "TestRequestStorm", edits: []edit{{
+		"resign.go", `e.o.RequestTimeout, asking,`, `e.o.RequestTimeout, writing,`}}},
+	{name: "a lease that drains ended by another campaign", breaks: "rec/request", catch: "Campaign,_again", pkg: ".", parent: "TestRequestResign", edits: []edit{{
+		"campaign.go", `if l := e.current.Load(); e.busy ||`, `if l := e.current.Load(); l != nil && l.status.Load().phase == draining {
+		l.giveUp()
+	}
+	if l := e.current.Load(); e.busy ||`}}},
 	{name: "a request for another token obeyed", breaks: "rec/request", catch: "yesterday", pkg: ".", parent: "TestRequestResign", edits: []edit{{
 		"resign.go", `uint64(token) != r.Token`, `token == 0`}}},
 	{name: "a leader that was requested to resign comes back at once", breaks: "rec/request", catch: "stands_back", pkg: ".", parent: "TestRequestResign", edits: []edit{{
@@ -234,13 +241,24 @@ var mutants = []mutant{
 
 	// Priorities.
 	{name: "a lower priority replaces a higher one", breaks: "Priority", catch: "the_highest_leads_next", pkg: ".", parent: "TestPriority", edits: []edit{{
-		"place.go", `return h, mine > there.priority`, `return h, mine > 0`}}},
+		"place.go", `p.announced(there) && p.lowered != priority`, `priority > 0`}}},
 	{name: "all candidates with a priority write", breaks: "Priority", catch: "one_write,_pushed_true", pkg: ".", parent: "TestPriority", edits: []edit{{
-		"place.go", `return h, mine > there.priority`, `return h, mine > 0 && mine >= there.priority`}}},
+		"place.go", `return h, priority > there.priority`, `return h, priority > 0 && there.id != h.id`}}},
 	{name: "a priority announced without a pause", breaks: "Priority", catch: "restless", pkg: ".", parent: "TestPriority", edits: []edit{{
 		"place.go", `max(p.due, p.tried+r.RenewEvery)`, `p.due`}}},
 	{name: "a place kept with priority 0", breaks: "Priority", catch: "withdrawn", pkg: ".", parent: "TestPriority", edits: []edit{{
-		"place.go", `return h, there.priority != mine`, `return h, false`}}},
+		"place.go", `p.announced(there) && p.lowered != priority`, `false`}}},
+	{name: "a withdrawal that failed taken for done", breaks: "Priority", catch: "withdrawn,_and_the_write_fails", pkg: ".", parent: "TestPriority", edits: []edit{{
+		"place.go", `f == nil && lowers`, `f == nil || lowers`}}},
+	{name: "an heir that is not healthy keeps its place", breaks: "Priority", catch: "sick_later", pkg: ".", parent: "TestPriority", edits: []edit{{
+		"place.go", `!write && (e.o.Healthy == nil || !p.announced(heirOf(r)))`, `!write`}}},
+	{name: "two candidates with one ID overwrite each other without end", breaks: "Priority", catch: "twins", pkg: ".", parent: "TestPriority", edits: []edit{{
+		"place.go", ` && p.lowered != priority`, ``}}},
+	{name: "a priority announced to what was pushed late", breaks: "Priority", catch: "pushed_late", pkg: ".", parent: "TestPriority", edits: []edit{{
+		"place.go", `	if _, f := e.load(ctx, e.o.RequestTimeout, reading); f != nil {
+		return
+	}
+	r, waits`, `	r, waits`}}},
 	{name: "an announced heir beats a named one", breaks: "heir", catch: "named_beats_announced", pkg: ".", parent: "TestPriority", edits: []edit{{
 		"resign.go", `if a.heir != "" {`, `if a.heir != "" && h.id == "" {`}}},
 
