@@ -44,7 +44,7 @@ func heirOf(r backends.Record) heir {
 	value, _ := r.Extensions.Get(heirName)
 	f := split(value, 3)
 	priority, err := strconv.Atoi(f[0])
-	if err != nil || checkHeir(f[2]) != nil {
+	if err != nil || priority < 0 || priority > named || checkHeir(f[2]) != nil {
 		return heir{}
 	}
 	return heir{f[2], priority, f[1]}
@@ -67,9 +67,25 @@ func checkHeir(id string) error {
 func join(texts ...string) string {
 	escaped := make([]string, len(texts))
 	for i, text := range texts {
-		escaped[i] = url.QueryEscape(text)
+		escaped[i] = escape(text)
 	}
 	return strings.Join(escaped, " ")
+}
+
+// escape writes as %XX what JSON escapes, what separates texts, and "%".
+func escape(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		s := string(r)
+		if r > ' ' && !strings.ContainsRune("\"\\<>&;%\x7f\u2028\u2029", r) {
+			b.WriteString(s)
+			continue
+		}
+		for _, c := range []byte(s) {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
 }
 
 // split returns the n texts that join was given, and empty ones for anything
@@ -81,7 +97,7 @@ func split(joined string, n int) []string {
 		return texts
 	}
 	for i := range texts {
-		text, err := url.QueryUnescape(escaped[i])
+		text, err := url.PathUnescape(escaped[i])
 		if err != nil {
 			return make([]string, n)
 		}

@@ -252,6 +252,31 @@ func TestHeir(t *testing.T) {
 			}
 		})
 	})
+	t.Run("named in vain", func(t *testing.T) {
+		onStage(t, o, func(t *testing.T, s *stage) {
+			l := win(t, s.e)
+			var none context.Context
+			if err := s.e.ResignTo(none, "c0"); !errors.Is(err, elector.ErrInvalid) || l.Check() != nil {
+				t.Errorf("ResignTo without a context: %v; the lease: %v", err, l.Check())
+			}
+			s.e.Resign(t.Context())
+			if got := heirIn(s.record().Extensions); got != "" {
+				t.Errorf("Resign after it names %q", got)
+			}
+			win(t, s.e)
+			s.fault.Always(fault.Fails(backends.ErrUnavailable))
+			if err := s.e.ResignTo(t.Context(), "c0"); !errors.Is(err, elector.ErrUnavailable) {
+				t.Error(err)
+			}
+			s.plain()
+			if err := s.e.Resign(t.Context()); err != nil || !s.vacant() {
+				t.Error(err)
+			}
+			if got := heirIn(s.record().Extensions); got != "" {
+				t.Errorf("Resign after the store was not told names %q", got)
+			}
+		})
+	})
 	t.Run("refused", func(t *testing.T) {
 		onStage(t, o, func(t *testing.T, s *stage) {
 			if err := s.e.ResignTo(t.Context(), "c0"); !errors.Is(err, elector.ErrNotLeader) {

@@ -14,7 +14,7 @@ import (
 // is known. The times are times of day of the processes that recorded them: they
 // are for people, and decide nothing.
 type Term struct {
-	ID    string    // of the leader, at most 64 bytes of it; empty if it is not known
+	ID    string    // of the leader, at most 64 bytes of it, with "?" for what cannot be printed; empty if it is not known
 	Token Token     // of its acquisition
 	Start time.Time // zero if it is not known
 	End   time.Time // zero while the term goes on, or if it is not known
@@ -60,7 +60,7 @@ func (e *Elector) History(ctx context.Context) ([]Term, error) {
 	}
 	h := historyOf(r)
 	if h.behind(r) {
-		h = append(h, term{id: r.Holder, token: r.Token})
+		h = append(h, term{id: legible(r.Holder, mostTermID), token: r.Token})
 		if r.Vacant() {
 			h[len(h)-1].why = "-"
 		}
@@ -108,7 +108,7 @@ func historyOf(r backends.Record) (h history) {
 	for _, text := range strings.Split(value, ";") {
 		f := split(text, 5)
 		token, err := strconv.ParseUint(f[0], 36, 64)
-		if err != nil || token == 0 || token > backends.MaxToken {
+		if err != nil || token == 0 || token > backends.MaxToken || f[4] != legible(f[4], mostTermID) {
 			return nil
 		}
 		h = append(h, term{id: f[4], token: token, start: parseInstant(f[1]), end: parseInstant(f[2]), why: f[3]})
@@ -154,20 +154,20 @@ func (h history) begin(prev backends.Record, id string, token uint64, now instan
 		}
 	}
 	if h.behind(prev) {
-		gap := term{id: cut(prev.Holder, mostTermID), token: prev.Token, why: "-"}
+		gap := term{id: legible(prev.Holder, mostTermID), token: prev.Token, why: "-"}
 		if !prev.Vacant() {
 			gap.why, gap.end = "e", now
 		}
 		h = append(h, gap)
 	}
-	return append(h, term{id: cut(id, mostTermID), token: token, start: now})
+	return append(h, term{id: legible(id, mostTermID), token: token, start: now})
 }
 
 // end returns the history after a release.
 func (h history) end(id string, token uint64, why string, now instant) history {
 	h = slices.Clone(h)
 	if len(h) == 0 || h[len(h)-1].token < token { // dropped, or changed by hand
-		h = append(h, term{id: cut(id, mostTermID), token: token})
+		h = append(h, term{id: legible(id, mostTermID), token: token})
 	}
 	if last := &h[len(h)-1]; last.token == token {
 		last.why, last.end = why, now

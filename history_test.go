@@ -171,7 +171,7 @@ func TestHistory(t *testing.T) {
 		})
 	})
 	t.Run("malformed", func(t *testing.T) {
-		for _, value := range []string{"", ";", "x", "1 2 3 4", "- - - - -", "0    a", "zzzzzzzzzzzzzzzz    a", "%zz", "1 2 3 r a;", strings.Repeat("1 2 3 r a;", 150)} {
+		for _, value := range []string{"", ";", "x", "1 2 3 4", "- - - - -", "0    a", "zzzzzzzzzzzzzzzz    a", "%zz", "1 2 3 r %ff", "1 2 3 r %1b", "1 2 3 r a;", strings.Repeat("1 2 3 r a;", 150)} {
 			onStage(t, o("mine"), func(t *testing.T, s *stage) {
 				change(t, s.store, set(t, "k_history", value))
 				win(t, s.e)

@@ -3,7 +3,9 @@ package elector
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/elector-go/elector/backends"
@@ -27,11 +29,16 @@ const requestName = "t_request"
 // maxBy bounds the bytes of resignRequest.by.
 const maxBy = 64
 
-const drainsMark = "draining"
+// The marks of a request have the same length: where there was room for the request
+// there is room for the leader's mark.
+const (
+	drainsMark = "draining"
+	asksMark   = "awaiting"
+)
 
 // String returns the value of the extension.
 func (q resignRequest) String() string {
-	state := ""
+	state := asksMark
 	if q.drains {
 		state = drainsMark
 	}
@@ -47,7 +54,7 @@ func requestOf(r backends.Record) resignRequest {
 	}
 	f := split(value, 5)
 	token, err := ParseToken(f[0])
-	if err != nil || uint64(token) != r.Token || f[2] != "" && checkHeir(f[2]) != nil {
+	if err != nil || uint64(token) != r.Token || f[2] != "" && checkHeir(f[2]) != nil || f[3] != legible(f[3], maxBy) {
 		return resignRequest{}
 	}
 	return resignRequest{token, f[1], f[2], f[3], f[4] == drainsMark}
@@ -107,7 +114,8 @@ func (a *acquisition) bequeathed() backends.Extensions {
 // others let it have a head start; if it does not come in time, any of them may
 // lead: see Options.Priority. ResignTo returns ErrInvalid if the ID is empty, is
 // this candidate's own, is longer than 256 bytes, or is not UTF-8 without NUL; the
-// lease then goes on.
+// lease then goes on. If the lease goes on, or the store could not be told, a later
+// Resign names no candidate.
 func (e *Elector) ResignTo(ctx context.Context, id string) error {
 	err := checkHeir(id)
 	if err == nil && id == e.o.ID {
@@ -116,10 +124,16 @@ func (e *Elector) ResignTo(ctx context.Context, id string) error {
 	if err != nil {
 		return e.fail("resign", err)
 	}
-	if l := e.current.Load(); l != nil {
-		l.heir.Store(&id)
+	l := e.current.Load()
+	if l == nil {
+		return e.Resign(ctx)
 	}
-	return e.Resign(ctx)
+	l.heir.Store(&id)
+	err = e.Resign(ctx)
+	if state, _, _ := l.release.known(); err != nil && (state == failed || l.status.Load().phase == held) {
+		l.heir.CompareAndSwap(&id, nil)
+	}
+	return err
 }
 
 // RequestResign asks the leader with the token, in whatever process it runs, to
@@ -139,9 +153,9 @@ func (e *Elector) ResignTo(ctx context.Context, id string) error {
 //     no leader;
 //   - ErrLost if the leader has not renewed for TTL*(1+ClockDrift): it is gone, and a
 //     candidate that has watched it for as long takes over without a request;
-//   - ErrRequested if another request for this token is pending that names another
-//     candidate. With the same candidate, or with none, RequestResign waits for
-//     the outcome of that request;
+//   - ErrRequested if to is not empty and another request for this token is pending
+//     that names another candidate, or none. Otherwise RequestResign waits for the
+//     outcome of that request;
 //   - ErrInvalid for an ID that ResignTo refuses or that is the leader's, and for a
 //     token above MaxToken;
 //   - and the store's errors.
@@ -187,6 +201,7 @@ type pending struct {
 	at    time.Duration    // monotonic, when it was first seen
 	with  backends.Attempt // of the leader then
 	seen  backends.Record  // the latest state with the request
+	fault *failure         // of the last write, if that failed
 }
 
 // settle sends the request, unless one is there, and waits for its outcome.
@@ -257,8 +272,11 @@ func (p *pending) leadsNoMore(r backends.Record) error {
 // trying again cannot help, and pauses after any other.
 func (p *pending) send(ctx context.Context, r backends.Record, backoff *backoff) error {
 	e := p.e
-	q := resignRequest{token: p.token, nonce: p.nonce, to: p.to, by: cut(e.o.ID, maxBy)}
+	q := resignRequest{token: p.token, nonce: p.nonce, to: p.to, by: legible(e.o.ID, maxBy)}
 	f := e.extend(ctx, r, requestName, q.String())
+	if f == nil || f.kind != cancelled {
+		p.fault = f
+	}
 	switch {
 	case f == nil:
 		return nil
@@ -274,8 +292,15 @@ func (p *pending) send(ctx context.Context, r backends.Record, backoff *backoff)
 	return p.w.readNow(ctx)
 }
 
-// cut returns at most n bytes of a text.
-func cut(s string, n int) string {
+// legible returns at most n bytes of a text, for people: without what a terminal
+// does not show.
+func legible(s string, n int) string {
+	s = strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, s)
 	if len(s) <= n {
 		return s
 	}
@@ -288,7 +313,11 @@ func cut(s string, n int) string {
 // late returns the error of a request whose context has ended before its outcome:
 // what the leader has done meanwhile.
 func (p *pending) late(ctx context.Context) error {
-	err := p.e.ended(ctx, nil)
+	last := p.w.fault
+	if last == nil && !p.found {
+		last = p.fault
+	}
+	err := p.e.ended(ctx, last)
 	since := (p.e.clock.Now().Mono - p.at).Round(time.Millisecond)
 	switch {
 	case !p.found:
@@ -308,7 +337,7 @@ func (e *Elector) extend(ctx context.Context, r backends.Record, name, value str
 	}
 	next := r
 	var err error
-	if next.Extensions, err = r.Extensions.With(name, value); err != nil {
+	if next.Extensions, err = withRoom(r.Extensions, name, value); err != nil {
 		return &failure{refused, fmt.Errorf("the record has no room for %s: %w", name, err)}
 	}
 	if !e.pace(ctx) {
@@ -316,4 +345,19 @@ func (e *Elector) extend(ctx context.Context, r backends.Record, name, value str
 	}
 	_, f := e.swap(ctx, e.o.RequestTimeout, asking, e.backend.Swap, r, next)
 	return f
+}
+
+// withRoom returns x with an extension. Where there is no room for a request it
+// empties the history and then the heir, but keeps their names: see extended.
+func withRoom(x backends.Extensions, name, value string) (backends.Extensions, error) {
+	with, err := x.With(name, value)
+	for _, less := range []string{historyName, heirName} {
+		if _, has := x.Get(less); err == nil || !has || name != requestName {
+			continue
+		}
+		if x, err = x.With(less, ""); err == nil {
+			with, err = x.With(name, value)
+		}
+	}
+	return with, err
 }

@@ -93,6 +93,27 @@ func TestRequestResign(t *testing.T) {
 			}
 		})
 	})
+	t.Run("the worker resigns", func(t *testing.T) {
+		onStage(t, o, func(t *testing.T, s *stage) {
+			ctx, cancel := context.WithCancel(t.Context())
+			leads := make(chan *elector.Lease, 9)
+			ran := begin(func() error {
+				return s.e.Run(ctx, func(ctx context.Context, l *elector.Lease) error {
+					leads <- l
+					<-ctx.Done()
+					return l.Resign(ctx)
+				})
+			})
+			wait(t, leads, "Run calls the worker")
+			if err := wait(t, s.asks(t.Context(), 0, ""), "RequestResign returns"); err != nil {
+				t.Error(err)
+			}
+			wait(t, leads, "Run leads again")
+			isNot(t, ran, "Run returns after a request")
+			cancel()
+			wait(t, ran, "Run returns at the end of its context")
+		})
+	})
 	t.Run("Campaign", func(t *testing.T) {
 		onStage(t, o, func(t *testing.T, s *stage) {
 			l := win(t, s.e)
@@ -281,25 +302,108 @@ func TestRequestUnanswered(t *testing.T) {
 	// C counts from the last renewal, however many requests come.
 	t.Run("the leader is gone, and a request comes every second", func(t *testing.T) {
 		onStage(t, o, func(t *testing.T, s *stage) {
-			win(t, s.e)
+			l := win(t, s.e)
 			next := s.rival()
+			asked := s.asks(t.Context(), 0, "")
 			pass(time.Second)
 			s.fault.Always(fault.Hang)
 			start := time.Now()
-			for n := 0; ; n++ {
-				select {
-				case <-next:
-					if took := time.Since(start); took > 70*time.Second {
-						t.Errorf("requests keep a dead leader for %v", took)
-					}
-					s.plain()
-					return
-				default:
-				}
-				s.asks(patience(t, time.Second), 0, fmt.Sprintf("candidate %d", n))
+			for n := 0; time.Since(start) < 70*time.Second && len(next) == 0; n++ {
+				change(t, s.store, set(t, "t_request", fmt.Sprintf("%d %d  operator awaiting", l.Token(), n)))
 				pass(time.Second)
 			}
+			select {
+			case <-next:
+			default:
+				t.Errorf("requests keep a dead leader for %v", time.Since(start))
+			}
+			if err := wait(t, asked, "RequestResign returns"); err != nil && !errors.Is(err, elector.ErrLost) {
+				t.Error(err)
+			}
+			s.plain()
 		})
+	})
+	for name, f := range map[string]fault.Fault{
+		"the store does not answer": fault.Fails(backends.ErrUnavailable),
+		"the store takes no writes": func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
+			if c.Op == "swap" {
+				return backends.Record{}, backends.ErrUnavailable
+			}
+			return send(ctx)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, o, func(t *testing.T, s *stage) {
+				win(t, s.e)
+				broken, b := fault.Wrap(s.store.Handle())
+				broken.Always(f)
+				e := join(t, b, elector.Options{})
+				err := wait(t, begin(func() error { return e.RequestResign(patience(t, time.Minute), 0, "") }), "RequestResign returns")
+				if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, elector.ErrUnavailable) {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// A request finds room beside the longest IDs, and the history gives way to it.
+func TestRequestRoom(t *testing.T) {
+	for name, letter := range map[string]string{"letters": "é", "escapes": " "} {
+		t.Run(name, func(t *testing.T) {
+			id := func(c string) string { return strings.Repeat(letter, 256/len(letter)-1) + c }
+			o := elector.Options{TTL: time.Minute, RenewEvery: 10 * time.Second, ReleaseTimeout: time.Hour}
+			onStage(t, o, func(t *testing.T, s *stage) {
+				for i := range 8 {
+					win(t, s.candidate(elector.Options{ID: fmt.Sprint(i, id(""))[:63]})).Resign(t.Context())
+				}
+				l := s.run()
+				o.ID, o.Priority = id("a"), 1
+				s.crowd(o, true, o.ID)
+				pass(time.Minute)
+				if heirIn(s.record().Extensions) == "" {
+					t.Error("no candidate has announced itself")
+				}
+				e := s.candidate(elector.Options{ID: id("b")})
+				asked := begin(func() error { return e.RequestResign(t.Context(), 0, id("c")) })
+				pass(time.Minute)
+				lead, err := e.Leader(t.Context())
+				if err != nil || !lead.Draining || lead.Heir != id("c") || !errors.Is(context.Cause(l.Context()), elector.ErrRequested) {
+					t.Errorf("%+v, %v", lead, err)
+				}
+				s.end()
+				if err := wait(t, asked, "RequestResign returns"); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// What is not a request, or not an heir, counts as none.
+func TestMalformed(t *testing.T) {
+	o := elector.Options{TTL: time.Minute, RenewEvery: 10 * time.Second}
+	onStage(t, o, func(t *testing.T, s *stage) {
+		l := win(t, s.e)
+		c := s.crowd(o, true, "c0")
+		for _, by := range []string{"a%00", "%ff", "%1b%5b31m", "a%0aroot", strings.Repeat("x", 65)} {
+			change(t, s.store, set(t, "t_request", l.Token().String()+" 1  "+by+" awaiting"))
+			pass(time.Minute)
+			if lead, err := c.all["c0"].Leader(t.Context()); err != nil || lead.RequestedBy != "" || l.Context().Err() != nil {
+				t.Errorf("a request of %s: %+v, %v", by, lead, err)
+			}
+		}
+		for _, heir := range []string{"-1 1 c0", "9 1 c0", "x 1 c0", "3 1 %00", "3 1", "3 1 c0%"} {
+			change(t, s.store, set(t, "t_heir", heir))
+			pass(time.Minute)
+			if lead, err := c.all["c0"].Leader(t.Context()); err != nil || lead.Heir != "" {
+				t.Errorf("t_heir %q: %+v, %v", heir, lead, err)
+			}
+		}
+		if _, w := c.counts(); w != 0 {
+			t.Errorf("a candidate without a priority writes %d times", w)
+		}
+		l.Resign(t.Context())
 	})
 }
 

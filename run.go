@@ -8,10 +8,11 @@ import (
 
 // Run campaigns, calls work while this process leads, and campaigns again after
 // a loss. It blocks until ctx ends, or until work returns while the lease is
-// valid or after work has resigned; then Run returns what work returned. If ctx
-// is cancelled, or the Elector closed, while Run waits to lead, Run returns nil:
-// a process that is told to stop has not failed. If a deadline of ctx passes
-// while Run waits, Run returns the deadline's error and the reason of the wait.
+// valid or after work has resigned, other than upon a request; then Run returns what
+// work returned. If ctx is cancelled, or the Elector closed, while Run waits to
+// lead, Run returns nil: a process that is told to stop has not failed. If a
+// deadline of ctx passes while Run waits, Run returns the deadline's error and the
+// reason of the wait.
 // Run returns early, with the error, when campaigning cannot succeed, see
 // Campaign; and ErrInvalid if work is nil.
 //

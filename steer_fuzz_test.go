@@ -26,7 +26,10 @@ func FuzzSteering(f *testing.F) {
 		if h := heirOf(r); h.id != "" && checkHeir(h.id) != nil {
 			t.Errorf("%q names the heir %q", value, h.id)
 		}
-		if q := requestOf(r); q.token != 0 && (uint64(q.token) != token || q.to != "" && checkHeir(q.to) != nil) {
+		if h := heirOf(r); h.priority < 0 || h.priority > named {
+			t.Errorf("%q has the priority %d", value, h.priority)
+		}
+		if q := requestOf(r); q.token != 0 && (uint64(q.token) != token || q.by != legible(q.by, maxBy) || q.to != "" && checkHeir(q.to) != nil) {
 			t.Errorf("%q for token %d is a request for %d in favour of %q", value, token, q.token, q.to)
 		}
 		for _, h := range []history{historyOf(r), historyOf(r).begin(r, id, token, 7), historyOf(r).end(id, token, "r", 7)} {
@@ -41,7 +44,7 @@ func FuzzSteering(f *testing.F) {
 		if checkHeir(id) != nil || token == 0 || token > backends.MaxToken {
 			return
 		}
-		h, q := heir{id, 3, "nonce"}, resignRequest{Token(token), "nonce", id, cut(id, maxBy), true}
+		h, q := heir{id, 3, "nonce"}, resignRequest{Token(token), "nonce", id, legible(id, maxBy), true}
 		r.Extensions = ""
 		r.Extensions, _ = r.Extensions.With(heirName, h.String())
 		r.Extensions, _ = r.Extensions.With(requestName, q.String())

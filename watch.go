@@ -24,6 +24,7 @@ type watcher struct {
 	learnt  backends.Attempt // the latest that rhythm knows
 	last    time.Duration    // when the last read was sent
 	backoff *backoff
+	fault   *failure // of the last read, if that failed
 
 	mutex  sync.Mutex
 	live   bool     // a Watch runs and has shown the record
@@ -198,6 +199,9 @@ func (w *watcher) read(ctx context.Context) (ok bool, err error) {
 	sent := e.clock.Now().Mono
 	w.last = sent
 	r, f := e.load(ctx, e.o.RequestTimeout, w.why)
+	if f == nil || f.kind != cancelled {
+		w.fault = f
+	}
 	switch {
 	case f == nil:
 		w.backoff.over()

@@ -137,9 +137,9 @@ var mutants = []mutant{
 
 	// Release and tokens.
 	{name: "release before the local loss", breaks: "8", catch: "amb/release", edits: []edit{{
-		"release.go", `l.move(resigned, stop, l.resignedBecause(nil))`, `early := *l.own
+		"release.go", `l.move(resigned, why, l.resignedBecause(nil))`, `early := *l.own
 		early.vacate()
-		l.move(resigned, stop, l.resignedBecause(nil))`}}},
+		l.move(resigned, why, l.resignedBecause(nil))`}}},
 	{name: "unconditional release", breaks: "8", catch: "amb/release", edits: []edit{{
 		"release.go", `if a.differs(r) != nil || r.Vacant() || restored(r, a.record) {`, `if r.Vacant() {`}}},
 	{name: "told while the worker still runs", breaks: "8", catch: "overrun", pkg: ".", parent: "TestToldAfterLoss", edits: []edit{{
@@ -238,6 +238,13 @@ var mutants = []mutant{
 		"resign.go", `case q.token == 0:`, `case q.nonce != p.nonce:`}}},
 	{name: "Run returns after a request", breaks: "rec/request", catch: "drains", pkg: ".", parent: "TestRequestResign", edits: []edit{{
 		"run.go", ` && s.why != requested`, ``}}},
+
+	{name: "Run returns after a request when the worker resigns", breaks: "rec/request", catch: "the_worker_resigns", pkg: ".", parent: "TestRequestResign", edits: []edit{{
+		"release.go", `why = requested //`, `why = stop //`}}},
+	{name: "C restarted by each request", breaks: "rec/request", catch: "the_leader_is_gone,_and_a_request_comes_every_second", pkg: ".", parent: "TestRequestUnanswered", edits: []edit{{
+		"view.go", `!v.any || !extended(r, v.record)`, `true`}}},
+	{name: "a request without room beside the history", breaks: "rec/request", catch: "escapes", pkg: ".", parent: "TestRequestRoom", edits: []edit{{
+		"resign.go", `err == nil || !has || name != requestName`, `err == nil || !has || true`}}},
 
 	// Priorities.
 	{name: "a lower priority replaces a higher one", breaks: "Priority", catch: "the_highest_leads_next", pkg: ".", parent: "TestPriority", edits: []edit{{
