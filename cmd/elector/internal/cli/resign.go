@@ -33,9 +33,9 @@ seen to do.
 With --if-token, resign asks only the leader with that token, and none that came later.
 
 Exit codes: 0 another leader; 3 there was no leader, or none has followed; 4 the leader
-is gone, and its lease has lapsed; 75 the leader has not resigned within --wait, or
-another request that names another candidate is pending. The others are those of
-elector.`,
+is gone, and its lease has lapsed; 75 the leader has not resigned within --wait, another
+request that does not name the candidate of --to is pending, or the leader with
+--if-token leads no more and another one does. The others are those of elector.`,
 		Example: `  elector resign invoices
   elector resign invoices --to host-2 --wait 2m`,
 		Args:              arguments(1, "the name of an election"),
@@ -67,7 +67,8 @@ func (t *tool) resign(ctx context.Context, name string, token elector.Token, to 
 	if err != nil {
 		return err
 	}
-	if token == 0 && !before.Vacant() {
+	only := token != 0
+	if !only && !before.Vacant() {
 		token = before.Token
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
@@ -77,6 +78,9 @@ func (t *tool) resign(ctx context.Context, name string, token elector.Token, to 
 	case errors.Is(err, elector.ErrLost):
 		return exitCode{exitLapsed, err}
 	case errors.Is(err, elector.ErrNotLeader):
+		if l, unread := e.Leader(ctx); only && unread == nil && !l.Vacant() {
+			return exitCode{exitHeld, err}
+		}
 		return exitCode{exitVacant, err}
 	case errors.Is(err, elector.ErrRequested), errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, elector.ErrUnavailable):
 		return exitCode{exitHeld, err}
@@ -85,8 +89,11 @@ func (t *tool) resign(ctx context.Context, name string, token elector.Token, to 
 	}
 	next := elector.Leader{Token: token}
 	for l, err := range e.Observe(ctx) {
+		if err != nil && (!errors.Is(err, context.DeadlineExceeded) || errors.Is(err, elector.ErrUnavailable)) {
+			return err
+		}
 		if err != nil {
-			break // after --wait nobody leads
+			break // --wait is over, and nobody leads
 		}
 		if next = l; !l.Vacant() {
 			break

@@ -105,7 +105,7 @@ or --held-code, when another machine leads.`,
 	flags.DurationVar(&f.requestTimeout, "request-timeout", 0, "the bound of each request to the store (default half of --renew-every)")
 	flags.DurationVar(&f.lossGrace, "loss-grace", byDefault, "the time from SIGTERM to SIGKILL when the lease cannot be renewed, at most a quarter of its validity (default an eighth)")
 	flags.Lookup("loss-grace").DefValue = "0s" // the help has it in words
-	flags.DurationVar(&f.stopGrace, "stop-grace", 10*time.Second, "the time from SIGTERM to SIGKILL when run is told to stop")
+	flags.DurationVar(&f.stopGrace, "stop-grace", 10*time.Second, "the time from SIGTERM to SIGKILL when run is told to stop, or to resign")
 	flags.BoolVar(&f.restart, "restart", false, "when the command ends, campaign and start it again")
 	flags.BoolVar(&f.once, "once", false, "end with 70 when the lease is lost, instead of campaigning again")
 	flags.BoolVar(&f.try, "try", false, "end at once if another machine leads; this never replaces a leader that crashed")
@@ -139,7 +139,8 @@ func (f *runFlags) options() (*elector.Options, error) {
 		o.RequestTimeout = min(o.RenewEvery/2, 30*time.Second)
 	}
 	f.releaseTimeout = max(2*o.RequestTimeout, time.Second)
-	o.ReleaseTimeout = max(f.releaseTimeout, f.stopGrace+time.Second) // the first is enough for the store; upon a request it bounds the command's end
+	// Upon a request it bounds the command's end too.
+	o.ReleaseTimeout = min(max(f.releaseTimeout, f.stopGrace+time.Second), 24*time.Hour)
 	f.killBefore = max(250*time.Millisecond, f.ttl/20)
 	if f.lossGrace == byDefault {
 		f.lossGrace = f.hold / 8

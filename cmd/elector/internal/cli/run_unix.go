@@ -346,7 +346,9 @@ func group() int {
 func (r *runner) resign(lease *elector.Lease) {
 	ctx, cancel := context.WithTimeout(context.Background(), r.releaseTimeout)
 	defer cancel()
-	lease.Resign(ctx) // logs what fails; the lease then lapses
+	// What fails is logged, and the lease lapses. The release goes on for as long as
+	// Options.ReleaseTimeout; run does not wait for that when it ends.
+	r.abandoned = lease.Resign(ctx) != nil
 }
 
 // notStarted gives the exit codes of shells.
