@@ -110,8 +110,13 @@ func (e *Elector) afterLast(ctx context.Context, campaign func(context.Context) 
 	if ctx.Err() != nil {
 		return nil, e.ended(ctx, nil)
 	}
-	traced(e, e.o.Trace.Campaigning, ctx, CampaignInfo{Election: e.name})
-	return campaign(ctx)
+	e.began = e.clock.Now().Mono
+	traced(e, e.o.Trace.Campaigning, ctx, CampaignInfo{Election: e.name, Store: e.store})
+	l, err := campaign(ctx)
+	if err != nil {
+		e.traceCampaigned(ctx, err)
+	}
+	return l, err
 }
 
 // campaign makes attempts. Between two of them it waits until another one could
@@ -119,6 +124,7 @@ func (e *Elector) afterLast(ctx context.Context, campaign func(context.Context) 
 func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
 	var w *watcher
 	var last *failure
+	var leader Token
 	backoff := e.newBackoff("campaign")
 	p := e.newPlace()
 	won := false
@@ -148,7 +154,7 @@ func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
 				w = e.watch(ctx, reading, "campaign")
 				defer w.stop()
 			}
-			if err := e.awaitChance(ctx, w, p); ctx.Err() != nil {
+			if err := e.awaitChance(ctx, w, p, &leader); ctx.Err() != nil {
 				return nil, e.ended(ctx, last)
 			} else if err != nil {
 				return nil, err
@@ -163,10 +169,15 @@ func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
 }
 
 // awaitChance blocks until the record may be taken over, and then for a random
-// time, in which it gives way to a winner. An heir does not wait.
-func (e *Elector) awaitChance(ctx context.Context, w *watcher, p *place) error {
+// time, in which it gives way to a winner. An heir does not wait. awaitChance logs
+// each leader with another token than the last one.
+func (e *Elector) awaitChance(ctx context.Context, w *watcher, p *place, last *Token) error {
 	for {
 		version, from, heir := e.view.chance(e.headStart)
+		if r := e.view.look().record; !r.Vacant() && Token(r.Token) != *last {
+			*last = Token(r.Token)
+			e.log.Info("elector: campaign waits while the election is held", "leader", r.Holder, "token", r.Token)
+		}
 		if from <= e.clock.Now().Mono {
 			if heir {
 				return nil
@@ -218,7 +229,7 @@ func (e *Elector) attempt(ctx context.Context, writes int) (*Lease, *failure) {
 	if err != nil {
 		return nil, &failure{refused, err}
 	}
-	a := &acquisition{e: e, token: token, nonce: nonce, why: "c", sent: map[uint64]write{}}
+	a := &acquisition{e: e, token: token, nonce: nonce, why: "c", sent: map[uint64]write{}, releases: e.newBackoff("release")}
 	a.record.Extensions = historyOf(r).begin(r, e.o.ID, token, e.today()).into(r.Extensions.Class('k'))
 	return e.acquire(ctx, r, a, writes)
 }
@@ -316,7 +327,7 @@ func (e *Elector) disbelieved(ctx context.Context, r backends.Record, a *acquisi
 	default:
 		return nil
 	}
-	traced(e, e.o.Trace.Disbelieved, ctx, LeaseInfo{Election: e.name, Token: Token(r.Token), Err: f.err})
+	traced(e, e.o.Trace.Disbelieved, ctx, LeaseInfo{Election: e.name, Store: e.store, Token: Token(r.Token), Err: f.err})
 	return f
 }
 
@@ -346,13 +357,14 @@ func (e *Elector) retract(ctx context.Context, a *acquisition, pending <-chan *f
 		ours := f == nil && a.differs(r) == nil
 		if ours {
 			a.record = r
-			traced(e, e.o.Trace.Disbelieved, ctx, LeaseInfo{Election: e.name, Token: Token(a.token), Err: why})
+			traced(e, e.o.Trace.Disbelieved, ctx, LeaseInfo{Election: e.name, Store: e.store, Token: Token(a.token), Err: why})
 		}
 		if !free || f == nil && !ours {
 			return
 		}
+		start := e.clock.Now().Mono
 		err := a.vacate()
-		traced(e, e.o.Trace.Released, ctx, LeaseInfo{Election: e.name, Token: Token(a.token), Err: err})
+		traced(e, e.o.Trace.Released, ctx, LeaseInfo{Election: e.name, Store: e.store, Token: Token(a.token), Duration: e.clock.Now().Mono - start, Err: err})
 		if err != nil {
 			e.log.Warn("elector: the write of a campaign that was cancelled may stand unused until it expires", "token", a.token, "error", err)
 		}

@@ -95,19 +95,6 @@ type status struct {
 	fault error         // of the last renewal, if that failed
 }
 
-// ended returns why a lease has ended, as the history keeps it.
-func (s *status) ended() string {
-	switch {
-	case s.phase == lost:
-		return "l"
-	case s.phase == deposed:
-		return "d"
-	case s.why == unhealthy:
-		return "u"
-	}
-	return "r"
-}
-
 // newLease starts to maintain an acquisition that an acknowledged write, or a
 // read-back, has shown to be ours. The lease's context has the values of base.
 func (e *Elector) newLease(base context.Context, own *acquisition) *Lease {
@@ -134,7 +121,9 @@ func (e *Elector) newLease(base context.Context, own *acquisition) *Lease {
 	e.active.Add(1)
 	r := own.record
 	go l.maintain(told)
-	traced(e, e.o.Trace.Acquired, l.ctx, l.info(nil)) // before anything renews the lease: it may block
+	// Before anything renews the lease: they may block.
+	e.traceCampaigned(base, nil)
+	traced(e, e.o.Trace.Acquired, l.ctx, l.info(nil))
 	close(told)
 	if w, ok := e.backend.(backends.PresenceWatcher); ok {
 		l.watchPresence(w, r)
@@ -147,7 +136,7 @@ type workOf struct{ *Lease }
 
 // info is what Trace reports of the lease.
 func (l *Lease) info(err error) LeaseInfo {
-	return LeaseInfo{l.e.name, l.token, l.Remaining(), err}
+	return LeaseInfo{Election: l.e.name, Store: l.e.store, Token: l.token, Validity: l.hold, Remaining: l.Remaining(), Err: err, Lease: l}
 }
 
 // Context returns a context that ends with the lease, at the latest when the

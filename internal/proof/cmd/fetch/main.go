@@ -1,10 +1,10 @@
-// Command fetch gets the real stores that tests run on, as programs for this
-// machine, into the repository's .stores folder or $ELECTOR_STORES_DIR. What is
-// there already is left alone, and an interrupted fetch leaves nothing that
-// looks complete. Servers that the machine has installed are used instead where
-// any version will do.
+// Command fetch gets the real stores that tests run on, and Prometheus, as
+// programs for this machine, into the repository's .stores folder or
+// $ELECTOR_STORES_DIR. What is there already is left alone, and an interrupted
+// fetch leaves nothing that looks complete. Servers that the machine has installed
+// are used instead where any version will do.
 //
-// Usage: go run ./cmd/fetch [etcd] [postgres] [zookeeper] [dynamodb] [gcs] [mariadb]
+// Usage: go run ./cmd/fetch [etcd] [postgres] [zookeeper] [dynamodb] [gcs] [mariadb] [redis] [prometheus]
 package main
 
 import (
@@ -35,6 +35,8 @@ var fetchers = []struct {
 	{"dynamodb", fetchDynamoDB},
 	{"gcs", fetchGCS},
 	{"mariadb", fetchMariaDB},
+	{"redis", fetchRedis},
+	{"prometheus", fetchPrometheus},
 }
 
 func main() {
