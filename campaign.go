@@ -174,7 +174,7 @@ func (e *Elector) attempt(ctx context.Context, writes int) (*Lease, *failure) {
 	if !e.pace(ctx) {
 		return nil, &failure{cancelled, e.ended(ctx, nil)}
 	}
-	r, f := e.load(ctx, e.o.RequestTimeout, reading)
+	r, f := e.firstLoad(ctx)
 	if f != nil {
 		return nil, f
 	}

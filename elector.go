@@ -34,6 +34,7 @@ type Elector struct {
 	unanswered [countedTo]atomic.Int32 // requests given up that have not returned, by purpose
 	current    atomic.Pointer[Lease]   // the latest lease, valid or over
 	retraction <-chan struct{}         // closed when the last cancelled campaign is done; owned by the caller that is busy
+	shares     sharing                 // of the reads that begin an attempt; owned by the caller that is busy
 
 	// mutex guards what follows, and is never held across I/O or a callback.
 	mutex    sync.Mutex
@@ -93,7 +94,8 @@ func (e *Elector) reach(ctx context.Context) error {
 
 // New returns a candidate for the named election on a backend. Many Electors may
 // share one backend: they then share its connections, and their leases renew
-// together where the store takes many renewals in one request. Closing the
+// together, and their waiters and observers read together, where the store takes
+// many renewals, or many names, in one request. Closing the
 // Elector leaves the backend open. New does no I/O. It returns ErrName or
 // ErrInvalid.
 func New(backend backends.Backend, name string, o *Options) (*Elector, error) {
