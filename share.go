@@ -200,15 +200,15 @@ func (s *sharer[T]) carry(b *batch[T], e *Elector) {
 	s.flying++
 	s.mutex.Unlock()
 	b.outcomes = s.request(b)
-	close(b.answered)
-	b.cancel(nil)
 	s.mutex.Lock()
-	defer s.mutex.Unlock()
 	s.flying--
 	if b.given {
 		s.hanging--
 	}
 	b.given = true // it can no longer be given up
+	s.mutex.Unlock()
+	close(b.answered)
+	b.cancel(nil)
 	for _, e := range b.electors {
 		if e != nil {
 			e.active.Done()
