@@ -308,6 +308,8 @@ var mutants = []mutant{
 	{name: "requests for many tried for ever", breaks: "Loader", catch: "requests_for_many_are_hanging", pkg: ".", parent: "TestReadsSpoilt", edits: []edit{{
 		"reads.go", `	shares.outcome(f)
 	if f != nil`, `	if f != nil`}}},
+	{name: "a row in doubt read with others", breaks: "7", catch: "in_doubt", pkg: "./backends/postgres", parent: "TestLoadMany", edits: []edit{{
+		"backends/postgres/loads.go", `; doubtful[i] {`, `; false {`}}},
 	{name: "an unprocessed key taken for absence", breaks: "Loader", catch: "some_are_unprocessed", pkg: "./backends/dynamodb", parent: "TestLoadMany", edits: []edit{{
 		"backends/dynamodb/dynamodb.go", `found[name] = backends.Outcome{Err: errUnprocessed}`, `found[name] = backends.Outcome{}`}}},
 
