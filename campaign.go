@@ -211,7 +211,7 @@ func (e *Elector) attempt(ctx context.Context, writes int) (*Lease, *failure) {
 	r, inherits := e.view.inheritance()
 	if !inherits {
 		var f *failure
-		if r, f = e.load(ctx, e.o.RequestTimeout, reading); f != nil {
+		if r, f = e.firstLoad(ctx); f != nil {
 			return nil, f
 		}
 	}

@@ -39,6 +39,7 @@ type Elector struct {
 	// Owned by the caller that is busy.
 	retraction <-chan struct{} // closed when the last cancelled campaign is done
 	began      time.Duration   // monotonic, when the campaign began
+	shares     sharing         // of the reads that begin an attempt
 
 	// mutex guards what follows, and is never held across I/O or a callback.
 	mutex    sync.Mutex
@@ -98,7 +99,8 @@ func (e *Elector) reach(ctx context.Context) error {
 
 // New returns a candidate for the named election on a backend. Many Electors may
 // share one backend: they then share its connections, and their leases renew
-// together where the store takes many renewals in one request. Closing the
+// together, and their waiters and observers read together, where the store takes
+// many renewals, or many names, in one request. Closing the
 // Elector leaves the backend open. New does no I/O. It returns ErrName or
 // ErrInvalid.
 func New(backend backends.Backend, name string, o *Options) (*Elector, error) {

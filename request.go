@@ -99,16 +99,28 @@ const answered, givenUp = 1, 2
 // ignores its contexts. Simultaneous callers can exceed it by their number.
 const mostUnanswered = 16
 
-// load reads the record and enters it into the view.
+// load reads the record by itself and enters it into the view.
 func (e *Elector) load(ctx context.Context, limit time.Duration, why purpose) (backends.Record, *failure) {
+	return e.loadBy(ctx, limit, why, func(ctx context.Context, sent func()) (backends.Record, error) {
+		sent()
+		return e.backend.Load(ctx, e.name)
+	})
+}
+
+// A loader is a Load that calls sent when the request is about to be sent.
+type loader func(ctx context.Context, sent func()) (backends.Record, error)
+
+// loadBy reads the record, by itself or with others, and enters it into the view.
+func (e *Elector) loadBy(ctx context.Context, limit time.Duration, why purpose, by loader) (backends.Record, *failure) {
 	// A read that overlaps with other reads, or with what the store pushes,
 	// may show an older state than they did. Then only another read can show
 	// whether the record really went back.
 	for range 3 {
-		mark := e.view.mark()
-		start := e.clock.Now().Mono
+		var mark uint64
+		var start time.Duration // the wait for others is no part of the round trip
+		sent := func() { mark, start = e.view.mark(), e.clock.Now().Mono }
 		r, f := request(ctx, e, limit, why, func(ctx context.Context) (backends.Record, error) {
-			r, err := e.backend.Load(ctx, e.name)
+			r, err := by(ctx, sent)
 			if err == nil && r.Exists() {
 				err = r.Validate()
 			}
