@@ -99,7 +99,9 @@ func (p *place) act(ctx context.Context) {
 	if priority > 0 && e.healthy(ctx) != nil {
 		priority = 0
 	}
-	p.write(ctx, priority)
+	if _, write := p.heir(r, priority); write {
+		p.write(ctx, priority)
+	}
 }
 
 // withdraw gives the place up when the campaign ends without a lease. It tries once,
@@ -107,7 +109,7 @@ func (p *place) act(ctx context.Context) {
 // not come.
 func (p *place) withdraw(ctx context.Context) {
 	r, waits := p.e.view.follows()
-	if !waits || !p.announced(heirOf(r)) {
+	if !waits || !p.announced(heirOf(r)) && p.last != r.Attempt.Nonce { // an announcement may not have been seen yet
 		return
 	}
 	p.e.active.Add(1)
@@ -122,10 +124,6 @@ func (p *place) withdraw(ctx context.Context) {
 // candidate may have written meanwhile.
 func (p *place) write(ctx context.Context, priority int) {
 	e := p.e
-	r, _ := e.view.follows()
-	if _, write := p.heir(r, priority); !write {
-		return
-	}
 	if _, f := e.load(ctx, e.o.RequestTimeout, reading); f != nil {
 		return
 	}

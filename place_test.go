@@ -128,27 +128,32 @@ func TestPriority(t *testing.T) {
 		})
 	})
 	t.Run("the campaign ends", func(t *testing.T) {
-		for _, pushed := range []bool{true, false} {
-			onStage(t, o, func(t *testing.T, s *stage) {
-				win(t, s.e)
-				b := s.store.Handle()
-				e := join(t, b, with(1))
-				if !pushed {
-					e = join(t, polled{b}, with(1))
-				}
-				ctx, cancel := context.WithCancel(t.Context())
-				done := begin(func() error { _, err := e.Campaign(ctx); return err })
-				pass(time.Minute)
-				if heirIn(s.record().Extensions) == "" {
-					t.Error("the candidate has not announced itself")
-				}
-				cancel()
-				wait(t, done, "Campaign returns")
-				pass(time.Second)
-				if got := heirIn(s.record().Extensions); len(got) > 40 || got[0] != '0' {
-					t.Errorf("the heir is %q", got)
-				}
-			})
+		for name, f := range map[string]fault.Fault{"": nil, ", and the reply is lost": fault.ReplyLost} {
+			for _, pushed := range []bool{true, false} {
+				onStage(t, o, func(t *testing.T, s *stage) {
+					win(t, s.e)
+					broken, b := fault.Wrap(s.store.Handle())
+					if !pushed {
+						b = polled{b}
+					}
+					if f != nil {
+						broken.Next("swap", f)
+					}
+					e := join(t, b, with(1))
+					ctx, cancel := context.WithCancel(t.Context())
+					done := begin(func() error { _, err := e.Campaign(ctx); return err })
+					pass(time.Second)
+					if heirIn(s.record().Extensions) == "" {
+						t.Error("the candidate has not announced itself")
+					}
+					cancel()
+					wait(t, done, "Campaign returns")
+					pass(time.Second)
+					if got := heirIn(s.record().Extensions); len(got) > 40 || got[0] != '0' {
+						t.Errorf("pushed %v%s: the heir is %q", pushed, name, got)
+					}
+				})
+			}
 		}
 	})
 	t.Run("sick", func(t *testing.T) {

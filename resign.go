@@ -87,8 +87,8 @@ func (a *acquisition) marked() backends.Extensions {
 }
 
 // bequeathed returns the extensions of the vacancy that follows the record: what is
-// kept, with the end of the term in its history, and the heir. One that the leader named comes before one that a request
-// named, and that one before an announced one.
+// kept, with the end of the term in its history, and the heir. One that the leader
+// named comes before one that a request named, and that one before an announced one.
 func (a *acquisition) bequeathed() backends.Extensions {
 	x, h := a.record.Extensions.Class('k').Without(historyName), heirOf(a.record)
 	q, why := requestOf(a.record), a.why

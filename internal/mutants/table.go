@@ -277,6 +277,8 @@ var mutants = []mutant{
 		"place.go", `max(p.due, p.tried+r.RenewEvery)`, `p.due`}}},
 	{name: "a place kept with priority 0", breaks: "Priority", catch: "withdrawn", pkg: ".", parent: "TestPriority", edits: []edit{{
 		"place.go", `p.announced(there) && p.lowered != priority`, `false`}}},
+	{name: "an announcement in doubt forgotten", breaks: "Priority", catch: "the_campaign_ends", pkg: ".", parent: "TestPriority", edits: []edit{{
+		"place.go", ` && p.last != r.Attempt.Nonce {`, ` {`}}},
 	{name: "a withdrawal that failed taken for done", breaks: "Priority", catch: "withdrawn,_and_the_write_fails", pkg: ".", parent: "TestPriority", edits: []edit{{
 		"place.go", `f == nil && lowers`, `f == nil || lowers`}}},
 	{name: "an heir that is not healthy keeps its place", breaks: "Priority", catch: "sick_later", pkg: ".", parent: "TestPriority", edits: []edit{{
