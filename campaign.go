@@ -17,12 +17,13 @@ import (
 // under way then, it is read back and released in the background, for at most
 // ReleaseTimeout; Close waits for that. The lease does not end with ctx.
 //
-// Call Campaign again only after the work under the last lease has stopped, and
-// resign a lease whose context has ended but which is still valid, see
-// RequestResign: it ends by Resign alone. If that lease was lost, Campaign first tells the store that the record is vacant,
+// Call Campaign again only after the work under the last lease has stopped. If
+// that lease was lost, Campaign first tells the store that the record is vacant,
 // if the record is still this process's; after a deposition (see ErrDeposed) it
 // waits for TTL*(1+ClockDrift), so that another candidate can lead. Campaign
-// returns ErrBusy while this Elector has a valid lease or campaigns.
+// returns ErrBusy while this Elector campaigns or has a valid lease. After a request
+// to resign (see RequestResign) a lease stays valid although its context has ended:
+// call its Resign first.
 func (e *Elector) Campaign(ctx context.Context) (*Lease, error) {
 	return e.exclusive(ctx, e.campaign)
 }

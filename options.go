@@ -59,10 +59,9 @@ type Options struct {
 	// others, if they have seen that leader, give it a head start: where the store
 	// pushes changes a few round trips, at least 50 ms and at most 500 ms; elsewhere
 	// two of the leader's renewal intervals, at most its TTL and at most 30 s. If
-	// that one does not come, they all try.
-	// A priority never takes the lead from a leader, and after a crash it counts
-	// for nothing. A successor that was named (see ResignTo) comes before all
-	// priorities.
+	// that one does not come, they all try. A priority never takes the lead from a
+	// leader, and after a crash it counts for nothing. A successor that was named
+	// (see ResignTo) comes before all priorities.
 	//
 	// A candidate with a priority above 0 announces itself in the leader's record,
 	// unless one with the same priority or a higher one did: that costs one read
