@@ -369,7 +369,7 @@ func TestReadsSpoilt(t *testing.T) {
 	} {
 		t.Run("requests for many are "+name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a := attend(t, 50, 0, asLoader)
+				a := attend(t, 200, 0, asLoader)
 				a.set(func() { a.many = many; clear(a.reads) })
 				const intervals = 10
 				pass(intervals * batchEvery)
