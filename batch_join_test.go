@@ -16,10 +16,11 @@ func TestBatchOfOneElection(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &batches{backend: memory.New(), most: 10, leases: 2}
-		var met []*batch
+		s := newBatches(memory.New())
+		s.most, s.members = 10, 2
+		var met []*batch[backends.Renewal]
 		for _, name := range []string{"twice", "once", "twice"} {
-			b, _ := s.join(e, backends.Renewal{Name: name})
+			b, _ := s.join(e, backends.Renewal{Name: name}, gathering)
 			met = append(met, b)
 		}
 		if met[0] != met[1] || met[0] == met[2] {

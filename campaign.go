@@ -21,7 +21,9 @@ import (
 // that lease was lost, Campaign first tells the store that the record is vacant,
 // if the record is still this process's; after a deposition (see ErrDeposed) it
 // waits for TTL*(1+ClockDrift), so that another candidate can lead. Campaign
-// returns ErrBusy while this Elector leads or campaigns.
+// returns ErrBusy while this Elector campaigns or has a valid lease. After a request
+// to resign (see RequestResign) a lease stays valid although its context has ended:
+// call its Resign first.
 func (e *Elector) Campaign(ctx context.Context) (*Lease, error) {
 	return e.exclusive(ctx, e.campaign)
 }
@@ -29,7 +31,9 @@ func (e *Elector) Campaign(ctx context.Context) (*Lease, error) {
 // TryCampaign makes one attempt. It returns a lease; or ErrHeld, as a *HeldError
 // that shows who leads; or why the attempt failed. It blocks for at most a few
 // times RequestTimeout, or until ctx ends. If this Elector's last lease is still
-// to be released, TryCampaign first waits for that, for at most ReleaseTimeout.
+// to be released, TryCampaign first waits for that, for at most ReleaseTimeout. If
+// the last leader named a successor, and this Elector has seen that leader,
+// TryCampaign first waits for the successor's head start: see Options.Priority.
 //
 // Only a candidate that has watched the record of a crashed leader for
 // TTL*(1+ClockDrift) replaces that leader. A process that calls TryCampaign once
@@ -38,6 +42,11 @@ func (e *Elector) Campaign(ctx context.Context) (*Lease, error) {
 func (e *Elector) TryCampaign(ctx context.Context) (*Lease, error) {
 	return e.exclusive(ctx, func(ctx context.Context) (*Lease, error) {
 		l, f := e.attempt(ctx, 1)
+		if f != nil && f.kind == holding {
+			if wait, _ := e.view.yields(e.view.look().record, e.headStart); wait > 0 && e.sleep(ctx, wait) {
+				l, f = e.attempt(ctx, 1)
+			}
+		}
 		if f != nil && ctx.Err() != nil {
 			return nil, e.ended(ctx, f)
 		}
@@ -118,6 +127,13 @@ func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
 	var last *failure
 	var leader Token
 	backoff := e.newBackoff("campaign")
+	p := e.newPlace()
+	won := false
+	defer func() {
+		if !won {
+			p.withdraw(ctx)
+		}
+	}()
 	for {
 		l, f := e.attempt(ctx, unlimited)
 		if f != nil && f.kind != cancelled {
@@ -126,6 +142,7 @@ func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
 		switch {
 		case f == nil:
 			backoff.over()
+			won = true
 			return l, nil
 		case ctx.Err() != nil:
 			return nil, e.ended(ctx, last)
@@ -138,7 +155,7 @@ func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
 				w = e.watch(ctx, reading, "campaign")
 				defer w.stop()
 			}
-			if err := e.awaitChance(ctx, w, &leader); ctx.Err() != nil {
+			if err := e.awaitChance(ctx, w, p, &leader); ctx.Err() != nil {
 				return nil, e.ended(ctx, last)
 			} else if err != nil {
 				return nil, err
@@ -153,16 +170,19 @@ func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
 }
 
 // awaitChance blocks until the record may be taken over, and then for a random
-// time, in which it gives way to a winner. It logs each leader with another token
-// than the last one.
-func (e *Elector) awaitChance(ctx context.Context, w *watcher, last *Token) error {
+// time, in which it gives way to a winner. An heir does not wait. awaitChance logs
+// each leader with another token than the last one.
+func (e *Elector) awaitChance(ctx context.Context, w *watcher, p *place, last *Token) error {
 	for {
-		version, from := e.view.chance()
+		version, from, heir := e.view.chance(e.headStart)
 		if r := e.view.look().record; !r.Vacant() && Token(r.Token) != *last {
 			*last = Token(r.Token)
 			e.log.Info("elector: campaign waits while the election is held", "leader", r.Holder, "token", r.Token)
 		}
 		if from <= e.clock.Now().Mono {
+			if heir {
+				return nil
+			}
 			from = e.clock.Now().Mono + e.jitter()
 			changed, err := w.wait(ctx, version, from)
 			if err != nil || !changed {
@@ -170,14 +190,18 @@ func (e *Elector) awaitChance(ctx context.Context, w *watcher, last *Token) erro
 			}
 			continue
 		}
-		if _, err := w.wait(ctx, version, from); err != nil {
+		at := p.next()
+		if changed, err := w.wait(ctx, version, min(from, at)); err != nil {
 			return err
+		} else if !changed && at <= e.clock.Now().Mono {
+			p.act(ctx)
 		}
 	}
 }
 
 // attempt reads the record and, if it may be taken over, makes an acquisition of
-// at most so many writes. It takes two round trips if nothing fails.
+// at most so many writes. It takes two round trips if nothing fails, and one if
+// this candidate is the heir of a vacancy that it has seen.
 func (e *Elector) attempt(ctx context.Context, writes int) (*Lease, *failure) {
 	if f := e.healthy(ctx); f != nil {
 		return nil, f
@@ -185,8 +209,14 @@ func (e *Elector) attempt(ctx context.Context, writes int) (*Lease, *failure) {
 	if !e.pace(ctx) {
 		return nil, &failure{cancelled, e.ended(ctx, nil)}
 	}
-	r, f := e.load(ctx, e.o.RequestTimeout, reading)
-	if f != nil {
+	r, inherits := e.view.inheritance()
+	if !inherits {
+		var f *failure
+		if r, f = e.firstLoad(ctx); f != nil {
+			return nil, f
+		}
+	}
+	if _, f := e.view.yields(r, e.headStart); f != nil {
 		return nil, f
 	}
 	nonce := e.o.newNonce()
@@ -200,8 +230,8 @@ func (e *Elector) attempt(ctx context.Context, writes int) (*Lease, *failure) {
 	if err != nil {
 		return nil, &failure{refused, err}
 	}
-	a := &acquisition{e: e, token: token, nonce: nonce, sent: map[uint64]write{}, releases: e.newBackoff("release")}
-	a.record.Extensions = r.Extensions.Class('k')
+	a := &acquisition{e: e, token: token, nonce: nonce, why: "c", sent: map[uint64]write{}, releases: e.newBackoff("release")}
+	a.record.Extensions = historyOf(r).begin(r, e.o.ID, token, e.today()).into(r.Extensions.Class('k'))
 	return e.acquire(ctx, r, a, writes)
 }
 
@@ -273,7 +303,7 @@ func (e *Elector) swapFor(ctx context.Context, prev, next backends.Record) (back
 	e.active.Add(1)
 	go func() {
 		defer e.active.Done()
-		swapped, f := e.swap(context.WithoutCancel(ctx), e.o.RequestTimeout, e.backend.Swap, prev, next)
+		swapped, f := e.swap(context.WithoutCancel(ctx), e.o.RequestTimeout, writing, e.backend.Swap, prev, next)
 		r = swapped
 		outcome <- f
 	}()

@@ -20,6 +20,7 @@ type Elector struct {
 	backend backends.Backend
 	store   string // for errors and logs
 	pushes  bool   // Watch reports renewals too
+	listens bool   // Watch reports vacancies
 	owned   bool   // Close closes the backend
 	o       Options
 	clock   clock.Clock
@@ -29,6 +30,7 @@ type Elector struct {
 	kill   context.CancelFunc
 	active sync.WaitGroup // of calls and goroutines that Close waits for
 
+	priority   atomic.Int32 // see Options.Priority
 	view       view
 	timing     timing
 	unanswered [countedTo]atomic.Int32 // requests given up that have not returned, by purpose
@@ -37,6 +39,7 @@ type Elector struct {
 	// Owned by the caller that is busy.
 	retraction <-chan struct{} // closed when the last cancelled campaign is done
 	began      time.Duration   // monotonic, when the campaign began
+	shares     sharing         // of the reads that begin an attempt
 
 	// mutex guards what follows, and is never held across I/O or a callback.
 	mutex    sync.Mutex
@@ -96,7 +99,8 @@ func (e *Elector) reach(ctx context.Context) error {
 
 // New returns a candidate for the named election on a backend. Many Electors may
 // share one backend: they then share its connections, and their leases renew
-// together where the store takes many renewals in one request. Closing the
+// together, and their waiters and observers read together, where the store takes
+// many renewals, or many names, in one request. Closing the
 // Elector leaves the backend open. New does no I/O. It returns ErrName or
 // ErrInvalid.
 func New(backend backends.Backend, name string, o *Options) (*Elector, error) {
@@ -112,7 +116,10 @@ func New(backend backends.Backend, name string, o *Options) (*Elector, error) {
 		return nil, &Error{"open", name, d.Store, err}
 	}
 	e := &Elector{name: name, backend: backend, store: d.Store, pushes: d.PushesRenewals, o: options, clock: options.clock}
+	_, e.listens = backends.AsWatcher(backend)
+	e.pushes = e.pushes && e.listens
 	e.view.clock, e.view.o = e.clock, &e.o
+	e.priority.Store(int32(options.Priority))
 	e.log = slog.New(guarded{options.Logger.Handler()}).With("election", name, "store", d.Store, "id", options.ID)
 	e.life, e.kill = context.WithCancel(context.Background())
 	e.closing = make(chan struct{})

@@ -31,6 +31,9 @@ var (
 	// ErrBusy: this Elector already leads, or another call of Campaign,
 	// TryCampaign or Run on it is under way.
 	ErrBusy = errors.New("this Elector already leads or campaigns; make another one for a second candidate")
+	// ErrRequested: another process has requested the resignation, see
+	// RequestResign.
+	ErrRequested = errors.New("another process has requested the resignation")
 	// ErrUnhealthy: Options.Healthy returned an error, so this process does
 	// not campaign or has resigned.
 	ErrUnhealthy = errors.New("the candidate is not healthy")
@@ -197,7 +200,7 @@ func (e usersError) Error() string { return e.err.Error() }
 
 // Is implements the interface of errors.Is.
 func (e usersError) Is(target error) bool {
-	for _, own := range []error{ErrNotLeader, ErrLost, ErrResigned, ErrHeld, ErrBusy, ErrUnhealthy, ErrClosed, ErrStale, ErrTokenRegressed, ErrTokenExhausted, ErrInvalid} {
+	for _, own := range []error{ErrNotLeader, ErrLost, ErrResigned, ErrHeld, ErrBusy, ErrRequested, ErrUnhealthy, ErrClosed, ErrStale, ErrTokenRegressed, ErrTokenExhausted, ErrInvalid} {
 		if target == own {
 			return false
 		}

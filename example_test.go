@@ -214,3 +214,36 @@ func ExampleFence() {
 	// refused: first leader, late
 	// writes: second leader again
 }
+
+// A leader that knows who should lead next says so.
+func ExampleElector_ResignTo() {
+	ctx := context.Background()
+	open := func(id string) *elector.Elector {
+		e, err := elector.Open(ctx, "memory://handover", "scheduler", &elector.Options{ID: id})
+		if err != nil {
+			panic(err)
+		}
+		return e
+	}
+	old, next := open("old"), open("new")
+	defer old.Close()
+	defer next.Close()
+	if _, err := old.Campaign(ctx); err != nil {
+		fmt.Println(err)
+	}
+	if err := old.ResignTo(ctx, "new"); err != nil {
+		fmt.Println(err)
+	}
+	if _, err := next.Campaign(ctx); err != nil {
+		fmt.Println(err)
+	}
+	terms, err := next.History(ctx)
+	for _, t := range terms {
+		fmt.Printf("%s: %q\n", t.ID, t.Reason)
+	}
+	fmt.Println(err)
+	// Output:
+	// old: "resigned"
+	// new: ""
+	// <nil>
+}

@@ -87,7 +87,7 @@ func TestRequest(t *testing.T) {
 			pass(30 * time.Second)
 			before := l.Remaining()
 			change(t, s.store, set(t, "t_request", "1"))
-			change(t, s.store, set(t, "k_history", "2"))
+			change(t, s.store, set(t, "k_other", "2"))
 			swaps, loads := s.fault.Count("swap"), s.fault.Count("load")
 			if l.Remaining() != before {
 				t.Error("a request has extended the lease")
@@ -107,12 +107,12 @@ func TestRequest(t *testing.T) {
 			if err := l.Resign(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if r, err := backends.Decode("bubble", s.store.Get("bubble")); err != nil || r.Extensions != `{"k_history":"2"}` {
+			if r, err := backends.Decode("bubble", s.store.Get("bubble")); err != nil || r.Extensions.Without("k_history") != `{"k_other":"2"}` {
 				t.Errorf("a release leaves the extensions %q, not what is kept: %v", r.Extensions, err)
 			}
 			change(t, s.store, set(t, "t_request", "3"))
 			win(t, s.e)
-			if r, err := backends.Decode("bubble", s.store.Get("bubble")); err != nil || r.Extensions != `{"k_history":"2"}` {
+			if r, err := backends.Decode("bubble", s.store.Get("bubble")); err != nil || r.Extensions.Without("k_history") != `{"k_other":"2"}` {
 				t.Errorf("an acquisition leaves the extensions %q, not what is kept: %v", r.Extensions, err)
 			}
 		})

@@ -19,13 +19,15 @@ import (
 //
 // How a lease of Run ends (release.go has what the store knows of that):
 //
-//	held ──ctx, Healthy, Resign, Close──▶ draining ──the worker returned──▶ resigned
+//	held ──ctx, Healthy, a request,
+//	       Resign, Close────────────────▶ draining ──the worker returned──▶ resigned
 //	held, draining ──Lease.Resign─────────────────────────────────────────▶ resigned
 //	held, draining ──expiry, conflict, foreign or edited record,
 //	                 ReleaseTimeout, panic or Goexit──────────────────────▶ lost
 //	held, draining ──mark of presence removed─────────────────────────────▶ deposed
 //
-// A lease of Campaign does not drain: Healthy and Close resign it.
+// A lease of Campaign drains only after a request to resign, until its user calls
+// Resign; Healthy and Close resign it.
 type Lease struct {
 	e     *Elector
 	token Token
@@ -41,6 +43,7 @@ type Lease struct {
 	idle    chan struct{} // closed when its goroutine has ended
 	checked atomic.Int64  // monotonic, when Check was last called
 	release release
+	heir    atomic.Pointer[string] // ID of who should lead next, by ResignTo
 
 	proposals chan *proposal
 	batches   *batches // of the backend's leases; nil if they renew one by one
@@ -78,6 +81,7 @@ type reason uint8
 const (
 	none      reason = iota
 	unhealthy        // Run campaigns again
+	requested        // the same, once another candidate has led: see RequestResign
 	stop             // Run returns: ctx ended, or Resign or Close was called
 )
 
@@ -138,8 +142,11 @@ func (l *Lease) info(err error) LeaseInfo {
 // Context returns a context that ends with the lease, at the latest when the
 // lease expires by the local clock, whatever the store does. Its cause is ErrLost
 // or ErrResigned with the reason. In Run it ends as soon as the worker must stop,
-// while the lease is still valid. Treat it as advice: right after a pause of the
-// process it may not have ended although Check already fails.
+// while the lease is still valid. After a request to resign it ends with the cause
+// ErrRequested, without Run too: the lease then stays valid and renewed for at most
+// ReleaseTimeout, so that its user can end the work and call Resign. Treat it as
+// advice: right after a pause of the process it may not have ended although Check
+// already fails.
 func (l *Lease) Context() context.Context { return l.ctx }
 
 // Token returns the lease's fencing token, even after the end of the lease.
@@ -293,7 +300,11 @@ func (l *Lease) replace(s *status, next status) bool {
 	case next.phase == draining:
 		l.cancel(next.cause)
 		l.later(1, l.e.o.ReleaseTimeout, func() {
-			l.move(lost, none, l.lostBecause(fmt.Errorf("the worker did not return within %v of being told to stop (%v)", l.e.o.ReleaseTimeout, errors.Unwrap(next.cause))))
+			slow := "the worker did not return within %v of being told to stop (%v)"
+			if !l.inRun {
+				slow = "Resign was not called within %v of the end of the context (%v)"
+			}
+			l.move(lost, none, l.lostBecause(fmt.Errorf(slow, l.e.o.ReleaseTimeout, errors.Unwrap(next.cause))))
 		})
 		return true
 	}
@@ -312,7 +323,7 @@ func (l *Lease) replace(s *status, next status) bool {
 	return true
 }
 
-// drain tells the worker in Run to stop: its context ends, and the lease stays
+// drain tells the worker to stop: its context ends, and the lease stays
 // valid and renewed so that the worker can finish, for at most ReleaseTimeout
 // after it was first told.
 func (l *Lease) drain(why reason, cause error) { l.move(draining, why, l.resignedBecause(cause)) }

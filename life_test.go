@@ -350,6 +350,22 @@ func TestToldAfterLoss(t *testing.T) {
 			})
 		})
 	}
+	// For the race detector: the renewals still own what they write.
+	t.Run("panic while a renewal is on its way", func(t *testing.T) {
+		onStage(t, o, func(t *testing.T, s *stage) {
+			sent := make(chan struct{})
+			s.fault.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
+				r, err := send(ctx)
+				if c.Op == "swap" && c.Prev.Attempt.Nonce == c.Next.Attempt.Nonce {
+					close(sent)
+					time.Sleep(time.Second)
+				}
+				return r, err
+			})
+			defer func() { recover(); pass(time.Minute) }()
+			s.e.Run(t.Context(), func(context.Context, *elector.Lease) error { <-sent; panic("a bug") })
+		})
+	})
 	// A creation in doubt can be applied at any later time: see TestLateCreation.
 	t.Run("created in doubt", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

@@ -25,6 +25,16 @@ type Leader struct {
 	// Elector cannot know whether the leader is alive: look again after
 	// TTL*(1+ClockDrift), or use Observe.
 	Unchanged time.Duration
+
+	// Heir is the ID of the candidate that should lead next, if there is one: see
+	// ResignTo, RequestResign and Options.Priority.
+	Heir string
+
+	// RequestedBy is the ID of the process that has requested the leader to
+	// resign, if one has, and Draining is set once the leader has met the request:
+	// see RequestResign.
+	RequestedBy string
+	Draining    bool
 }
 
 // Vacant reports whether the election has no leader: it never had one, the
@@ -32,10 +42,13 @@ type Leader struct {
 func (l Leader) Vacant() bool { return l.ID == "" || l.Lapsed }
 
 // same reports whether two Leaders are the same except for the time that has
-// passed.
+// passed, and for what is to come.
 func (l Leader) same(m Leader) bool {
-	l.Unchanged, m.Unchanged = 0, 0
-	return l == m
+	return l.now() == m.now()
+}
+
+func (l Leader) now() Leader {
+	return Leader{ID: l.ID, Token: l.Token, Value: l.Value, TTL: l.TTL, Lapsed: l.Lapsed}
 }
 
 // Leader reads the record once and returns who leads. The answer may be out of
@@ -56,7 +69,7 @@ func (e *Elector) Leader(ctx context.Context) (Leader, error) {
 
 // Observe yields who leads, as a fresh read shows it, and then each change of
 // leader or value. Vacancies are changes: a leader that resigned, a lease that
-// lapsed, a record that is gone. Renewals are not. A slow loop body gets the latest
+// lapsed, a record that is gone. Renewals, heirs and requests to resign are not. A slow loop body gets the latest
 // state next; it costs no memory and delays no other process.
 //
 // Observe reconnects by itself and blocks until there is a change. A pair with

@@ -93,6 +93,9 @@ func (l *Lease) tell(on occasion) {
 	if phase == deposed {
 		e.view.standBack(l.own.nonce)
 	}
+	if l.status.Load().why == requested || on != workPanicked && requestOf(l.own.record).token != 0 { // the renewals still run beside a panic
+		e.view.standAside(l.own.nonce)
+	}
 	l.release.finish(state, err)
 }
 
@@ -124,8 +127,9 @@ func (l *Lease) workReturned(ctx context.Context) {
 // cause, and the release goes on; Close waits for it.
 //
 // A worker in Run must have ended its work before it calls its lease's Resign,
-// because the store is told at once. To stop a worker in an orderly way, call
-// Resign on the Elector.
+// because the store is told at once. Run then returns, unless another process has
+// requested the resignation: see RequestResign. To stop a worker in an orderly way,
+// call Resign on the Elector.
 //
 // If the store could not be told, Resign returns why. This process still no
 // longer leads, the record expires after TTL*(1+ClockDrift) of a challenger's
@@ -136,7 +140,11 @@ func (l *Lease) Resign(ctx context.Context) error {
 		return l.e.fail("resign", errNilContext)
 	}
 	if l.valid() == nil {
-		l.move(resigned, stop, l.resignedBecause(nil))
+		why := stop
+		if l.status.Load().why == requested {
+			why = requested // Run campaigns again
+		}
+		l.move(resigned, why, l.resignedBecause(nil))
 	}
 	if s := l.status.Load(); s.phase != resigned {
 		return s.cause
@@ -200,6 +208,11 @@ func (l *Lease) nothingToTell() bool {
 func (l *Lease) vacate() (knowledge, error) {
 	e := l.e
 	state := told
+	l.own.heir = ""
+	if id := l.heir.Load(); id != nil {
+		l.own.heir = *id
+	}
+	l.own.why = l.status.Load().ending()[:1] // a key of reasons
 	start := e.clock.Now().Mono
 	err := l.own.vacate()
 	took := e.clock.Now().Mono - start
@@ -227,7 +240,7 @@ func (a *acquisition) vacate() error {
 			if !e.pace(ctx) {
 				return e.ended(ctx, nil)
 			}
-			if _, f = e.swap(ctx, e.o.RequestTimeout, e.backend.Swap, a.record, a.next("", "")); f == nil {
+			if _, f = e.swap(ctx, e.o.RequestTimeout, writing, e.backend.Swap, a.record, a.next("", "")); f == nil {
 				a.releases.over("token", a.token)
 				return nil
 			}

@@ -20,6 +20,8 @@ type acquisition struct {
 	record backends.Record // ours, as the store last showed it; before that only the extensions
 	number uint64          // of the latest write
 	sent   map[uint64]write
+	heir   string // ID of the candidate that the leader named, for the vacancy
+	why    string // the term ends, for its history: a key of reasons
 
 	releases *backoff
 }
@@ -32,15 +34,15 @@ type write struct {
 }
 
 // next returns the record to write next, and records that it is sent now. A holder
-// passes on all extensions, a release only kept ones.
+// passes on all extensions, a release only kept ones and the heir.
 func (a *acquisition) next(holder, value string) backends.Record {
 	o := &a.e.o
 	a.number++
 	a.sent[a.number] = write{clock.Mark(a.e.clock), holder == "", value}
 	r := backends.Record{Holder: holder, Token: a.token, TTL: o.TTL, RenewEvery: o.RenewEvery,
-		Attempt: backends.Attempt{Nonce: a.nonce, Sequence: a.number}, Value: value, Extensions: a.record.Extensions}
+		Attempt: backends.Attempt{Nonce: a.nonce, Sequence: a.number}, Value: value, Extensions: a.marked()}
 	if holder == "" {
-		r.Extensions = r.Extensions.Class('k')
+		r.Extensions = a.bequeathed()
 	}
 	return r
 }
@@ -207,7 +209,7 @@ func (l *Lease) renewOnce() (f *failure, overtaken bool) {
 	before := a.record
 	next := a.next(e.o.ID, l.value)
 	l.note(errUnanswered)
-	r, f := e.swap(ctx, l.limit(), l.sender(), before, next)
+	r, f := e.swap(ctx, l.limit(), writing, l.sender(), before, next)
 	l.shares.outcome(f)
 	if f == nil {
 		return l.adopt(r), false
@@ -272,5 +274,6 @@ func (l *Lease) adopt(r backends.Record) *failure {
 	if err != nil {
 		return &failure{passing, err}
 	}
+	l.heed()
 	return nil
 }

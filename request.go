@@ -16,7 +16,8 @@ type purpose uint8
 const (
 	looking   purpose    = iota // a read that a user asked for
 	reading                     // a read of a campaign or a leader
-	writing                     // a write
+	writing                     // a write of a campaign or a leader
+	asking                      // a write into another process's record: see extend
 	examining                   // a call of Options.Healthy
 	watching                    // not counted: it is meant to last
 	attending                   // the same
@@ -25,7 +26,7 @@ const (
 
 // String returns the Op of RequestInfo.
 func (p purpose) String() string {
-	return [...]string{"load", "load", "swap", "healthy", "watch", "watch-presence"}[p]
+	return [...]string{"load", "load", "swap", "swap", "healthy", "watch", "watch-presence"}[p]
 }
 
 // request makes one request to the store. It returns when the request is answered,
@@ -98,16 +99,28 @@ const answered, givenUp = 1, 2
 // ignores its contexts. Simultaneous callers can exceed it by their number.
 const mostUnanswered = 16
 
-// load reads the record and enters it into the view.
+// load reads the record by itself and enters it into the view.
 func (e *Elector) load(ctx context.Context, limit time.Duration, why purpose) (backends.Record, *failure) {
+	return e.loadBy(ctx, limit, why, func(ctx context.Context, sent func()) (backends.Record, error) {
+		sent()
+		return e.backend.Load(ctx, e.name)
+	})
+}
+
+// A loader is a Load that calls sent when the request is about to be sent.
+type loader func(ctx context.Context, sent func()) (backends.Record, error)
+
+// loadBy reads the record, by itself or with others, and enters it into the view.
+func (e *Elector) loadBy(ctx context.Context, limit time.Duration, why purpose, by loader) (backends.Record, *failure) {
 	// A read that overlaps with other reads, or with what the store pushes,
 	// may show an older state than they did. Then only another read can show
 	// whether the record really went back.
 	for range 3 {
-		mark := e.view.mark()
-		start := e.clock.Now().Mono
+		var mark uint64
+		var start time.Duration // the wait for others is no part of the round trip
+		sent := func() { mark, start = e.view.mark(), e.clock.Now().Mono }
 		r, f := request(ctx, e, limit, why, func(ctx context.Context) (backends.Record, error) {
-			r, err := e.backend.Load(ctx, e.name)
+			r, err := by(ctx, sent)
 			if err == nil && r.Exists() {
 				err = r.Validate()
 			}
@@ -130,13 +143,13 @@ type swapper func(ctx context.Context, name string, prev, next backends.Record) 
 
 // swap replaces prev by next, by a backend's Swap or in a batch, and enters the
 // result into the view.
-func (e *Elector) swap(ctx context.Context, limit time.Duration, by swapper, prev, next backends.Record) (backends.Record, *failure) {
+func (e *Elector) swap(ctx context.Context, limit time.Duration, why purpose, by swapper, prev, next backends.Record) (backends.Record, *failure) {
 	e.timing.write(e.clock.Now().Mono)
-	r, f := request(ctx, e, limit, writing, func(ctx context.Context) (backends.Record, error) {
+	r, f := request(ctx, e, limit, why, func(ctx context.Context) (backends.Record, error) {
 		return by(ctx, e.name, prev, next)
 	})
 	if f == nil {
-		e.view.wrote(r)
+		e.view.wrote(prev, r)
 		e.traceNews(ctx)
 	}
 	return r, f

@@ -8,10 +8,11 @@ import (
 
 // Run campaigns, calls work while this process leads, and campaigns again after
 // a loss. It blocks until ctx ends, or until work returns while the lease is
-// valid or after work has resigned; then Run returns what work returned. If ctx
-// is cancelled, or the Elector closed, while Run waits to lead, Run returns nil:
-// a process that is told to stop has not failed. If a deadline of ctx passes
-// while Run waits, Run returns the deadline's error and the reason of the wait.
+// valid or after work has resigned, other than upon a request; then Run returns what
+// work returned. If ctx is cancelled, or the Elector closed, while Run waits to
+// lead, Run returns nil: a process that is told to stop has not failed. If a
+// deadline of ctx passes while Run waits, Run returns the deadline's error and the
+// reason of the wait.
 // Run returns early, with the error, when campaigning cannot succeed, see
 // Campaign; and ErrInvalid if work is nil.
 //
@@ -19,15 +20,17 @@ import (
 // lease's Check before each side effect, and send its Token along. work runs on
 // Run's goroutine, once at a time.
 //
-// When ctx ends, Healthy fails, or Resign or Close is called on the Elector,
-// first the context of work ends. The lease stays valid and renewed until work
-// has returned, for at most ReleaseTimeout; then the lease ends, and then the
-// store is told. When the lease is lost, or work takes longer than that, the
-// lease and the context end at once. Run then waits for work, tells the store
-// that the record is vacant if the record is still this process's, logs what
-// work returned, and campaigns again; or it returns ErrLost if it had been told
-// to stop. After a deposition (see ErrDeposed) this candidate first waits for
-// TTL*(1+ClockDrift), so that another one can lead.
+// When ctx ends, Healthy fails, another process requests the resignation, or
+// Resign or Close is called on the Elector, first the context of work ends. The
+// lease stays valid and renewed until work has returned, for at most
+// ReleaseTimeout; then the lease ends, and then the store is told. When the lease
+// is lost, or work takes longer than that, the lease and the context end at once.
+// Run then waits for work, tells the store that the record is vacant if the record
+// is still this process's, logs what work returned, and campaigns again; or it
+// returns ErrLost if it had been told to stop. After a deposition (see ErrDeposed)
+// this candidate first waits for TTL*(1+ClockDrift), so that another one can lead.
+// After a request (see RequestResign) Run campaigns again too, and first waits
+// until another candidate leads, for at most the same time.
 //
 // A panic in work passes through Run: the lease ends at once, and the store is
 // not told, so that another process starts only after TTL*(1+ClockDrift).
@@ -81,7 +84,7 @@ func (l *Lease) lead(ctx context.Context, work func(context.Context, *Lease) err
 
 	l.giveUp()
 	s := l.status.Load()
-	if s.phase == resigned && s.why != unhealthy {
+	if s.phase == resigned && s.why != unhealthy && s.why != requested {
 		<-l.idle // the store has been told, or that failed and was logged
 		return true, err
 	}

@@ -16,8 +16,9 @@ type timing struct {
 }
 
 // read records how long a read took, smoothed over about eight, without the first
-// one, which may have had to connect. The time that reads wait for each other
-// counts: a winner is invisible for that long.
+// one, which may have had to connect. The time that reads wait in the backend for
+// each other counts: a winner is invisible for that long. The time in which they
+// wait to share a request does not: see reads.go.
 func (t *timing) read(d time.Duration) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()

@@ -52,10 +52,19 @@ func TestRoundTrip(t *testing.T) {
 // A waiter that polls learns when the holder renews, and pays for it with less
 // than two reads an interval.
 func TestRhythm(t *testing.T) {
-	const every = 4 * time.Second
+	t.Run("alone", func(t *testing.T) { testRhythm(t, nil, 4*time.Second, time.Second) })
+	for _, every := range []time.Duration{4 * time.Second, 100 * time.Millisecond} {
+		t.Run("together "+every.String(), func(t *testing.T) {
+			testRhythm(t, &loads{members: 2, most: 2}, every, every/4+every/8)
+		})
+	}
+}
+
+// testRhythm fails if a renewal is seen later than a bound.
+func testRhythm(t *testing.T, s *loads, every, bound time.Duration) {
 	random := rand.New(rand.NewPCG(3, 4))
 	const intervals = 40
-	most, sum := 0, 0
+	most, sum, latest := 0, 0, time.Duration(0)
 	for round := range 100 {
 		r := rhythm{offset: random.Float64()}
 		phase := time.Duration(random.Int64N(int64(every)))
@@ -68,7 +77,7 @@ func TestRhythm(t *testing.T) {
 		r.changed(now, now, every)
 		reads, late := 0, time.Duration(0)
 		for now < (10+intervals)*every {
-			next := r.next()
+			next := onGrid(s, r.next(), every)
 			if next <= now {
 				t.Fatalf("round %d: at %v the next read is at %v", round, now, next)
 			}
@@ -85,12 +94,12 @@ func TestRhythm(t *testing.T) {
 				}
 			}
 		}
-		most, sum = max(most, reads), sum+reads
-		if late > every/4 {
+		most, sum, latest = max(most, reads), sum+reads, max(latest, late)
+		if late > bound {
 			t.Errorf("round %d (phase %v, drift %.3f): a renewal was seen %v late", round, phase, drift, late)
 		}
 	}
-	t.Logf("%.2f reads in an interval, at most %.2f", float64(sum)/100/intervals, float64(most)/intervals)
+	t.Logf("%.2f reads in an interval, at most %.2f; a renewal is seen %v late at most", float64(sum)/100/intervals, float64(most)/intervals, latest)
 	if most > 2*intervals || sum > 100*intervals*3/2 {
 		t.Error("too many reads")
 	}

@@ -25,6 +25,7 @@ type view struct {
 	any    bool            // a read has succeeded
 	record backends.Record // the latest state seen
 	since  time.Duration   // monotonic, after the response that first showed its attempt
+	handed bool            // the latest state, if vacant, is the end of a tenure that was seen
 	news   bool            // the latest state has not been traced
 
 	last    backends.Record // the latest state seen that was a record at all
@@ -33,6 +34,9 @@ type view struct {
 	highest uint64          // token
 	count   uint64          // of states seen: shows what a read overlapped with
 	claim   claim           // of this Elector's latest acquisition
+
+	aside      string        // nonce of the acquisition that was given up upon a request, see standAside
+	asideUntil time.Duration // monotonic
 }
 
 // A sight is the latest state of a record and when its attempt was first shown.
@@ -70,8 +74,18 @@ func (v *view) read(r backends.Record, mark uint64) bool {
 	return true
 }
 
-// wrote enters the state that this process's own acknowledged write has made.
-func (v *view) wrote(r backends.Record) { v.pushed(r) }
+// wrote enters the state that this process's own acknowledged write has made from
+// prev. Nothing can stand between the two.
+func (v *view) wrote(prev, r backends.Record) {
+	v.mutex.Lock()
+	if v.any && prev.Exists() && prev.Version == v.record.Version {
+		defer v.mutex.Unlock()
+		v.see(r)
+		return
+	}
+	v.mutex.Unlock()
+	v.pushed(r)
+}
 
 // pushed enters a state that the store has pushed. Such a state may have been
 // overtaken: pushed returns false if it may be older than one seen, and only a
@@ -144,10 +158,14 @@ func (v *view) see(r backends.Record) {
 	if !v.any || !extended(r, v.record) {
 		v.since = v.clock.Now().Mono
 	}
+	v.handed = v.record.Exists() && (!v.record.Vacant() || v.handed && r.Attempt == v.record.Attempt)
 	v.any, v.record, v.news = true, r, true
 	v.count++
 	if r.Exists() {
 		v.claim.met(r.Attempt.Nonce)
+		if r.Attempt.Nonce != v.aside {
+			v.aside = ""
+		}
 		if r.Attempt.Nonce != v.last.Attempt.Nonce {
 			v.before = 0
 			if !v.last.Vacant() {
@@ -204,11 +222,13 @@ func (v *view) claimable() time.Duration {
 	return max(v.held, v.since+v.o.challenge(v.record.TTL))
 }
 
-// chance returns the version last seen and the time from which it is claimable.
-func (v *view) chance() (backends.Version, time.Duration) {
+// chance returns the version last seen, the time from which this candidate tries
+// to replace it, and whether it is the heir, who tries before the others.
+func (v *view) chance(headStart func(backends.Record) time.Duration) (version backends.Version, from time.Duration, heir bool) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
-	return v.record.Version, v.claimable()
+	turn, _ := v.turn(headStart)
+	return v.record.Version, max(v.claimable(), turn), v.successor() == v.o.ID
 }
 
 // try begins an acquisition that replaces r. It checks that the acquisition is
@@ -303,7 +323,11 @@ func (v *view) standBack(nonce string) {
 func (v *view) leader(r backends.Record) Leader {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
-	l := Leader{ID: r.Holder, Token: Token(r.Token), Value: r.Value, TTL: r.TTL}
+	q := requestOf(r)
+	l := Leader{ID: r.Holder, Token: Token(r.Token), Value: r.Value, TTL: r.TTL, Heir: heirOf(r).id, RequestedBy: q.by, Draining: q.drains}
+	if q.to != "" {
+		l.Heir = q.to
+	}
 	if v.any && r.Version == v.record.Version {
 		now := v.clock.Now().Mono
 		l.Unchanged = now - v.since

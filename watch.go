@@ -24,6 +24,9 @@ type watcher struct {
 	learnt  backends.Attempt // the latest that rhythm knows
 	last    time.Duration    // when the last read was sent
 	backoff *backoff
+	fault   *failure // of the last read, if that failed
+	loads   *loads   // of the backend's waiters; nil if they read one by one
+	shares  sharing  // with them
 
 	mutex  sync.Mutex
 	live   bool     // a Watch runs and has shown the record
@@ -33,7 +36,7 @@ type watcher struct {
 
 // watch starts to watch, if the backend can. The watcher must be stopped.
 func (e *Elector) watch(ctx context.Context, why purpose, what string) *watcher {
-	w := &watcher{e: e, why: why, woken: make(chan struct{}, 1), backoff: e.newBackoff(what + ": reading the record")}
+	w := &watcher{e: e, why: why, woken: make(chan struct{}, 1), backoff: e.newBackoff(what + ": reading the record"), loads: loadsOf(e.backend)}
 	w.ctx, w.cancel = context.WithCancel(ctx)
 	w.rhythm.offset = e.random()
 	b, ok := backends.AsWatcher(e.backend)
@@ -43,7 +46,10 @@ func (e *Elector) watch(ctx context.Context, why purpose, what string) *watcher 
 	return w
 }
 
-func (w *watcher) stop() { w.cancel() }
+func (w *watcher) stop() {
+	w.cancel()
+	w.loads.leave()
+}
 
 // run keeps a Watch running until the watcher is stopped.
 func (w *watcher) run(b backends.Watcher, backoff *backoff) {
@@ -138,7 +144,7 @@ func (w *watcher) wait(ctx context.Context, since backends.Version, until time.D
 			next = now
 		}
 		if next <= now {
-			if _, err := w.read(ctx); err != nil {
+			if _, err := w.read(ctx, !doubt); err != nil {
 				return false, err
 			}
 			continue
@@ -161,12 +167,13 @@ func (w *watcher) learn(r backends.Record, sent, answered time.Duration) {
 // nextRead returns when to read the record if nothing is pushed before.
 func (w *watcher) nextRead(r backends.Record, now time.Duration) time.Duration {
 	if r.Vacant() {
-		return max(w.last, w.rhythm.by) + w.e.o.RenewEvery
+		return onGrid(w.loads, max(w.last, w.rhythm.by)+w.e.o.RenewEvery, w.e.o.RenewEvery)
 	}
-	if every := interval(r); w.rhythm.every != every {
+	every := interval(r)
+	if w.rhythm.every != every {
 		w.rhythm.changed(now, now, every)
 	}
-	return w.rhythm.next()
+	return onGrid(w.loads, w.rhythm.next(), every)
 }
 
 // interval is how often the holder renews, limited to 20 reads in a TTL.
@@ -177,15 +184,15 @@ func interval(r backends.Record) time.Duration {
 // readNow reads the record until that succeeds or cannot succeed.
 func (w *watcher) readNow(ctx context.Context) error {
 	for {
-		if ok, err := w.read(ctx); ok || err != nil {
+		if ok, err := w.read(ctx, false); ok || err != nil {
 			return err
 		}
 	}
 }
 
-// read reads the record once. It returns an error that trying again cannot help,
-// and pauses after any other.
-func (w *watcher) read(ctx context.Context) (ok bool, err error) {
+// read reads the record once, and may wait for others that read now. It returns an
+// error that trying again cannot help, and pauses after any other.
+func (w *watcher) read(ctx context.Context, waits bool) (ok bool, err error) {
 	e := w.e
 	if err := e.begin(ctx); err != nil {
 		return false, err
@@ -197,7 +204,10 @@ func (w *watcher) read(ctx context.Context) (ok bool, err error) {
 	seen := e.view.look().record.Attempt
 	sent := e.clock.Now().Mono
 	w.last = sent
-	r, f := e.load(ctx, e.o.RequestTimeout, w.why)
+	r, f := e.loadTogether(ctx, w.why, w.loads, &w.shares, waits)
+	if f == nil || f.kind != cancelled {
+		w.fault = f
+	}
 	switch {
 	case f == nil:
 		w.backoff.over()

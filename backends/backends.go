@@ -101,6 +101,9 @@ type Description struct {
 	// 100 for example.
 	MaxBatch int
 
+	// MaxLoads is the largest number of names that a Loader takes at once.
+	MaxLoads int
+
 	// PushesRenewals is set if Watch reports every change, renewals included,
 	// so that no process polls while a Watch runs. Otherwise Watch is a hint
 	// of new leaders, values, extensions and vacancies, and a waiter also
@@ -164,13 +167,14 @@ type Renewal struct {
 	Prev, Next Record
 }
 
-// An Outcome is the result of a Renewal, as Swap returns it.
+// An Outcome is the result of one Renewal, or of one read, in a request for many:
+// what Swap or Load would return.
 type Outcome struct {
 	Record Record
 	Err    error
 }
 
-// Outcomes returns the same error as the Outcome of each of n renewals.
+// Outcomes returns the same error as the Outcome of each of n renewals or reads.
 func Outcomes(n int, err error) []Outcome { return slices.Repeat([]Outcome{{Err: err}}, n) }
 
 // A Batcher is a Backend that can make many renewals in one request. The
@@ -193,6 +197,27 @@ type Batcher interface {
 	// is also correct in place of the reason why one was refused. If the
 	// outcome of the whole request is unknown, it is unknown for each.
 	RenewMany(ctx context.Context, renewals []Renewal) []Outcome
+}
+
+// A Loader is a Backend that can read many records in one request. Where Watch
+// does not report renewals, waiters and observers read again and again; the elector
+// uses LoadMany when one process has several of them on one Backend value, which
+// must be comparable. A type that embeds a Loader and has its own Load also needs
+// its own LoadMany: a record is read by either.
+type Loader interface {
+	Backend
+
+	// LoadMany reads the records of at most Description.MaxLoads names, which
+	// may repeat, and returns the Outcome of each, in their order. Each is what
+	// Load would return: it reflects every Swap that was acknowledged before
+	// LoadMany was called, and a foreign record is an error for its name alone.
+	// A name that the store did not get to is an error too, never the zero
+	// Record: that means that the election has no leader.
+	//
+	// The Outcome of a name that must be read by itself is ErrNotTried; the
+	// elector then calls Load. After any other error it waits before it reads
+	// again.
+	LoadMany(ctx context.Context, names []string) []Outcome
 }
 
 // A Lister is a Backend that can name its elections. List is for operators; the

@@ -96,7 +96,7 @@ func Decode(name string, b []byte) (Record, error) {
 	if r.Attempt, err = ParseAttempt(fields["attempt"]); err != nil {
 		return Record{}, Foreign("its attempt is unreadable")
 	}
-	return r, r.Validate()
+	return r, r.check() // extensionsOf has checked the extensions
 }
 
 // CheckSchema returns ErrForeignRecord with the reason if this version cannot read

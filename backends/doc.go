@@ -64,6 +64,18 @@
 // Harness.Slow is for every store where a write costs milliseconds, and a longer
 // Harness.TTL is for a busy machine or a distant store.
 //
-// [Watcher], [PresenceWatcher], [Batcher], [Lister] and [Inspector] are for stores
-// that can do more.
+// [Watcher], [PresenceWatcher], [Batcher], [Loader], [Lister] and [Inspector] are for
+// stores that can do more.
+//
+// LoadMany, of a [Loader], reads each record as Load does:
+//
+//   - What Load promises holds for each name: no cache, no replica that lags, every
+//     field to the byte, the same Version.
+//   - Each name has its own Outcome, at its own place, also if a name repeats. A
+//     foreign record is an error for its name alone.
+//   - Only a record that does not exist is the zero Record without an error. A name
+//     that the store left out, because it throttles or its answer is full, is an
+//     error.
+//   - A record that must be read in another way than the others, because a write has
+//     had no answer for example, is [ErrNotTried].
 package backends

@@ -11,9 +11,10 @@ var (
 	// ErrConflict is the error of a Swap that found another version.
 	ErrConflict = errors.New("the store holds another version of the record")
 
-	// ErrNotTried is the Outcome of a renewal that was certainly not applied
-	// because of others in its batch: see Batcher.
-	ErrNotTried = errors.New("not applied because of another renewal in the same request")
+	// ErrNotTried is the Outcome of a renewal that was certainly not applied, or
+	// a read that was not made, because it was in one request with others: see
+	// Batcher and Loader.
+	ErrNotTried = errors.New("not tried together with others in one request")
 
 	// ErrForeignRecord is the error for content that is no valid record. No
 	// process touches it.

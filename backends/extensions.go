@@ -18,11 +18,12 @@ import (
 //     reports it as lapsed. Only an acquisition or a release writes it.
 //   - k_ is kept: every write of the record passes it on.
 //   - t_ belongs to the tenure: renewals pass it on, acquisitions and releases
-//     drop it.
+//     drop it, except what they know: a release passes on who should lead next.
 //
 // Only the holder changes the other fields of its record, the attempt included.
 // Another process changes one extension and nothing else, and includes a random
-// part in the value, so that no state of the record ever comes back.
+// part in the value, so that no state of the record ever comes back. Where a
+// request to resign finds no room, it empties the history and then the heir.
 //
 // The zero value has no extensions. Equal Extensions are equal strings: the text
 // is a JSON object of strings with its names in order, as encoding/json writes
@@ -98,9 +99,15 @@ func (x Extensions) all() map[string]string {
 
 // Get returns the value of an extension, and whether there is one.
 func (x Extensions) Get(name string) (value string, ok bool) {
+	if !x.mayHave(name) {
+		return "", false
+	}
 	value, ok = x.all()[name]
 	return value, ok
 }
+
+// mayHave reports whether a name may begin with the text, without parsing.
+func (x Extensions) mayHave(text string) bool { return strings.Contains(string(x), `"`+text) }
 
 // With returns a copy in which one extension is set. It returns
 // ErrForeignRecord if no record may have those extensions.
@@ -108,6 +115,17 @@ func (x Extensions) With(name, value string) (Extensions, error) {
 	fields := x.all()
 	fields[name] = value
 	return extensionsOf(fields)
+}
+
+// Without returns a copy without one extension.
+func (x Extensions) Without(name string) Extensions {
+	if !x.mayHave(name) {
+		return x
+	}
+	fields := x.all()
+	delete(fields, name)
+	rest, _ := extensionsOf(fields) // fewer than were valid
+	return rest
 }
 
 // Names reports whether x has all names of y.
@@ -126,7 +144,7 @@ func (x Extensions) Names(y Extensions) bool {
 
 // Class returns the extensions whose names begin with the letter.
 func (x Extensions) Class(letter byte) Extensions {
-	if x == "" {
+	if !x.mayHave(string(letter) + "_") {
 		return ""
 	}
 	fields := x.all()
@@ -138,7 +156,7 @@ func (x Extensions) Class(letter byte) Extensions {
 // Critical returns the name of a critical extension that is not among the known
 // ones, or "".
 func (x Extensions) Critical(known ...string) string {
-	if x == "" {
+	if !x.mayHave("c_") {
 		return ""
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.all())) {

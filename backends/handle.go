@@ -134,6 +134,31 @@ func (h *Handle) RenewMany(ctx context.Context, renewals []Renewal, renew func(c
 	return outcomes
 }
 
+// LoadMany makes a request that reads many records, see [Loader]. An error is the
+// Outcome of each. LoadMany gives the errors in the outcomes their form.
+func (h *Handle) LoadMany(ctx context.Context, names []string, load func(context.Context) ([]Outcome, error)) []Outcome {
+	var outcomes []Outcome
+	err := error(nil)
+	for _, name := range names {
+		err = errors.Join(err, CheckName(name))
+	}
+	if err == nil {
+		err = h.Do(ctx, fmt.Sprintf("reading %d elections", len(names)), func(ctx context.Context) (err error) {
+			outcomes, err = load(ctx)
+			for i, o := range outcomes {
+				if o.Err != nil && i < len(names) {
+					outcomes[i] = Outcome{Err: h.Explain(ctx, "reading election "+names[i], o.Err)}
+				}
+			}
+			return err
+		})
+	}
+	if err != nil {
+		return Outcomes(len(names), err)
+	}
+	return outcomes
+}
+
 // List makes the requests that list the elections, see [Lister]. It sorts the names
 // and leaves out those that no election can have.
 func (h *Handle) List(ctx context.Context, list func(context.Context) ([]string, error)) (names []string, err error) {

@@ -3,6 +3,7 @@ package backends_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -124,6 +125,7 @@ func TestHandleNames(t *testing.T) {
 	for what, err := range map[string]error{
 		"Watch":     h.Watch(t.Context(), "a/b", func(context.Context) error { panic("called") }),
 		"RenewMany": h.RenewMany(t.Context(), []backends.Renewal{{Name: "a"}, {Name: "a/b"}}, nil)[1].Err,
+		"LoadMany":  h.LoadMany(t.Context(), []string{"a", "a/b"}, nil)[1].Err,
 	} {
 		if !errors.Is(err, backends.ErrName) {
 			t.Errorf("%s: %v", what, err)
@@ -182,4 +184,25 @@ type endsWhenAsked struct {
 func (e endsWhenAsked) Err() error {
 	defer e.end()
 	return e.Context.Err()
+}
+
+// Each name that LoadMany reads has an error of its own, in the form that Load
+// gives it.
+func TestHandleLoadMany(t *testing.T) {
+	h := handle(backends.ErrUnavailable)
+	read := backends.Record{Holder: "h", Version: "1"}
+	all := []backends.Outcome{{Record: read}, {}, {Err: errDriver}, {Err: backends.ErrNotTried}, {Record: read, Err: backends.Foreign("it is empty")}}
+	names := []string{"a", "b", "c", "d", "e"}
+	for i, o := range h.LoadMany(t.Context(), names, func(context.Context) ([]backends.Outcome, error) { return all, nil }) {
+		want := []string{"<nil>", "<nil>", "reading election c: the store is not available: do this: from the driver",
+			backends.ErrNotTried.Error(), "reading election e: " + backends.Foreign("it is empty").Error()}[i]
+		if got := fmt.Sprint(o.Err); got != want || (o.Record == read) != (i == 0) {
+			t.Errorf("%s: %v and %q, want %q", names[i], o.Record, got, want)
+		}
+	}
+	for i, o := range h.LoadMany(t.Context(), names, func(context.Context) ([]backends.Outcome, error) { return all, errDriver }) {
+		if want := "reading 5 elections: the store is not available: do this: from the driver"; o.Err == nil || o.Err.Error() != want {
+			t.Errorf("%s: %v, want %q", names[i], o.Err, want)
+		}
+	}
 }

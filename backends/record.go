@@ -20,6 +20,14 @@ const (
 // written r. Every backend calls Validate on what it has read (Decode does); the
 // elector calls it too.
 func (r Record) Validate() error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	return r.Extensions.validate()
+}
+
+// check is Validate for all but the extensions.
+func (r Record) check() error {
 	switch {
 	case r.TTL <= 0 || r.TTL > MaxTTL:
 		return Foreign("its TTL %v is not between 0 and %v", r.TTL, MaxTTL)
@@ -34,7 +42,7 @@ func (r Record) Validate() error {
 	case !ValidText(r.Holder) || !ValidText(r.Value) || !ValidText(r.Attempt.Nonce):
 		return Foreign("its text is not UTF-8, or has a NUL")
 	}
-	return r.Extensions.validate()
+	return nil
 }
 
 // ValidText reports whether every store keeps s as it is: UTF-8 without NUL, which

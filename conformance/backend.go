@@ -43,6 +43,9 @@ var backendCases = []testCase{
 	{name: "batch/presence", raw: true, run: batchPresence},
 	{name: "batch/cancel", run: batchCancel},
 
+	{name: "load/each", run: loadEach},
+	{name: "load/cancel", run: loadCancel},
+
 	{name: "list/names", run: listNames},
 
 	{name: "close/idempotent", run: closeTwice},

@@ -132,6 +132,9 @@ func (s *suite) closedHandle(other backends.Backend, last backends.Record) {
 			return m.RenewMany(s.Context(), []backends.Renewal{{Name: s.name, Prev: last, Next: renewal(last)}})[0].Err
 		}
 	}
+	if l, ok := b.(backends.Loader); ok {
+		calls["LoadMany"] = func() error { return l.LoadMany(s.Context(), []string{s.name})[0].Err }
+	}
 	if l, ok := b.(backends.Lister); ok {
 		calls["List"] = func() error { _, err := l.List(s.Context()); return err }
 	}

@@ -46,6 +46,7 @@ type broken struct {
 	describe func() backends.Description
 	close    func() error
 	batch    func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome
+	loads    func(ctx context.Context, names []string) []backends.Outcome
 	list     func(ctx context.Context) ([]string, error)
 }
 
@@ -69,6 +70,10 @@ func (b *broken) RenewMany(ctx context.Context, renewals []backends.Renewal) []b
 	return b.batch(ctx, renewals)
 }
 
+func (b *broken) LoadMany(ctx context.Context, names []string) []backends.Outcome {
+	return b.loads(ctx, names)
+}
+
 func (b *broken) List(ctx context.Context) ([]string, error) { return b.list(ctx) }
 
 func (b *broken) Describe() backends.Description { return b.describe() }
@@ -88,8 +93,8 @@ func (m mutant) harness() Harness {
 	}
 	return Harness{Raw: raw, Setups: m.setups, Open: func(testing.TB) backends.Backend {
 		h := store.Handle()
-		b := &broken{h, store, shared, h.Load, h.Swap, h.Watch, h.WatchPresence, h.Describe, h.Close, nil, h.List}
-		b.batch = b.oneByOne
+		b := &broken{h, store, shared, h.Load, h.Swap, h.Watch, h.WatchPresence, h.Describe, h.Close, nil, nil, h.List}
+		b.batch, b.loads = b.oneByOne, b.oneLoadByOne
 		if m.handle != nil {
 			m.handle(b, shared)
 		}
@@ -102,6 +107,15 @@ func (b *broken) oneByOne(ctx context.Context, renewals []backends.Renewal) []ba
 	outcomes := make([]backends.Outcome, len(renewals))
 	for i, r := range renewals {
 		outcomes[i].Record, outcomes[i].Err = b.swap(ctx, r.Name, r.Prev, r.Next)
+	}
+	return outcomes
+}
+
+// oneLoadByOne reads many records by Loads, which may be broken.
+func (b *broken) oneLoadByOne(ctx context.Context, names []string) []backends.Outcome {
+	outcomes := make([]backends.Outcome, len(names))
+	for i, name := range names {
+		outcomes[i].Record, outcomes[i].Err = b.load(ctx, name)
 	}
 	return outcomes
 }

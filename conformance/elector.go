@@ -37,6 +37,15 @@ var electorCases = []testCase{
 	{name: "res/deposed", raw: true, run: deposed},
 	{name: "run/deposed", raw: true, run: runDeposed},
 
+	{name: "move/requested", run: requested},
+	{name: "move/stale", run: staleRequest},
+	{name: "move/twice", run: requestedTwice},
+	{name: "move/dead", run: deadRequested},
+	{name: "move/old", run: oldVersion},
+	{name: "move/heir", run: heirs},
+	{name: "move/priority", run: priorities},
+	{name: "move/history", run: historyKept},
+
 	{name: "run/again", run: runAgain},
 	{name: "run/unhealthy", run: runUnhealthy},
 	{name: "run/panic", run: runPanic},

@@ -18,11 +18,18 @@ type Status struct {
 	Value     string  `json:"value"`
 	TTL       float64 `json:"ttl_seconds"`
 	Unchanged float64 `json:"unchanged_seconds"`
+
+	Heir        string `json:"heir,omitempty"`
+	RequestedBy string `json:"requested_by,omitempty"`
+	Draining    bool   `json:"draining,omitempty"`
 }
 
 // StatusOf returns the Status of the named election.
 func StatusOf(election string, l elector.Leader) Status {
-	s := Status{election, "held", l.ID, uint64(l.Token), l.Value, l.TTL.Seconds(), l.Unchanged.Seconds()}
+	s := Status{
+		Election: election, State: "held", ID: l.ID, Token: uint64(l.Token), Value: l.Value, TTL: l.TTL.Seconds(), Unchanged: l.Unchanged.Seconds(),
+		Heir: l.Heir, RequestedBy: l.RequestedBy, Draining: l.Draining,
+	}
 	switch {
 	case l.Lapsed:
 		s.State = "lapsed"

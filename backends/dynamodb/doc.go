@@ -40,7 +40,9 @@
 // A change is one PutItem on the condition that "record" is still exactly the
 // text that was read, or that the item does not exist. A read is one GetItem
 // with ConsistentRead. No index and no cache is used; do not put a DAX cluster
-// in between.
+// in between. Waiters and observers of many elections in one process read up to 100
+// items by one BatchGetItem, also with ConsistentRead; a key that the service leaves
+// unprocessed is an error.
 //
 // Every request for a record is sent once, whatever the client's policy is: a
 // conditional write that the SDK repeats after a lost answer fails because its
@@ -96,7 +98,7 @@
 //		"Version": "2012-10-17",
 //		"Statement": [{
 //			"Effect": "Allow",
-//			"Action": ["dynamodb:GetItem", "dynamodb:PutItem"],
+//			"Action": ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:PutItem"],
 //			"Resource": "arn:aws:dynamodb:eu-central-1:123456789012:table/elector"
 //		}, {
 //			"Effect": "Allow",
@@ -115,7 +117,8 @@
 // dynamodb:ConditionCheckItem on the election's table, and the permissions for its
 // own items; Put needs dynamodb:PutItem on the item's table.
 //
-// An observer needs only GetItem of the first. To list the elections, add
+// An observer needs only GetItem and BatchGetItem of the first. Without BatchGetItem
+// each read is a request of its own, and some requests are refused first. To list the elections, add
 // dynamodb:Scan to the first, without the condition. For create=true, add
 // dynamodb:CreateTable to the second. A table with a stream of new and old
 // images may be a global table of version 2017, which only
@@ -131,7 +134,8 @@
 //
 // A renewal costs one write unit if the item is below 1 kB, and a waiter's read
 // one read unit below 4 kB; holder and value, of up to 4 kB each, are the long
-// parts. With the default TTL of 15 s, that is about 580,000 writes a month for
+// parts. The history takes at most 512 bytes, so that an item with an ordinary
+// name, ID and value, of 300 bytes together, stays below 1 kB. With the default TTL of 15 s, that is about 580,000 writes a month for
 // an election that is held, and as many reads for each waiter. A table with too
 // little provisioned capacity throttles; a throttled renewal is tried again
 // until the lease ends.

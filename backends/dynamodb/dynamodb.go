@@ -2,6 +2,7 @@ package dynamodb
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"time"
 
@@ -33,6 +34,7 @@ type Backend struct {
 }
 
 var (
+	_ backends.Loader    = (*Backend)(nil)
 	_ backends.Lister    = (*Backend)(nil)
 	_ backends.Inspector = (*Backend)(nil)
 )
@@ -65,13 +67,78 @@ func (b *Backend) load(ctx context.Context, name string) (backends.Record, error
 	if err != nil || answer.Item == nil {
 		return backends.Record{}, b.failed(ctx, err)
 	}
-	content, ok := answer.Item[recordAttribute].(*types.AttributeValueMemberS)
+	return decode(name, answer.Item)
+}
+
+// decode returns the record in an item.
+func decode(name string, item map[string]types.AttributeValue) (backends.Record, error) {
+	content, ok := item[recordAttribute].(*types.AttributeValueMemberS)
 	if !ok {
 		return backends.Record{}, backends.Foreign("its item has no string %q", recordAttribute)
 	}
 	r, err := backends.Decode(name, []byte(content.Value))
 	r.Version = backends.Version(content.Value)
 	return r, err
+}
+
+// maxLoads is how many keys the service takes in a request.
+const maxLoads = 100
+
+// LoadMany implements [backends.Loader]. It is one BatchGetItem.
+func (b *Backend) LoadMany(ctx context.Context, names []string) []backends.Outcome {
+	return b.handle.LoadMany(ctx, names, func(ctx context.Context) ([]backends.Outcome, error) {
+		found := map[string]backends.Outcome{} // at first none is
+		var keys []map[string]types.AttributeValue
+		for _, name := range names {
+			if _, twice := found[name]; !twice { // which the service refuses
+				found[name] = backends.Outcome{}
+				keys = append(keys, map[string]types.AttributeValue{keyAttribute: text(name)})
+			}
+		}
+		answer, err := b.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
+			RequestItems: map[string]types.KeysAndAttributes{b.table: {Keys: keys, ConsistentRead: aws.Bool(true)}},
+		}, once)
+		switch {
+		case err != nil:
+			return nil, b.failed(ctx, err)
+		case len(answer.Responses)+len(answer.UnprocessedKeys) == 0:
+			return nil, fmt.Errorf("%w: the answer has nothing about the table", backends.ErrUnavailable)
+		}
+		for _, items := range answer.Responses {
+			for _, item := range items {
+				if name := nameOf(item); name != "" {
+					r, err := decode(name, item)
+					found[name] = backends.Outcome{Record: r, Err: err}
+				}
+			}
+		}
+		for _, left := range answer.UnprocessedKeys { // whether they have items is not known
+			for _, key := range left.Keys {
+				name := nameOf(key)
+				if name == "" {
+					return nil, errUnprocessed
+				}
+				found[name] = backends.Outcome{Err: errUnprocessed}
+			}
+		}
+		outcomes := make([]backends.Outcome, len(names))
+		for i, name := range names {
+			outcomes[i] = found[name]
+		}
+		return outcomes, nil
+	})
+}
+
+// errUnprocessed is the error of a key that the service has left out.
+var errUnprocessed = fmt.Errorf("%w: the service has left it out of its answer to a request for many records: it throttles (see the table's capacity, or bill it on demand), or the answer had more than 16 MB", backends.ErrUnavailable)
+
+// nameOf returns the election's name in a key or an item.
+func nameOf(item map[string]types.AttributeValue) string {
+	name, _ := item[keyAttribute].(*types.AttributeValueMemberS)
+	if name == nil {
+		return ""
+	}
+	return name.Value
 }
 
 // List implements [backends.Lister]. It scans the table, a page of 1 MB at a time,
@@ -90,8 +157,8 @@ func (b *Backend) List(ctx context.Context) ([]string, error) {
 				return nil, b.failed(ctx, err)
 			}
 			for _, item := range page.Items {
-				if name, ok := item[keyAttribute].(*types.AttributeValueMemberS); ok {
-					names = append(names, name.Value)
+				if name := nameOf(item); name != "" {
+					names = append(names, name)
 				}
 			}
 		}
@@ -131,7 +198,7 @@ func once(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.handle.Store(), MinTTL: minTTL}
+	return backends.Description{Store: b.handle.Store(), MinTTL: minTTL, MaxLoads: maxLoads}
 }
 
 // Close implements [backends.Backend]. It ends the calls under way and closes

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -85,6 +86,64 @@ func TestLoad(t *testing.T) {
 		}
 	}
 }
+
+// LoadMany asks for each name once, and what the service leaves out is not absent.
+func TestLoadMany(t *testing.T) {
+	f := newFake(t)
+	b := f.open(t).(backends.Loader)
+	item := func(name string) string {
+		quoted, _ := json.Marshal(string(backends.Encode(name, record)))
+		return `{"election":{"S":"` + name + `"},"record":{"S":` + string(quoted) + `}}`
+	}
+	names := []string{"a", "b", "c", "a", "d"}
+	var asked struct {
+		RequestItems map[string]struct {
+			Keys           []map[string]map[string]string
+			ConsistentRead bool
+		}
+	}
+	for _, test := range []struct {
+		what, answer string
+		want         []error // by name; nil is a record, errNone is none
+	}{
+		{"all are there", `{"Responses":{"elector":[` + item("d") + `,` + item("a") + `,` + item("c") + `,` + item("b") + `]},"UnprocessedKeys":{}}`, []error{nil, nil, nil, nil, nil}},
+		{"some are absent", `{"Responses":{"elector":[` + item("b") + `]},"UnprocessedKeys":{}}`, []error{errNone, nil, errNone, errNone, errNone}},
+		{"one is foreign", `{"Responses":{"elector":[` + item("a") + `,{"election":{"S":"b"}}]},"UnprocessedKeys":{}}`, []error{nil, backends.ErrForeignRecord, errNone, nil, errNone}},
+		{"some are unprocessed", `{"Responses":{"elector":[` + item("b") + `]},"UnprocessedKeys":{"elector":{"Keys":[{"election":{"S":"a"}},{"election":{"S":"d"}}],"ConsistentRead":true}}}`,
+			[]error{backends.ErrUnavailable, nil, errNone, backends.ErrUnavailable, backends.ErrUnavailable}},
+		{"all are unprocessed", `{"Responses":{},"UnprocessedKeys":{"elector":{"Keys":[{"election":{"S":"a"}},{"election":{"S":"b"}},{"election":{"S":"c"}},{"election":{"S":"d"}}]}}}`,
+			slices.Repeat([]error{backends.ErrUnavailable}, 5)},
+		{"an unprocessed key cannot be read", `{"Responses":{"elector":[]},"UnprocessedKeys":{"elector":{"Keys":[{"election":{"N":"1"}}]}}}`,
+			slices.Repeat([]error{backends.ErrUnavailable}, 5)},
+		{"nothing is said", `{}`, slices.Repeat([]error{backends.ErrUnavailable}, 5)},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			f.on("BatchGetItem", says(test.answer))
+			for i, o := range b.LoadMany(t.Context(), names) {
+				got := o.Err
+				if got == nil && !o.Record.Exists() {
+					got = errNone
+				}
+				if !errors.Is(got, test.want[i]) {
+					t.Errorf("%s: %v and %v, want %v", names[i], o.Record, got, test.want[i])
+				}
+			}
+		})
+	}
+	if err := json.Unmarshal([]byte(f.bodies("BatchGetItem")[0]), &asked); err != nil {
+		t.Fatal(err)
+	}
+	if of := asked.RequestItems["elector"]; len(of.Keys) != 4 || !of.ConsistentRead {
+		t.Errorf("it asked for %+v", of)
+	}
+	f.on("BatchGetItem", fails(400, "AccessDeniedException", ""))
+	if o := b.LoadMany(t.Context(), names)[4]; !errors.Is(o.Err, backends.ErrDenied) || !strings.Contains(o.Err.Error(), "BatchGetItem") {
+		t.Errorf("denied: %v", o.Err)
+	}
+}
+
+// errNone stands for a record that does not exist.
+var errNone = errors.New("no record")
 
 // The SDK closes a request's body when the answer begins, which now and then
 // cost the connection and the rest of the answer.

@@ -100,7 +100,10 @@
 // The service takes about one write per second of one object, and answers more
 // with 429. So a TTL is at least 5 s, and each process keeps its writes of one
 // election at least 1.2 s apart. An acquisition right after another process's
-// release can still meet a 429; it is then tried again.
+// release can still meet a 429; it is then tried again. After a request to resign,
+// or a candidate with a Priority, has written into the leader's record, the
+// leader's next renewal can be that much later; and a successor that does not come
+// costs two renewal intervals.
 //
 // Each renewal is a Class A operation and each read a Class B operation. With
 // the default TTL of 15 s an election makes 19,200 renewals a day, which cost

@@ -185,6 +185,7 @@ type Backend struct {
 
 var _ backends.PresenceWatcher = (*Backend)(nil)
 var _ backends.Batcher = (*Backend)(nil)
+var _ backends.Loader = (*Backend)(nil)
 var _ backends.Lister = (*Backend)(nil)
 
 // Load implements [backends.Backend].
@@ -223,6 +224,17 @@ func (b *Backend) RenewMany(ctx context.Context, renewals []backends.Renewal) []
 		outcomes := make([]backends.Outcome, len(renewals))
 		for i, r := range renewals {
 			outcomes[i].Record, outcomes[i].Err = b.store.swap(r.Name, r.Prev, r.Next)
+		}
+		return outcomes, nil
+	})
+}
+
+// LoadMany implements [backends.Loader].
+func (b *Backend) LoadMany(ctx context.Context, names []string) []backends.Outcome {
+	return b.handle.LoadMany(ctx, names, func(context.Context) ([]backends.Outcome, error) {
+		outcomes := make([]backends.Outcome, len(names))
+		for i, name := range names {
+			outcomes[i].Record, outcomes[i].Err = b.store.read(name)
 		}
 		return outcomes, nil
 	})
@@ -288,7 +300,7 @@ func (b *Backend) watch(ctx context.Context, name string, look func() error) err
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.handle.Store(), MaxBatch: 100, PushesRenewals: true}
+	return backends.Description{Store: b.handle.Store(), MaxBatch: 100, MaxLoads: 100, PushesRenewals: true}
 }
 
 // Close implements [backends.Backend].

@@ -94,7 +94,7 @@ func (s *canned) serve(conn *pgproto3.Backend) {
 	}
 }
 
-func cannedBackend(f *testing.F) (*canned, *Backend) {
+func cannedBackend(f testing.TB) (*canned, *Backend) {
 	s := &canned{}
 	config, err := pgxpool.ParseConfig("postgres://u@h/db?sslmode=disable&pool_max_conns=1")
 	if err != nil {

@@ -35,6 +35,7 @@ type Backend struct {
 var (
 	_ backends.Watcher   = (*Backend)(nil)
 	_ backends.Batcher   = (*Backend)(nil)
+	_ backends.Loader    = (*Backend)(nil)
 	_ backends.Lister    = (*Backend)(nil)
 	_ backends.Inspector = (*Backend)(nil)
 )
@@ -56,12 +57,13 @@ func texts(r backends.Record) []string {
 		r.Attempt.String(), r.Value, string(r.Extensions)}
 }
 
+// cells are the columns of a row to read. Texts are cut just above the bounds of a
+// valid record, so that a read takes little memory, whatever the table holds.
+const cells = `name, schema, left(holder, 4097), token, ttl, renew_every, left(attempt, 128), left(value, 4097), left(ext, 16385)`
+
 // row joins an election's row to one that always exists and shows whether the
-// server takes writes. Texts are cut just above the bounds of a valid record, so
-// that a read takes little memory, whatever the table holds.
-const row = `left join lateral (
-	select name, schema, left(holder, 4097), token, ttl, renew_every, left(attempt, 128), left(value, 4097), left(ext, 16385)
-	from %[1]s where name = $1`
+// server takes writes.
+const row = `left join lateral (select ` + cells + ` from %[1]s where name = $1`
 
 // readRow reads the row. lockRow also locks it, which is a commit.
 const (
@@ -97,32 +99,46 @@ func (b *Backend) load(ctx context.Context, name string) (backends.Record, error
 }
 
 // read returns the record in the row that sql reads.
-func (b *Backend) read(ctx context.Context, name, sql string) (none backends.Record, err error) {
+func (b *Backend) read(ctx context.Context, name, sql string) (backends.Record, error) {
 	var readOnly string
-	var found, holder, attempt, value, ext *string
-	var schema *int32
-	var token, ttl, renewEvery *int64
-	_, err = b.queryRow(ctx, fmt.Sprintf(sql, b.table.quoted()), []any{name}, &readOnly, nil, nil,
-		&found, &schema, &holder, &token, &ttl, &renewEvery, &attempt, &value, &ext)
+	var row stored
+	_, err := b.queryRow(ctx, fmt.Sprintf(sql, b.table.quoted()), []any{name}, append([]any{&readOnly, nil, nil}, row.dest()...)...)
 	switch {
 	case err != nil:
-		return none, err
+		return backends.Record{}, err
 	case readOnly != "off":
-		return none, errReadOnly
-	case found == nil:
-		return none, nil
-	case schema == nil || holder == nil || token == nil || ttl == nil || renewEvery == nil || attempt == nil || value == nil || ext == nil:
+		return backends.Record{}, errReadOnly
+	case row.name == nil:
+		return backends.Record{}, nil
+	}
+	return row.record(name)
+}
+
+// stored are the values of cells, nil for NULL.
+type stored struct {
+	name, holder, attempt, value, ext *string
+	schema                            *int32
+	token, ttl, renewEvery            *int64
+}
+
+func (s *stored) dest() []any {
+	return []any{&s.name, &s.schema, &s.holder, &s.token, &s.ttl, &s.renewEvery, &s.attempt, &s.value, &s.ext}
+}
+
+// record returns the election's record in the row.
+func (s *stored) record(name string) (none backends.Record, err error) {
+	if s.schema == nil || s.holder == nil || s.token == nil || s.ttl == nil || s.renewEvery == nil || s.attempt == nil || s.value == nil || s.ext == nil {
 		return none, backends.Foreign("it has a NULL column")
 	}
-	if err := backends.CheckSchema(strconv.Itoa(int(*schema))); err != nil {
+	if err := backends.CheckSchema(strconv.Itoa(int(*s.schema))); err != nil {
 		return none, err
 	}
-	parsed, err := backends.ParseAttempt(*attempt)
+	parsed, err := backends.ParseAttempt(*s.attempt)
 	if err != nil {
 		return none, backends.Foreign("%v", err)
 	}
-	r := backends.Record{Holder: *holder, Token: uint64(*token), TTL: time.Duration(*ttl),
-		RenewEvery: time.Duration(*renewEvery), Attempt: parsed, Value: *value, Extensions: backends.Extensions(*ext)}
+	r := backends.Record{Holder: *s.holder, Token: uint64(*s.token), TTL: time.Duration(*s.ttl),
+		RenewEvery: time.Duration(*s.renewEvery), Attempt: parsed, Value: *s.value, Extensions: backends.Extensions(*s.ext)}
 	if err := r.Validate(); err != nil {
 		return none, err
 	}
@@ -283,7 +299,7 @@ func lockTimeout(ctx context.Context) string {
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.handle.Store(), MaxBatch: maxBatch, NoWatch: b.noListen}
+	return backends.Description{Store: b.handle.Store(), MaxBatch: maxBatch, MaxLoads: maxLoads, NoWatch: b.noListen}
 }
 
 // Close implements [backends.Backend]. It ends the calls under way and closes

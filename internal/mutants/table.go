@@ -99,12 +99,7 @@ var mutants = []mutant{
 		"view.go", `	case !r.Exists():
 		v.distrust(0)`, `	case !r.Exists():`}}},
 	{name: "a vacancy written to unread, so that nobody gives way", breaks: "J", catch: "sim/release-writes", edits: []edit{{
-		"campaign.go", `	r, f := e.load(ctx, e.o.RequestTimeout, reading)
-	if f != nil {`, `	r, f := e.view.look().record, (*failure)(nil)
-	if !r.Exists() {
-		r, f = e.load(ctx, e.o.RequestTimeout, reading)
-	}
-	if f != nil {`}}},
+		"campaign.go", `	if !inherits {`, `	if !inherits && !r.Exists() {`}}},
 	{name: "a leader forgotten when the one before is shown late", breaks: "3", catch: "mx/vanished-late", pkg: ".", parent: "TestPushed", edits: []edit{{
 		"view.go", `max(v.last.TTL, v.before, ttl)`, `max(v.last.TTL, ttl)`}}},
 	{name: "lower token not held", breaks: "3", catch: "mx/rollback", edits: []edit{{
@@ -164,9 +159,9 @@ var mutants = []mutant{
 
 	// Release and tokens.
 	{name: "release before the local loss", breaks: "8", catch: "amb/release", edits: []edit{{
-		"release.go", `l.move(resigned, stop, l.resignedBecause(nil))`, `early := *l.own
+		"release.go", `l.move(resigned, why, l.resignedBecause(nil))`, `early := *l.own
 		early.vacate()
-		l.move(resigned, stop, l.resignedBecause(nil))`}}},
+		l.move(resigned, why, l.resignedBecause(nil))`}}},
 	{name: "unconditional release", breaks: "8", catch: "amb/release", edits: []edit{{
 		"release.go", `if a.differs(r) != nil || r.Vacant() || restored(r, a.record) {`, `if r.Vacant() {`}}},
 	{name: "told while the worker still runs", breaks: "8", catch: "overrun", pkg: ".", parent: "TestToldAfterLoss", edits: []edit{{
@@ -207,9 +202,9 @@ var mutants = []mutant{
 	{name: "a kept extension dropped", breaks: "rec/kept", catch: "of_a_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
 		"campaign.go", `r.Extensions.Class('k')`, `r.Extensions.Class('x')`}}},
 	{name: "an extension of the tenure passed on", breaks: "rec/tenure", catch: "of_a_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
-		"renew.go", `		r.Extensions = r.Extensions.Class('k')`, `		r.Extensions += ""`}}},
+		"renew.go", `		r.Extensions = a.bequeathed()`, `		r.Extensions += ""`}}},
 	{name: "a renewal drops what belongs to the tenure", breaks: "rec/tenure", catch: "of_a_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
-		"renew.go", `Value: value, Extensions: a.record.Extensions}`, `Value: value, Extensions: a.record.Extensions.Class('k')}`}}},
+		"renew.go", `Value: value, Extensions: a.marked()}`, `Value: value, Extensions: a.record.Extensions.Class('k')}`}}},
 	{name: "a requester writes an attempt", breaks: "rec/request", catch: "of_a_dead_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
 		"holder_test.go", `change(t, s.store, set(t, "t_request", time.Now().String()))`, `change(t, s.store, func(r *backends.Record) { r.Attempt.Sequence++ })`}}},
 	{name: "C restarted by an extension", breaks: "rec/request", catch: "of_a_dead_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
@@ -224,6 +219,89 @@ var mutants = []mutant{
 	if v.record.Vacant() {
 		token = 1
 	}`}}},
+
+	// Handover: an heir, and requests to resign.
+	{name: "everybody takes the heir's way", breaks: "heir", catch: "named_by_the_leader", pkg: ".", parent: "TestHeir", edits: []edit{{
+		"heir.go", `return v.record, v.successor() == v.o.ID`, `return v.record, v.successor() != ""`}, {
+		"heir.go", `h != "" && h != v.o.ID {`, `h != h {`}, {
+		"view.go", `v.successor() == v.o.ID`, `v.successor() != ""`}}},
+	{name: "an heir taken for evidence of a vacancy", breaks: "3", catch: "after_a_crash", pkg: ".", parent: "TestHeir", edits: []edit{{
+		"view.go", `	case v.record.Vacant(), v.claim`, `	case v.record.Vacant(), heirOf(v.record).id != "", v.claim`}}},
+	{name: "an heir used after a crash", breaks: "heir", catch: "after_a_crash", pkg: ".", parent: "TestHeir", edits: []edit{{
+		"heir.go", `!v.record.Exists() || !v.record.Vacant()`, `!v.record.Exists()`}}},
+	{name: "an heir that swaps on a record that does not exist", breaks: "heir", catch: "of_a_record_that_is_gone", pkg: ".", parent: "TestHeir", edits: []edit{{
+		"heir.go", `!v.record.Exists() || !v.record.Vacant()`, `!v.last.Vacant()`}, {
+		"heir.go", `heirOf(v.record).id`, `heirOf(v.last).id`}}},
+	{name: "a dead heir waited for without end", breaks: "heir", catch: "dead,_pushed_true", pkg: ".", parent: "TestHeir", edits: []edit{{
+		"heir.go", `since := v.since + headStart(v.record)`, `since := v.clock.Now().Mono + headStart(v.record)`}}},
+	{name: "a dead heir waited for by those who never saw the leader", breaks: "heir", catch: "dead,_for_those_who_come_later", pkg: ".", parent: "TestHeir", edits: []edit{{
+		"heir.go", `v.handed && h != ""`, `h != ""`}}},
+	{name: "a dead heir waited for as long as the TTL", breaks: "heir", catch: "dead,_with_a_long_TTL", pkg: ".", parent: "TestHeir", edits: []edit{{
+		"heir.go", `vacancy.TTL, longestHeadStart)`, `vacancy.TTL)`}}},
+	{name: "a release forgets the heir", breaks: "heir", catch: "named_by_the_leader", pkg: ".", parent: "TestHeir", edits: []edit{{
+		"resign.go", `if h.id != "" {`, `if false {`}}},
+	{name: "a request ends a lease at once", breaks: "rec/request", catch: "drains", pkg: ".", parent: "TestRequestResign", edits: []edit{{
+		"resign.go", `l.drain(requested, fmt.Errorf("%w: %q", ErrRequested, q.by))`, `l.move(resigned, requested, l.resignedBecause(fmt.Errorf("%w: %q", ErrRequested, q.by)))`}}},
+	{name: "requests to resign that hang counted with renewals", breaks: "rec/request", catch: "that_hang", pkg: ".", parent: "TestRequestStorm", edits: []edit{{
+		"resign.go", `e.o.RequestTimeout, asking,`, `e.o.RequestTimeout, writing,`}}},
+	{name: "a lease that drains ended by another campaign", breaks: "rec/request", catch: "Campaign,_again", pkg: ".", parent: "TestRequestResign", edits: []edit{{
+		"campaign.go", `if l := e.current.Load(); e.busy ||`, `if l := e.current.Load(); l != nil && l.status.Load().phase == draining {
+		l.giveUp()
+	}
+	if l := e.current.Load(); e.busy ||`}}},
+	{name: "a request for another token obeyed", breaks: "rec/request", catch: "yesterday", pkg: ".", parent: "TestRequestResign", edits: []edit{{
+		"resign.go", `uint64(token) != r.Token`, `token == 0`}}},
+	{name: "a leader that was requested to resign comes back at once", breaks: "rec/request", catch: "stands_back", pkg: ".", parent: "TestRequestResign", edits: []edit{{
+		"release.go", `e.view.standAside(l.own.nonce)`, `_ = phase`}}},
+	{name: "a leader that was requested to resign stands back although another one has led", breaks: "rec/request", catch: "drains", pkg: ".", parent: "TestRequestResign", edits: []edit{{
+		"view.go", `if r.Attempt.Nonce != v.aside {`, `if false {`}, {
+		"heir.go", `v.clock.Now().Mono+v.o.challenge(v.o.TTL)`, `v.clock.Now().Mono+100*v.o.challenge(v.o.TTL)`}}},
+	{name: "a request written over another", breaks: "rec/request", catch: "renewed", pkg: ".", parent: "TestRequestStorm", edits: []edit{{
+		"resign.go", `case q.token == 0:`, `case q.nonce != p.nonce:`}}},
+	{name: "Run returns after a request", breaks: "rec/request", catch: "drains", pkg: ".", parent: "TestRequestResign", edits: []edit{{
+		"run.go", ` && s.why != requested`, ``}}},
+
+	{name: "Run returns after a request when the worker resigns", breaks: "rec/request", catch: "the_worker_resigns", pkg: ".", parent: "TestRequestResign", edits: []edit{{
+		"release.go", `why = requested //`, `why = stop //`}}},
+	{name: "C restarted by each request", breaks: "rec/request", catch: "the_leader_is_gone,_and_a_request_comes_every_second", pkg: ".", parent: "TestRequestUnanswered", edits: []edit{{
+		"view.go", `!v.any || !extended(r, v.record)`, `true`}}},
+	{name: "a request without room beside the history", breaks: "rec/request", catch: "escapes", pkg: ".", parent: "TestRequestRoom", edits: []edit{{
+		"resign.go", `err == nil || !has || name != requestName`, `err == nil || !has || true`}}},
+
+	// Priorities.
+	{name: "a lower priority replaces a higher one", breaks: "Priority", catch: "the_highest_leads_next", pkg: ".", parent: "TestPriority", edits: []edit{{
+		"place.go", `p.announced(there) && p.lowered != priority`, `priority > 0`}}},
+	{name: "all candidates with a priority write", breaks: "Priority", catch: "one_write,_pushed_true", pkg: ".", parent: "TestPriority", edits: []edit{{
+		"place.go", `return h, priority > there.priority`, `return h, priority > 0 && there.id != h.id`}}},
+	{name: "a priority announced without a pause", breaks: "Priority", catch: "restless", pkg: ".", parent: "TestPriority", edits: []edit{{
+		"place.go", `max(p.due, p.tried+r.RenewEvery)`, `p.due`}}},
+	{name: "a place kept with priority 0", breaks: "Priority", catch: "withdrawn", pkg: ".", parent: "TestPriority", edits: []edit{{
+		"place.go", `p.announced(there) && p.lowered != priority`, `false`}}},
+	{name: "an announcement in doubt forgotten", breaks: "Priority", catch: "the_campaign_ends", pkg: ".", parent: "TestPriority", edits: []edit{{
+		"place.go", ` && p.last != r.Attempt.Nonce {`, ` {`}}},
+	{name: "a withdrawal that failed taken for done", breaks: "Priority", catch: "withdrawn,_and_the_write_fails", pkg: ".", parent: "TestPriority", edits: []edit{{
+		"place.go", `f == nil && lowers`, `f == nil || lowers`}}},
+	{name: "an heir that is not healthy keeps its place", breaks: "Priority", catch: "sick_later", pkg: ".", parent: "TestPriority", edits: []edit{{
+		"place.go", `!write && (e.o.Healthy == nil || !p.announced(heirOf(r)))`, `!write`}}},
+	{name: "two candidates with one ID overwrite each other without end", breaks: "Priority", catch: "twins", pkg: ".", parent: "TestPriority", edits: []edit{{
+		"place.go", ` && p.lowered != priority`, ``}}},
+	{name: "a priority announced to what was pushed late", breaks: "Priority", catch: "pushed_late", pkg: ".", parent: "TestPriority", edits: []edit{{
+		"place.go", `	if _, f := e.load(ctx, e.o.RequestTimeout, reading); f != nil {
+		return
+	}
+	r, waits`, `	r, waits`}}},
+	{name: "an announced heir beats a named one", breaks: "heir", catch: "named_beats_announced", pkg: ".", parent: "TestPriority", edits: []edit{{
+		"resign.go", `if a.heir != "" {`, `if a.heir != "" && h.id == "" {`}}},
+
+	// The history.
+	{name: "a history that grows", breaks: "rec/kept", catch: "bounds", pkg: ".", parent: "TestHistory", edits: []edit{{
+		"history.go", `len(text) <= mostHistory`, `len(text) > 0`}}},
+	{name: "a history without a bound on its terms", breaks: "rec/kept", catch: "bounds", pkg: ".", parent: "TestHistory", edits: []edit{{
+		"history.go", `h[max(0, len(h)-mostTerms):]`, `h[0:]`}}},
+	{name: "a term that expired stays open", breaks: "rec/kept", catch: "ends", pkg: ".", parent: "TestHistory", edits: []edit{{
+		"history.go", `			last.why, last.end = "e", now`, `			last.why = ""`}}},
+	{name: "a version without a history leaves no gap", breaks: "rec/kept", catch: "other_versions", pkg: ".", parent: "TestHistory", edits: []edit{{
+		"history.go", `if h.behind(prev) {`, `if false {`}}},
 
 	// A removed mark of presence.
 	{name: "a removed mark ignored", breaks: "PresenceWatcher", catch: "deposed_at_once,_told_later,_and_stands_back", pkg: ".", parent: "TestPresence", edits: []edit{{
@@ -245,23 +323,25 @@ var mutants = []mutant{
 		"renew.go", `return l.adopt(r), false`, `a.sent[a.number] = write{clock.Mark(e.clock), false, l.value}
 		return l.adopt(r), false`}}},
 	{name: "a renewal takes the outcome of its neighbour", breaks: "2", catch: "elector/batch/shared", pkg: suite, parent: "TestMemory", edits: []edit{{
-		"batch.go", `b.outcomes[i]`, `b.outcomes[(i+1)%len(b.outcomes)]`}, {
+		"share.go", `b.outcomes[i]`, `b.outcomes[(i+1)%len(b.outcomes)]`}, {
 		"batch.go", `o.Record.Attempt != r.Next.Attempt {`, `o.Record.Attempt != o.Record.Attempt {`}}},
 	{name: "a backend believed that tells of another renewal", breaks: "2", catch: "elector/batch/ambiguous", pkg: suite, parent: "TestMemory", edits: []edit{{
 		"batch.go", `o.Record.Attempt != r.Next.Attempt {`, `o.Record.Attempt != o.Record.Attempt {`}}},
 	{name: "a renewal joins a batch that has left", breaks: "Batcher", catch: "elector/batch/shared", pkg: suite, parent: "TestMemory", edits: []edit{{
-		"batch.go", `	s.mutex.Lock()
+		"share.go", `	s.mutex.Lock()
 	s.leaves(b)
+	s.flying++
 	s.mutex.Unlock()
 	b.outcomes = s.request(b)`, `	b.outcomes = s.request(b)
 	s.mutex.Lock()
 	s.leaves(b)
-	for len(b.outcomes) < len(b.renewals) {
+	s.flying++
+	for len(b.outcomes) < len(b.requests) {
 		b.outcomes = append(b.outcomes, backends.Outcome{Err: ErrUnavailable})
 	}
 	s.mutex.Unlock()`}}},
 	{name: "a batch given up for all by the first", breaks: "Batcher", catch: "elector/batch/ambiguous", pkg: suite, parent: "TestMemory", edits: []edit{{
-		"batch.go", `b.waiting > 0 {`, `b.waiting < 0 {`}}},
+		"share.go", `b.waiting > 0 {`, `b.waiting < 0 {`}}},
 	{name: "a batch refused for good taken as each one's refusal", breaks: "Batcher", catch: "elector/batch/ambiguous", pkg: suite, parent: "TestMemory", edits: []edit{{
 		"batch.go", `k == untried || k.hopeless()`, `k == untried`}}},
 	{name: "a renewal not tried taken for one that failed", breaks: "Batcher", catch: "elector/batch/ambiguous", pkg: suite, parent: "TestMemory", edits: []edit{{
@@ -274,20 +354,64 @@ var mutants = []mutant{
 	}`}, {"renew.go", `	"time"
 `, `	"strings"
 	"time"
-`}, {"batch.go", `if s.hanging >= mostUnanswered+s.leases/s.most {`, `if false {`}}},
+`}, {"share.go", `if s.hanging >= mostUnanswered+s.members/s.most {`, `if false {`}}},
 	{name: "one that was deposed takes its batch along", breaks: "Batcher", catch: "elector/batch/one-lost", pkg: suite, parent: "TestMemory", edits: []edit{{
-		"batch.go", `	o := b.outcomes[i]`, `	o := b.outcomes[i]
-	for _, other := range b.outcomes {
+		"share.go", `	return b.outcomes[i], len(b.requests)`, `	for _, other := range b.outcomes {
 		if other.Err == backends.ErrDeposed {
-			o = other
+			return other, len(b.requests)
 		}
-	}`}}},
+	}
+	return b.outcomes[i], len(b.requests)`}}},
 	{name: "Close does not wait for a batch", breaks: "10", catch: "elector/batch/closed", pkg: suite, parent: "TestMemory", edits: []edit{{
-		"batch.go", `	e.active.Add(1)
+		"share.go", `	e.active.Add(1)
 `, ``}, {
-		"batch.go", `		b.electors[i].active.Done()
+		"share.go", `		b.electors[i].active.Done()
 `, ``}, {
-		"batch.go", `			e.active.Done()`, `			_ = e`}}},
+		"share.go", `			e.active.Done()`, `			_ = e`}}},
+
+	// Reads that share a request.
+	{name: "a read joins those on their way", breaks: "Loader", catch: "apart", pkg: ".", parent: "TestReadsOnTheirWay", edits: []edit{{
+		"share.go", `	s.mutex.Lock()
+	s.leaves(b)
+	s.flying++
+	s.mutex.Unlock()
+	b.outcomes = s.request(b)`, `	b.outcomes = s.request(b)
+	s.mutex.Lock()
+	s.leaves(b)
+	s.flying++
+	for len(b.outcomes) < len(b.requests) { // as if its election had been read with the others
+		b.outcomes = append(b.outcomes, backends.Outcome{})
+	}
+	s.mutex.Unlock()`}}},
+	{name: "what a read overlaps with counted when it is answered", breaks: "3", catch: "seen_meanwhile", pkg: ".", parent: "TestReadsSent", edits: []edit{{
+		"share.go", `	if s.sent != nil {`, `	outcomes := s.send(b.ctx, b.requests)
+	if s.sent != nil {`}, {
+		"share.go", `	outcomes := s.send(b.ctx, b.requests)
+	if len`, `	if len`}}},
+	{name: "what a read overlaps with counted when it joins", breaks: "3", catch: "seen_before", pkg: ".", parent: "TestReadsSent", edits: []edit{{
+		"reads.go", `	o, together := s.share(`, `	l.sent()
+	l.sent = func() {}
+	o, together := s.share(`}}},
+	{name: "the wait for others counted as a round trip", breaks: "J", catch: "round_trip", pkg: ".", parent: "TestReadsSent", edits: []edit{{
+		"request.go", `		var start time.Duration`, `		start := e.clock.Now().Mono`}, {
+		"request.go", `mark, start = e.view.mark(), e.clock.Now().Mono }`, `mark = e.view.mark() }`}}},
+	{name: "the read-back of an acquisition shares", breaks: "7", catch: "of_an_acquisition", pkg: ".", parent: "TestReadBacks", edits: []edit{{
+		"campaign.go", `		r, readBack := e.load(ctx, e.o.RequestTimeout, reading)`, `		r, readBack := e.firstLoad(ctx)`}}},
+	{name: "the read-back of a renewal shares", breaks: "7", catch: "of_a_renewal", pkg: ".", parent: "TestReadBacks", edits: []edit{{
+		"renew.go", `	r, readBack := e.load(ctx, l.limit(), reading)`, `	r, readBack := e.firstLoad(ctx)`}}},
+	{name: "the read-back of a release shares", breaks: "7", catch: "of_a_release", pkg: ".", parent: "TestReadBacks", edits: []edit{{
+		"release.go", `		r, readBack := e.load(ctx, e.o.RequestTimeout, reading)`, `		r, readBack := e.firstLoad(ctx)`}}},
+	{name: "the read-back of a cancelled campaign shares", breaks: "7", catch: "of_a_campaign_that_was_cancelled", pkg: ".", parent: "TestReadBacks", edits: []edit{{
+		"campaign.go", `		r, f := e.load(ctx, e.o.RequestTimeout, reading)`, `		r, f := e.firstLoad(ctx)`}}},
+	{name: "a request for many refused for good ends each campaign", breaks: "Loader", catch: "requests_for_many_are_denied", pkg: ".", parent: "TestReadsSpoilt", edits: []edit{{
+		"reads.go", `	case together > 1 && kindOf(o.Err).hopeless():`, `	case false:`}}},
+	{name: "requests for many tried for ever", breaks: "Loader", catch: "requests_for_many_are_hanging", pkg: ".", parent: "TestReadsSpoilt", edits: []edit{{
+		"reads.go", `	shares.outcome(f)
+	if f != nil`, `	if f != nil`}}},
+	{name: "a row in doubt read with others", breaks: "7", catch: "in_doubt", pkg: "./backends/postgres", parent: "TestLoadMany", edits: []edit{{
+		"backends/postgres/loads.go", `; doubtful[i] {`, `; false {`}}},
+	{name: "an unprocessed key taken for absence", breaks: "Loader", catch: "some_are_unprocessed", pkg: "./backends/dynamodb", parent: "TestLoadMany", edits: []edit{{
+		"backends/dynamodb/dynamodb.go", `found[name] = backends.Outcome{Err: errUnprocessed}`, `found[name] = backends.Outcome{}`}}},
 
 	// The guards.
 	{name: "a guard without the index that makes takeovers wait", breaks: "Guard", catch: "index", pkg: "./backends/postgres", parent: "TestGuard", edits: []edit{{

@@ -33,6 +33,9 @@ func (x *wild) meddle(n *node) {
 		case resigned:
 			x.hit(kind, n)
 			n.resign(ctx)
+		case asked, resignedTo, prioritySet:
+			x.hit(kind, n)
+			n.steer(ctx, kind, d)
 		case closedAnew:
 			if d.chance(0.7) {
 				break
@@ -61,6 +64,8 @@ func (n *node) ask(ctx context.Context) {
 // watch observes who leads until its context ends.
 func (n *node) watch(ctx context.Context) {
 	ctx, look := looking(ctx)
+	n.observes.Add(1)
+	defer n.observes.Add(-1)
 	last := uint64(0)
 	for l, err := range n.elector.Observe(ctx) {
 		if err != nil {

@@ -52,7 +52,9 @@ func (c *checker) stop() {
 func (c *checker) sends(n *node, prev, next backends.Record, t trip) {
 	n.log("sends %v for version %q: %v", brief{answer{r: next}}, prev.Version, t)
 	now := n.machine.moment()
-	n.witness.sends(next, now)
+	if !isWord(prev, next) {
+		n.witness.sends(next, now)
+	}
 	c.sample()
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -60,6 +62,8 @@ func (c *checker) sends(n *node, prev, next backends.Record, t trip) {
 	case c.stopped:
 	case prev.Extensions.Critical() != "":
 		c.w.broken("rec/critical", "%s writes over the critical extension %q", n.name, prev.Extensions.Critical())
+	case isWord(prev, next):
+		c.mayWrite(n, prev, next)
 	case next.Vacant():
 		c.mayRelease(n, next)
 	case next.Attempt.Nonce != prev.Attempt.Nonce:
@@ -107,6 +111,11 @@ func (c *checker) apply(n *node, next backends.Record, swap func() (backends.Rec
 	r, err := swap()
 	n.log("store: swap to %v: %v", brief{answer{r: next}}, err)
 	if err != nil {
+		return r, err
+	}
+	if isWord(c.live, next) {
+		c.roots[r.Version] = c.root(c.live.Version)
+		c.stands(r)
 		return r, err
 	}
 	c.last = c.w.now()

@@ -45,6 +45,8 @@ const (
 	keptRemoved
 	tenureRemoved
 	resignRequested
+	resignAsked
+	heirNamed
 	creationAgain
 	wallFar
 
@@ -65,6 +67,9 @@ const (
 	observed
 	proclaimed
 	resigned
+	resignedTo
+	asked
+	prioritySet
 	closedAnew
 
 	faultKinds
@@ -82,12 +87,12 @@ func (k faultKind) String() string {
 
 		"edited: holder emptied or changed", "edited: TTL lowered", "edited: interval changed", "edited: value changed",
 		"edited: critical extension added", "edited: kept extension added", "edited: tenure extension added",
-		"edited: kept extensions removed", "edited: tenure extensions removed", "request to resign",
+		"edited: kept extensions removed", "edited: tenure extensions removed", "word for the leader", "edited: request to resign", "edited: heir",
 		"created again by a late request", "wall clock set by up to 100 h",
 
 		"one ID for all", "second Elector of a process", "ClockDrift mixed", "TTLs mixed, up to 1:12",
 		"Healthy says no", "worker stalls", "worker lingers", "worker panics",
 
-		"TryCampaign", "campaign's context ended", "Leader", "Observe", "Proclaim", "Elector.Resign", "Close, and a new Elector",
+		"TryCampaign", "campaign's context ended", "Leader", "Observe", "Proclaim", "Elector.Resign", "ResignTo", "RequestResign", "SetPriority", "Close, and a new Elector",
 	}[k]
 }

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,6 +27,7 @@ type link struct {
 	flying   int               // requests that the elector has not given up
 	count    map[string]int    // requests by op
 	shared   int               // renewals of the election that went with others
+	joined   int               // reads of the election that went with others
 }
 
 func newLink(w *world, m *machine, random network) *link {
@@ -147,6 +149,10 @@ func (l *link) takeSwap(name string, n *node, prev backends.Record) trip {
 
 // Load implements backends.Backend.
 func (l *link) Load(ctx context.Context, name string) (backends.Record, error) {
+	if _, marked := ctx.Value(nodeKey{}).(*node); !marked { // it waited for others, and none came
+		o := l.LoadMany(ctx, []string{name})[0]
+		return o.Record, o.Err
+	}
 	n := l.whose(ctx, "")
 	a := l.travel(ctx, l.take("load", n.in(name)), "load", func() answer {
 		r, err := l.on(name).Load(context.Background(), name)
@@ -216,9 +222,54 @@ func (l *link) RenewMany(ctx context.Context, renewals []backends.Renewal) []bac
 	return a.outcomes
 }
 
+// LoadMany implements backends.Loader. Some names are passed over. So is the election
+// if it is not known who reads it.
+func (l *link) LoadMany(ctx context.Context, names []string) []backends.Outcome {
+	n := l.whose(ctx, "")
+	t := l.take("load", n.in(election)+3000)
+	only := l.only(n)
+	if only && len(names) > 1 && slices.Contains(names, election) {
+		l.mutex.Lock()
+		l.joined++
+		l.mutex.Unlock()
+	}
+	// What comes later than this has perhaps been given up by some.
+	ctx, cancel := l.machine.WithTimeout(ctx, n.requestTimeout()/2)
+	defer cancel()
+	a := l.travel(ctx, t, "load", func() answer {
+		a := answer{err: backends.ErrNotTried, outcomes: make([]backends.Outcome, len(names))}
+		for i, name := range names {
+			o := &a.outcomes[i]
+			switch d := newDice(l.w.seed, uint64(l.w.now()), uint64(len(name)), 7); {
+			case d.chance(0.05), name == election && !only:
+				o.Err = backends.ErrNotTried
+			case d.chance(0.05):
+				o.Err = backends.ErrUnavailable
+			default:
+				o.Record, o.Err = l.on(name).Load(context.Background(), name)
+				if name == election {
+					a.name, a.to, a.r, a.err = election, n, o.Record, o.Err
+				}
+			}
+		}
+		return a
+	})
+	if a.outcomes == nil { // there was no answer
+		return backends.Outcomes(len(names), a.err)
+	}
+	return a.outcomes
+}
+
+// only reports whether all reads of the election are those of a campaign of n.
+func (l *link) only(n *node) bool {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return len(l.nodes) == 1 && n.observes.Load() == 0
+}
+
 // Describe implements backends.Backend.
 func (l *link) Describe() backends.Description {
-	return backends.Description{Store: "simulated://", MaxBatch: 10, PushesRenewals: l.w.watch == pushesAll}
+	return backends.Description{Store: "simulated://", MaxBatch: 10, MaxLoads: 10, PushesRenewals: l.w.watch == pushesAll}
 }
 
 // Close implements backends.Backend.

@@ -32,10 +32,11 @@ type node struct {
 	stop    context.CancelFunc
 	lag     time.Duration // of its timers, so that they do not fire with those of its process's other Electors
 
-	crashed atomic.Bool
-	closed  atomic.Bool            // somebody has called Close
-	office  atomic.Pointer[office] // the latest
-	storm   *storm                 // that it lives in; nil outside of the random campaign
+	crashed  atomic.Bool
+	closed   atomic.Bool            // somebody has called Close
+	office   atomic.Pointer[office] // the latest
+	observes atomic.Int32           // calls of Observe
+	storm    *storm                 // that it lives in; nil outside of the random campaign
 
 	mutex  sync.Mutex
 	warned []string // messages logged as warnings
@@ -118,6 +119,18 @@ func (t timepiece) AfterFunc(d time.Duration, f func()) func() bool {
 	return t.machine.AfterFunc(d+t.n.lag, f)
 }
 
+// A companion is a machine's clock in the hands of a company, with timers that do
+// not fire with the node's.
+type companion struct{ *machine }
+
+func (c companion) WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return c.machine.WithTimeout(ctx, d+29)
+}
+
+func (c companion) AfterFunc(d time.Duration, f func()) func() bool {
+	return c.machine.AfterFunc(d+29, f)
+}
+
 type nodeKey struct{}
 
 // mark notes in a context that what is done with it is the node's.
@@ -151,17 +164,37 @@ func (n *node) lead() *elector.Lease {
 	return l
 }
 
-// company makes the node lead an election of its own besides, whose renewals
-// meet those of the one that is looked at.
+// requestTimeout is the elector's.
+func (n *node) requestTimeout() time.Duration {
+	o := n.options
+	if o.RenewEvery == 0 {
+		o.RenewEvery = time.Duration(float64(o.TTL) * (1 - rho(n)) / 3)
+	}
+	if o.RequestTimeout == 0 {
+		o.RequestTimeout = o.RenewEvery / 2
+	}
+	return o.RequestTimeout
+}
+
+// company makes the node lead an election of its own besides, and observe it. The
+// renewals and the reads meet those of the one that is looked at.
 func (n *node) company(ctx context.Context) {
 	o := n.options
 	o.ID, o.Logger = n.name+"'s", slog.New(slog.DiscardHandler)
 	o.Healthy, o.StallTimeout = nil, 0
-	inject.Machine(&o, n.machine, n.w.randomFor(1000+n.number+1))
+	o.RenewEvery, o.RequestTimeout = o.TTL/20, 0 // often, to meet often
+	inject.Machine(&o, companion{n.machine}, n.w.randomFor(1000+n.number+1))
 	var err error
 	if n.second, err = elector.New(n.backend, "company-of-"+n.name, &o); err != nil {
 		n.w.Fatal(err)
 	}
+	go func() {
+		for ctx.Err() == nil {
+			n.machine.sleep(ctx, 123456789) // nothing else happens at the same instant
+			for range n.second.Observe(ctx) {
+			}
+		}
+	}()
 	go func() {
 		for ctx.Err() == nil {
 			n.second.Run(ctx, func(ctx context.Context, _ *elector.Lease) error {

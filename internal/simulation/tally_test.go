@@ -19,6 +19,7 @@ type tally struct {
 	byHand    int
 	wild      int
 	shared    int
+	joined    int
 	time      time.Duration
 	counts    [faultKinds]int
 }
@@ -37,6 +38,7 @@ func (a *tally) add(w *world, s *storm) {
 	a.time += w.lasted
 	for _, n := range w.all() {
 		a.shared += n.link.shared
+		a.joined += n.link.joined
 	}
 	for k, n := range s.counts {
 		a.counts[k] += n
@@ -58,8 +60,9 @@ func (a *tally) report(t *testing.T) {
 	fmt.Fprintf(out, "overlaps: suspended, and the wall clock hides it\t%d\n", a.unseen)
 	fmt.Fprintf(out, "overlaps: somebody had edited the record\t%d\n", a.byHand)
 	fmt.Fprintf(out, "renewals that went with another election's\t%d\n", a.shared)
-	if a.shared == 0 && a.seeds >= 100 {
-		t.Errorf("in %d seeds no renewal went with another one", a.seeds)
+	fmt.Fprintf(out, "reads that went with another election's\t%d\n", a.joined)
+	if (a.shared == 0 || a.joined == 0) && a.seeds >= 100 {
+		t.Errorf("in %d seeds no renewal or no read went with another one", a.seeds)
 	}
 	for k, n := range a.counts {
 		fmt.Fprintf(out, "%v\t%d\n", faultKind(k), n)

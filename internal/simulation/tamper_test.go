@@ -35,6 +35,10 @@ func (x *wild) tamper(d *dice, n *node) {
 	case resignRequested:
 		x.request(d.below(20), d.between(x.ttl/20, x.ttl/4))
 		change = d.request
+	case resignAsked:
+		change = d.asks
+	case heirNamed:
+		change = d.names
 	case creationAgain:
 		x.arm()
 		return // it is counted when it has happened

@@ -127,5 +127,5 @@ func (b brief) String() string {
 	if r.TTL == 0 {
 		return "no record"
 	}
-	return strings.TrimSpace(fmt.Sprintf("{%q token %d attempt %.6s.%d version %q} %s", r.Holder, r.Token, r.Attempt.Nonce, r.Attempt.Sequence, r.Version, r.Extensions))
+	return strings.TrimSpace(fmt.Sprintf("{%q token %d attempt %.6s.%d version %q} %s", r.Holder, r.Token, r.Attempt.Nonce, r.Attempt.Sequence, r.Version, r.Extensions.Without("k_history")))
 }

@@ -46,6 +46,9 @@ func (x *wild) adjust(n *node) {
 	if x.ttls {
 		o.TTL = x.ttl / 4 * time.Duration(1+d.below(12))
 	}
+	if d.chance(0.4) {
+		o.Priority = d.below(8)
+	}
 	if x.oneID {
 		o.ID = "everybody"
 	}

@@ -40,7 +40,7 @@ func Faults(p *Place) []Fault {
 }
 
 func faults() []Fault {
-	all := slices.Concat(processFaults, []Fault{lockFault}, storeFaults, recordFaults, clusterFaults)
+	all := slices.Concat(processFaults, moveFaults, []Fault{lockFault}, storeFaults, recordFaults, clusterFaults)
 	for _, f := range network.Faults {
 		all = append(all, networkFault(f))
 	}

@@ -124,6 +124,7 @@ func (r *Round) start(s *slot) (err error) {
 		Election:   r.election.Name,
 		Candidate:  name,
 		TTL:        r.place.Rules.TTL,
+		Priority:   s.processes % 3, // it changes with each start
 		Resource:   r.resource.url,
 		WriteEvery: 200 * time.Millisecond,
 		ReadEvery:  time.Second,

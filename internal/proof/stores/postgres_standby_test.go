@@ -118,6 +118,12 @@ func TestPostgresStandby(t *testing.T) {
 		t.Errorf("a read has shown %+v, which no standby has", a.r)
 	}
 
+	for i, o := range b.(backends.Loader).LoadMany(ctx, []string{"b", "c"}) {
+		if doubtful := i == 0; doubtful != errors.Is(o.Err, backends.ErrNotTried) || o.Record.Exists() {
+			t.Errorf("outcome %d of a read of many, of which the first is in doubt: %+v", i, o)
+		}
+	}
+
 	standby("")
 	waits("SyncRep", 0)
 	r, err := b.Load(ctx, "a")

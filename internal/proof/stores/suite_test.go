@@ -1,6 +1,7 @@
 package stores
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"testing"
@@ -44,7 +45,19 @@ func hasten(t testing.TB, b backends.Backend) backends.Backend {
 	if _, ok := b.(backends.Watcher); ok {
 		t.Fatal("the suite would not see that the backend is a Watcher")
 	}
+	if l, ok := b.(backends.Loader); ok {
+		return hastyLoader{hasty{b.(backends.Lister)}, l}
+	}
 	return hasty{b.(backends.Lister)}
+}
+
+type hastyLoader struct {
+	hasty
+	loader backends.Loader
+}
+
+func (h hastyLoader) LoadMany(ctx context.Context, names []string) []backends.Outcome {
+	return h.loader.LoadMany(ctx, names)
 }
 
 func (h hasty) Describe() backends.Description {

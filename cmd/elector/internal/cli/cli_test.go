@@ -80,7 +80,7 @@ func TestHelp(t *testing.T) {
 
 // Every flag has a variable; the flag goes before it, and a bad value is named.
 func TestVariables(t *testing.T) {
-	samples := map[string][]string{"duration": {"42s", "7s"}, "bool": {"true", "false"}, "int": {"42", "7"}, "string": {"forty-two", "seven"}}
+	samples := map[string][]string{"duration": {"42s", "7s"}, "bool": {"true", "false"}, "int": {"42", "7"}, "uint64": {"42", "7"}, "string": {"forty-two", "seven"}}
 	for i, c := range commands(t) {
 		c.InheritedFlags() // merges the root's
 		var names []string

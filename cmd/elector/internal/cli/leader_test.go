@@ -42,11 +42,11 @@ func TestLeader(t *testing.T) {
 	dir := t.TempDir()
 	url := "file://" + dir
 	env := []string{"ELECTOR_URL=" + url}
-	if r := run(t, env, "leader", "jobs"); r.code != exitVacant || r.out != "jobs\tvacant\t\t0\t0s\t\n" {
+	if r := run(t, env, "leader", "jobs"); r.code != exitVacant || r.out != "jobs\tvacant\t\t0\t0s\t\t\t\n" {
 		t.Errorf("an election that never was: %+v", r)
 	}
 	lease := lead(t, url, "jobs", "host:80", time.Minute)
-	if r := run(t, env, "leader", "jobs"); r.code != 0 || !strings.HasPrefix(r.out, "jobs\theld\ta\t") || !strings.HasSuffix(r.out, "\t1m0s\thost:80\n") || r.err != "" {
+	if r := run(t, env, "leader", "jobs"); r.code != 0 || !strings.HasPrefix(r.out, "jobs\theld\ta\t") || !strings.HasSuffix(r.out, "\t1m0s\thost:80\t\t\n") || r.err != "" {
 		t.Errorf("an election that is held: %+v", r)
 	}
 	r := run(t, env, "leader", "jobs", "-o", "json")

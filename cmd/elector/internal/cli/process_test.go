@@ -299,3 +299,44 @@ func TestBackoff(t *testing.T) {
 		t.Errorf("pauses %s", s)
 	}
 }
+
+// A request to resign stops the command, keeps the election meanwhile, and moves it
+// to another machine.
+func TestMoved(t *testing.T) {
+	dir := t.TempDir()
+	flags := []string{"--ttl", "1m", "--renew-every", "100ms", "--request-timeout", "100ms"}
+	first := elect(dir, `trap "echo told; read x; exit 0" TERM; echo up; while :; do sleep 0.01; done`, flags...)
+	finish, err := first.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := begun(t, first)
+	moved := make(chan result, 1)
+	env := []string{"ELECTOR_URL=file://" + dir}
+	go func() { moved <- run(t, env, "resign", "a", "-o", "json") }()
+	if line, err := out.ReadString('\n'); line != "told\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	if r := run(t, env, "leader", "a"); r.code != 0 || !strings.HasSuffix(r.out, "(draining)\n") {
+		t.Errorf("while the command ends: %+v", r)
+	}
+	finish.Close()
+	second := elect(dir, "echo up; read x", flags...)
+	in, err := second.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun(t, second)
+	if r := <-moved; r.code != 0 || !strings.Contains(r.out, `"state":"held"`) || r.err != "" {
+		t.Errorf("resign: %+v", r)
+	}
+	in.Close()
+	second.Wait()
+	if line, err := out.ReadString('\n'); line != "up\n" {
+		t.Errorf("once another one has led, the first one leads again: %q, %v", line, err)
+	}
+	signalTo(t, first, syscall.SIGTERM)
+	if code := exit(first); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}

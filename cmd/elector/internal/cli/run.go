@@ -14,6 +14,7 @@ import (
 // runFlags are the flags of elector run.
 type runFlags struct {
 	id, value                           string
+	priority                            int
 	ttl, renewEvery, requestTimeout     time.Duration
 	lossGrace, stopGrace, wait, atLeast time.Duration
 	restart, once, try                  bool
@@ -54,6 +55,10 @@ meanwhile the election is kept. A second signal kills at once. Other signals are
 passed on to the command. Told to stop before --at-least is over, run does not
 resign: the election lapses after --ttl.
 
+Upon elector resign the command gets SIGTERM, and SIGKILL after --stop-grace, while
+the election is kept; then run resigns, and waits to lead again once another machine
+has led. With --once it ends with 70.
+
 With --restart, a command that ends within 10 s is started again after a pause of
 1 s, and of up to 1 min if it does so again and again; meanwhile the election is
 resigned.
@@ -67,7 +72,8 @@ the record. A resource that checks ELECTOR_TOKEN is safe from these too.
 On systems other than Linux, run covers the command's process group only.
 
 The exit code is the command's, 128 + n if signal n ended it, 126 if the system
-refuses it and 127 if it does not exist; 70 with --once when the lease is lost; 75,
+refuses it and 127 if it does not exist; 70 with --once when the lease is lost
+or moved; 75,
 or --held-code, when another machine leads.`,
 		Example: `  elector run invoices -- ./send-invoices
   elector run worker --restart -- ./worker --queue=mail
@@ -93,12 +99,13 @@ or --held-code, when another machine leads.`,
 	flags := c.Flags()
 	flags.StringVar(&f.id, "id", "", "the name of this candidate (default host, process id and a random part)")
 	flags.StringVar(&f.value, "value", "", "what to publish while this machine leads, such as an address")
+	flags.IntVar(&f.priority, "priority", 0, "from 0 to 7: the machine that waits with the highest one leads next after a resignation")
 	flags.DurationVar(&f.ttl, "ttl", 15*time.Second, "how long a silent leader keeps the election")
 	flags.DurationVar(&f.renewEvery, "renew-every", 0, "the time between renewals (default 0.3 TTL)")
 	flags.DurationVar(&f.requestTimeout, "request-timeout", 0, "the bound of each request to the store (default half of --renew-every)")
 	flags.DurationVar(&f.lossGrace, "loss-grace", byDefault, "the time from SIGTERM to SIGKILL when the lease cannot be renewed, at most a quarter of its validity (default an eighth)")
 	flags.Lookup("loss-grace").DefValue = "0s" // the help has it in words
-	flags.DurationVar(&f.stopGrace, "stop-grace", 10*time.Second, "the time from SIGTERM to SIGKILL when run is told to stop")
+	flags.DurationVar(&f.stopGrace, "stop-grace", 10*time.Second, "the time from SIGTERM to SIGKILL when run is told to stop, or to resign")
 	flags.BoolVar(&f.restart, "restart", false, "when the command ends, campaign and start it again")
 	flags.BoolVar(&f.once, "once", false, "end with 70 when the lease is lost, instead of campaigning again")
 	flags.BoolVar(&f.try, "try", false, "end at once if another machine leads; this never replaces a leader that crashed")
@@ -110,7 +117,7 @@ or --held-code, when another machine leads.`,
 
 // options checks the flags, and returns the elector's options.
 func (f *runFlags) options() (*elector.Options, error) {
-	o := &elector.Options{ID: f.id, Value: f.value, TTL: f.ttl, RenewEvery: f.renewEvery, RequestTimeout: f.requestTimeout}
+	o := &elector.Options{ID: f.id, Value: f.value, Priority: f.priority, TTL: f.ttl, RenewEvery: f.renewEvery, RequestTimeout: f.requestTimeout}
 	switch {
 	case f.ttl <= 0:
 		return nil, usage("--ttl is %v, not above 0", f.ttl)
@@ -132,7 +139,8 @@ func (f *runFlags) options() (*elector.Options, error) {
 		o.RequestTimeout = min(o.RenewEvery/2, 30*time.Second)
 	}
 	f.releaseTimeout = max(2*o.RequestTimeout, time.Second)
-	o.ReleaseTimeout = f.releaseTimeout
+	// Upon a request it bounds the command's end too.
+	o.ReleaseTimeout = min(max(f.releaseTimeout, f.stopGrace+time.Second), 24*time.Hour)
 	f.killBefore = max(250*time.Millisecond, f.ttl/20)
 	if f.lossGrace == byDefault {
 		f.lossGrace = f.hold / 8

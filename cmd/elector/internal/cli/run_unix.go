@@ -106,6 +106,11 @@ func (r *runner) terms(ctx context.Context) error {
 		case end.lost != nil && !r.stopped:
 			r.say("%s; campaigning again", oneLine(end.lost))
 			continue
+		case end.requested != nil && r.once && !r.stopped:
+			return exitCode{exitLost, end.requested}
+		case end.requested != nil && !r.stopped:
+			r.say("resigned upon a request; campaigning again once another machine has led")
+			continue
 		case r.restart && !r.stopped:
 			pause := rest.after(time.Since(began))
 			r.say("the command ended with %d; campaigning again %s", end.status.ExitCode(), in(pause))
@@ -208,10 +213,12 @@ func (r *runner) campaign(ctx context.Context) (*elector.Lease, error) {
 	}
 }
 
-// An ending is how a term ended: with the command, unless the lease was lost before.
+// An ending is how a term ended: with the command, unless the lease was lost, or
+// another process requested the resignation, before.
 type ending struct {
-	status guardian.Status
-	lost   error
+	status    guardian.Status
+	lost      error
+	requested error
 }
 
 // term runs the command under the lease, and gives that up once nothing of the
@@ -241,8 +248,13 @@ func (r *runner) term(lease *elector.Lease) (end ending, err error) {
 			g.Extend(deadline(lease))
 		case <-over:
 			over = nil
+			if end.lost = lease.Check(); end.lost == nil { // the lease is kept while the command ends
+				end.requested = context.Cause(lease.Context())
+				r.say("%s; the command is told to stop", oneLine(end.requested))
+				g.Stop(r.stopGrace)
+				continue
+			}
 			g.Stop(0) // nothing if the guardian was in time
-			end.lost = lease.Check()
 		case s := <-r.signals:
 			r.forward(g, s.(syscall.Signal))
 		case <-g.Done():
@@ -257,12 +269,15 @@ func (r *runner) term(lease *elector.Lease) (end ending, err error) {
 	if end.status, known = g.Exit(); !known {
 		end.status = guardian.Status{Signal: syscall.SIGKILL} // with the guardian
 	}
+	if end.requested != nil && end.lost == nil {
+		end.lost = lease.Check() // since
+	}
 	switch {
 	case end.lost != nil: // nothing to resign
 	case g.Overdue():
 		end.lost = errors.New("the lease was not renewed in time")
 		r.resign(lease)
-	case r.keep(lease, began):
+	case end.requested != nil, r.keep(lease, began):
 		r.resign(lease)
 	default:
 		r.abandoned = true
@@ -280,7 +295,7 @@ func (r *runner) keep(lease *elector.Lease, began time.Time) bool {
 		case <-left.C:
 			return true
 		case <-lease.Context().Done():
-			r.say("the election was lost before --at-least was over: %s", oneLine(lease.Check()))
+			r.say("--at-least is cut short: %s", oneLine(context.Cause(lease.Context())))
 			return true
 		default:
 		}
@@ -331,7 +346,9 @@ func group() int {
 func (r *runner) resign(lease *elector.Lease) {
 	ctx, cancel := context.WithTimeout(context.Background(), r.releaseTimeout)
 	defer cancel()
-	lease.Resign(ctx) // logs what fails; the lease then lapses
+	// What fails is logged, and the lease lapses. The release goes on for as long as
+	// Options.ReleaseTimeout; run does not wait for that when it ends.
+	r.abandoned = lease.Resign(ctx) != nil
 }
 
 // notStarted gives the exit codes of shells.

@@ -93,10 +93,11 @@ func (c *candidate) run(ctx context.Context) error {
 // open tries until the store answers: a campaign may break it just then.
 func (c *candidate) open(ctx context.Context) (*elector.Elector, error) {
 	o := &elector.Options{
-		ID:     c.task.Candidate,
-		TTL:    c.task.TTL,
-		Trace:  c.recorder.Trace(),
-		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		ID:       c.task.Candidate,
+		TTL:      c.task.TTL,
+		Priority: c.task.Priority,
+		Trace:    c.recorder.Trace(),
+		Logger:   slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	}
 	for {
 		e, err := elector.Open(ctx, c.task.URL, c.task.Election, o)

@@ -14,6 +14,7 @@ type Task struct {
 	Election  string        // the name in the store
 	Candidate string        // the ID of this process
 	TTL       time.Duration // of its leases
+	Priority  int           // see elector.Options
 	Resource  string        // URL at which the protected resource takes writes
 
 	WriteEvery time.Duration // how long a leader waits after a write

@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/elector-go/elector"
+)
+
+// works leads an election by Run, with a worker that takes as long as finish to
+// stop, and returns when it leads.
+func works(t *testing.T, url, name, id string, finish <-chan struct{}) {
+	t.Helper()
+	e, err := elector.Open(t.Context(), url, name, &elector.Options{ID: id, TTL: time.Minute, RenewEvery: 20 * time.Millisecond, RequestTimeout: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	leads := make(chan bool, 9)
+	go e.Run(context.Background(), func(ctx context.Context, _ *elector.Lease) error {
+		leads <- true
+		<-ctx.Done()
+		<-finish
+		return nil
+	})
+	if id == "a" {
+		<-leads
+	}
+}
+
+// resign moves the leader, and says why if it cannot.
+func TestResign(t *testing.T) {
+	dir := t.TempDir()
+	url := "file://" + dir
+	env := []string{"ELECTOR_URL=" + url}
+	if r := run(t, env, "resign", "jobs"); r.code != exitVacant || r.out != "" || !strings.Contains(r.err, "the election has no leader") {
+		t.Errorf("an election that never was: %+v", r)
+	}
+	finish := make(chan struct{})
+	works(t, url, "jobs", "a", finish)
+	if r := run(t, env, "resign", "jobs", "--wait", "300ms", "--to", "b"); r.code != exitHeld || !strings.Contains(r.err, "deadline") {
+		t.Errorf("a leader that does not return: %+v", r)
+	}
+	if r := run(t, env, "leader", "jobs"); !strings.Contains(r.out, "\tb\t") || !strings.Contains(r.out, "@") {
+		t.Errorf("a leader that is requested to resign: %+v", r)
+	}
+	if r := run(t, env, "resign", "jobs", "--to", "c"); r.code != exitHeld || !strings.Contains(r.err, `named "b"`) {
+		t.Errorf("a second request in favour of another candidate: %+v", r)
+	}
+	close(finish)
+	works(t, url, "moved", "a", finish)
+	works(t, url, "moved", "b", finish)
+	if r := run(t, env, "resign", "moved", "--to", "b"); r.code != 0 || !strings.HasPrefix(r.out, "moved\theld\tb\t") || r.err != "" {
+		t.Errorf("a leader that resigns: %+v", r)
+	}
+	if r := run(t, env, "resign", "moved", "--if-token", "1"); r.code != exitHeld || !strings.Contains(r.err, "the tenure of token 1 is over") || !strings.Contains(r.err, `"b" leads`) {
+		t.Errorf("a token of yesterday: %+v", r)
+	}
+	abandon(t, dir, "crashed", "200ms")
+	if r := run(t, env, "resign", "crashed"); r.code != exitLapsed || !strings.Contains(r.err, "is gone") {
+		t.Errorf("a leader that is gone: %+v", r)
+	}
+	if r := run(t, env, "resign", "jobs", "--wait", "0s"); r.code != exitUsage {
+		t.Errorf("--wait 0s: %+v", r)
+	}
+}
+
+// history prints the terms.
+func TestHistory(t *testing.T) {
+	url := "file://" + t.TempDir()
+	env := []string{"ELECTOR_URL=" + url}
+	if r := run(t, env, "history", "jobs"); r.code != 0 || r.out != "" || r.err != "" {
+		t.Errorf("an election that never was: %+v", r)
+	}
+	for range 2 {
+		if err := lead(t, url, "jobs", "", time.Minute).Resign(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lead(t, url, "jobs", "", time.Minute)
+	r := run(t, env, "history", "jobs")
+	lines := strings.Split(strings.TrimSpace(r.out), "\n")
+	if r.code != 0 || len(lines) != 3 || !strings.HasPrefix(lines[0], "a\t") || !strings.HasSuffix(lines[1], "\tresigned") || strings.Count(lines[0], "\t") != 4 {
+		t.Errorf("%+v", r)
+	}
+	r = run(t, env, "history", "jobs", "-o", "json")
+	var row termRow
+	if err := json.Unmarshal([]byte(strings.Split(r.out, "\n")[0]), &row); err != nil || row.ID != "a" || row.Token == 0 || row.Reason != "resigned" {
+		t.Errorf("%v: %+v", err, r)
+	}
+	if at, err := time.Parse(time.RFC3339, row.Start); err != nil || time.Since(at).Abs() > time.Hour {
+		t.Errorf("it began at %v, %v", at, err)
+	}
+}

@@ -1,0 +1,326 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fault"
+)
+
+// asks requests a resignation in the background.
+func (c *candidate) asks(token elector.Token, to string) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- c.RequestResign(c.el.s.context(), token, to) }()
+	return done
+}
+
+// requestFor returns the extension t_request of a record.
+func requestFor(r backends.Record) string {
+	value, _ := r.Extensions.Get("t_request")
+	return value
+}
+
+// move/requested: a leader drains upon a request, keeps its lease until the worker
+// has returned, and stands back until another candidate has led.
+func requested(s *suite) {
+	el := s.election("")
+	o := s.brisk()
+	o.ReleaseTimeout = 2 * watchdog
+	a, b, c := el.join(o), el.join(s.brisk()), el.join(s.brisk())
+	ctx, stop := context.WithCancel(s.context())
+	leases, finish, done := make(chan *elector.Lease, 4), make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- a.Run(ctx, func(ctx context.Context, l *elector.Lease) error {
+			leases <- l
+			<-ctx.Done()
+			<-finish
+			return nil
+		})
+	}()
+	l := wait(s, leases, "Run calls the worker")
+	next := b.campaign(s.context())
+	b.sees(a)
+	asked := c.asks(l.Token(), "")
+	wait(s, l.Context().Done(), "a request ends the worker's context")
+	s.is(context.Cause(l.Context()), elector.ErrRequested, "the cause of the context after a request")
+	a.renewals(2)
+	s.must(l.Check(), "Check while the worker drains upon a request")
+	next.waits("the leader's worker drains upon a request")
+	finish <- struct{}{}
+	next.won("a leader that resigned upon a request is replaced without waiting for C")
+	s.must(wait(s, asked, "RequestResign returns when the leader has resigned"), "RequestResign")
+	if n := a.events.count("acquired"); n != 1 {
+		s.Errorf("a leader that resigned upon a request stands back until another one has led: it has won %d times", n)
+	}
+	s.must(b.Resign(s.context()), "resigning")
+	wait(s, leases, "Run leads again once another candidate has led")
+	stop()
+	close(finish)
+	s.must(wait(s, done, "Run returns"), "Run's result")
+}
+
+// move/stale: a request is for one token. One for a former leader is refused, and
+// the present leader ignores it.
+func staleRequest(s *suite) {
+	el := s.election("")
+	a, b := el.join(s.brisk()), el.join(s.brisk())
+	old := a.lead()
+	s.must(a.Resign(s.context()), "resigning")
+	s.is(b.RequestResign(s.context(), 0, ""), elector.ErrNotLeader, "a request to a vacant election")
+	l := a.lead()
+	s.is(b.RequestResign(s.context(), old.Token(), ""), elector.ErrNotLeader, "a request for a former token")
+	handle := s.open()
+	if got := requestFor(el.record(handle)); got != "" {
+		s.Errorf("a request for a former token is not written: the record has %q", got)
+	}
+	el.edit(handle, s.with("t_request", old.Token().String()+" 1  x "))
+	a.renewals(3)
+	if err := context.Cause(l.Context()); err != nil {
+		s.Errorf("a leader ignores a request for a former token: its context ended with %v", err)
+	}
+}
+
+// move/twice: a second request for the same token waits for the outcome of the
+// first, or is refused if it names another successor. It does not change the
+// record.
+func requestedTwice(s *suite) {
+	el := s.election("")
+	o := s.brisk()
+	o.ReleaseTimeout = 2 * watchdog
+	a, b := el.join(o), el.join(s.brisk())
+	l := a.lead()
+	first := b.asks(l.Token(), "next")
+	wait(s, l.Context().Done(), "a request ends the lease's context")
+	a.renewals(1)
+	handle := s.open()
+	before := requestFor(el.record(handle))
+	second := b.asks(l.Token(), "next")
+	s.is(b.RequestResign(s.context(), l.Token(), "another"), elector.ErrRequested, "a request in favour of another candidate")
+	a.renewals(1)
+	if after := requestFor(el.record(handle)); after != before {
+		s.Errorf("a request does not replace another one: %q became %q", before, after)
+	}
+	s.must(l.Resign(s.context()), "resigning")
+	s.must(wait(s, first, "RequestResign returns"), "the first request")
+	s.must(wait(s, second, "RequestResign returns"), "the second request")
+}
+
+// move/dead: requests, however often they come, do not prolong the life of a dead
+// leader. Whoever asked gets an answer when another candidate has taken over.
+func deadRequested(s *suite) {
+	el := s.election("")
+	o := s.short()
+	a, b, c := el.join(o), el.join(o), el.join(s.brisk())
+	l := a.lead()
+	next := b.campaign(s.context())
+	b.sees(a)
+	a.crash()
+	ctx, stop := context.WithCancel(s.context())
+	defer stop()
+	asked := make(chan error, 1)
+	go func() { asked <- c.RequestResign(ctx, l.Token(), "") }()
+	handle := s.open()
+	var others sync.WaitGroup
+	others.Go(func() { // other processes leave words for the leader
+		tick := time.NewTicker(o.TTL / 10)
+		defer tick.Stop()
+		for ctx.Err() == nil {
+			r, err := handle.Load(ctx, el.name)
+			if err == nil && elector.Token(r.Token) == l.Token() {
+				next := r
+				s.with("t_other", time.Now().String())(&next)
+				handle.Swap(ctx, el.name, r, next)
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+			}
+		}
+	})
+	next.won("a leader that crashed is replaced while requests come")
+	s.waited(next, a.line.latest(), o.TTL)
+	if err := wait(s, asked, "RequestResign returns"); err != nil && !errors.Is(err, elector.ErrLost) && !errors.Is(err, elector.ErrNotLeader) {
+		s.Errorf("a request to a leader that crashed: %v", err)
+	}
+	stop()
+	others.Wait()
+	a.cutOff()
+}
+
+// move/old: a version that does not know requests keeps them and goes on. The
+// request ends with its context, and says so.
+func oldVersion(s *suite) {
+	el := s.election("")
+	handle, b := s.open(), el.join(s.brisk())
+	held := acquisition("old", 1)
+	held.TTL, held.RenewEvery = s.brisk().TTL, s.brisk().RenewEvery
+	_, err := handle.Swap(s.context(), el.name, backends.Record{}, held)
+	s.must(err, "an acquisition of an old version")
+	written := make(chan bool, 1)
+	b.faults.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
+		r, err := send(ctx)
+		if c.Op == "swap" && err == nil {
+			written <- true
+		}
+		return r, err
+	})
+	ctx, stop := context.WithCancel(s.context())
+	asked := make(chan error, 1)
+	go func() { asked <- b.RequestResign(ctx, elector.Token(held.Token), "") }()
+	wait(s, written, "a request is written")
+	for range 3 {
+		from := b.events.length()
+		el.edit(handle, func(r *backends.Record) { r.Attempt.Sequence++ })
+		b.await(from, "observed", "a requester sees renewals")
+	}
+	stop()
+	s.is(wait(s, asked, "RequestResign returns when its context ends"), context.Canceled, "a request to a version that does not know requests")
+	if r := el.record(handle); r.Holder != held.Holder || r.Token != held.Token {
+		s.Errorf("a request changes an extension and nothing else: the record is %v", r)
+	}
+}
+
+// lets checks that c lets b try first after a release, or has given it a head start.
+// The caller stores when the release was sent.
+func (s *suite) lets(b, c *candidate, renewEvery time.Duration) (released *atomic.Int64) {
+	_, pushed := backends.AsWatcher(s.open())
+	head := 50 * time.Millisecond // the least
+	if !pushed {
+		head = 2 * renewEvery
+	}
+	released = &atomic.Int64{}
+	var tried atomic.Bool
+	b.faults.Always(func(ctx context.Context, call fault.Call, send fault.Send) (backends.Record, error) {
+		if call.Op == "swap" && call.Prev.Vacant() {
+			tried.Store(true)
+		}
+		return send(ctx)
+	})
+	c.faults.Always(func(ctx context.Context, call fault.Call, send fault.Send) (backends.Record, error) {
+		if at := time.Unix(0, released.Load()); call.Op == "swap" && call.Prev.Vacant() && !tried.Load() && time.Since(at) < head {
+			s.Errorf("a candidate lets the one that should lead next try first: it tried after %v", time.Since(at))
+		}
+		return send(ctx)
+	})
+	return released
+}
+
+// either blocks until one of two campaigns has won: a slow machine may miss its
+// head start. It returns the winner and the other campaign.
+func (s *suite) either(first, second *campaign) (winner *candidate, other *campaign) {
+	s.Helper()
+	select {
+	case <-first.done:
+		first.won("a campaign wins")
+		return first.c, second
+	case <-second.done:
+		second.won("a campaign wins")
+		return second.c, first
+	case <-time.After(s.limit()):
+		s.Fatalf("a leader that resigned is replaced without waiting for C: it was not")
+		panic("unreachable")
+	}
+}
+
+// move/heir: after a release that names a successor, other candidates do not try
+// before the successor has tried or had a head start. If it does not come, another
+// one leads, without waiting for C.
+func heirs(s *suite) {
+	el := s.election("")
+	o := s.brisk()
+	a, b, c := el.join(o), el.join(o), el.join(o)
+	released := s.lets(b, c, o.RenewEvery)
+	l := a.lead()
+	ctx, stop := context.WithCancel(s.context())
+	defer stop()
+	first, second := b.campaign(ctx), c.campaign(ctx)
+	b.sees(a)
+	c.sees(a)
+	released.Store(time.Now().UnixNano())
+	s.must(a.ResignTo(s.context(), b.ID()), "ResignTo")
+	s.is(l.Check(), elector.ErrResigned, "Check after ResignTo")
+	winner, other := s.either(first, second)
+	b.faults.Always(nil)
+	c.faults.Always(nil)
+	other.c.sees(winner)
+	s.must(winner.ResignTo(s.context(), "no such candidate"), "ResignTo")
+	other.won("a successor that does not come is not waited for")
+	if x, _ := el.record(s.open()).Extensions.Get("t_heir"); x != "" {
+		s.Errorf("an acquisition drops the successor that was named: the record has %q", x)
+	}
+}
+
+// move/priority: a waiting candidate with a priority announces itself in the
+// leader's record, which costs no lease, and tries first after a release.
+func priorities(s *suite) {
+	el := s.election("")
+	o, first := s.brisk(), s.brisk()
+	first.Priority = 1
+	a, b, c := el.join(o), el.join(first), el.join(o)
+	released := s.lets(b, c, o.RenewEvery)
+	l := a.lead()
+	ctx, stop := context.WithCancel(s.context())
+	defer stop()
+	announced, plain := b.campaign(ctx), c.campaign(ctx)
+	c.sees(a)
+	handle := s.open()
+	for end := time.Now().Add(s.limit()); ; a.renewals(1) {
+		if x, _ := el.record(handle).Extensions.Get("t_heir"); x != "" {
+			break
+		}
+		if time.Now().After(end) {
+			s.Fatalf("a candidate with a priority announces itself in the leader's record: it did not")
+		}
+	}
+	a.renewals(3)
+	s.must(l.Check(), "Check of a leader in whose record a candidate announced itself")
+	if n := c.faults.Count("swap"); n != 0 {
+		s.Errorf("a candidate without a priority writes nothing while it waits: it wrote %d times", n)
+	}
+	released.Store(time.Now().UnixNano())
+	s.must(a.Resign(s.context()), "resigning")
+	s.either(announced, plain)
+}
+
+// move/history: acquisitions and releases record who led, renewals do not.
+func historyKept(s *suite) {
+	el := s.election("")
+	a, b := el.join(s.brisk()), el.join(s.short())
+	handle := s.open()
+	first := a.lead()
+	before := el.record(handle).Extensions
+	a.renewals(2)
+	if after := el.record(handle).Extensions; after != before {
+		s.Errorf("a renewal does not change the history: %v became %v", before, after)
+	}
+	s.must(a.Resign(s.context()), "resigning")
+	second := b.lead()
+	next := a.campaign(s.context())
+	a.sees(b)
+	b.crash()
+	third := next.won("a leader that crashed is replaced")
+	terms, err := a.History(s.context())
+	s.must(err, "History")
+	var got []elector.Term
+	for _, t := range terms {
+		if t.Start.IsZero() || t.Reason != "" && t.End.Before(t.Start) {
+			s.Errorf("the times of a term: it began at %v and ended at %v", t.Start, t.End)
+		}
+		got = append(got, elector.Term{ID: t.ID, Token: t.Token, Reason: t.Reason})
+	}
+	want := []elector.Term{
+		{ID: a.ID(), Token: first.Token(), Reason: "resigned"},
+		{ID: b.ID(), Token: second.Token(), Reason: "expired"},
+		{ID: a.ID(), Token: third.Token()},
+	}
+	if !slices.Equal(got, want) {
+		s.Errorf("the history is %+v, and must be %+v", got, want)
+	}
+	b.cutOff()
+}

@@ -1,0 +1,190 @@
+package elector
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/elector-go/elector/backends"
+)
+
+// A Term is the time for which one candidate led an election, or a part of it that
+// is known. The times are times of day of the processes that recorded them: they
+// are for people, and decide nothing.
+type Term struct {
+	ID    string    // of the leader, at most 64 bytes of it, with "?" for what cannot be printed; empty if it is not known
+	Token Token     // of its acquisition
+	Start time.Time // zero if it is not known
+	End   time.Time // zero while the term goes on, or if it is not known
+
+	// Reason is why the term ended: "resigned", "requested" (see RequestResign),
+	// "unhealthy", "lost" (and released once the work had stopped), "deposed",
+	// "cancelled" (a campaign that won after it was cancelled, and never led),
+	// "expired" (another candidate took over, at End), or "unknown". It is empty
+	// while the term goes on.
+	Reason string
+}
+
+// reasons are what the record keeps of the reasons.
+var reasons = map[string]string{
+	"r": "resigned", "q": "requested", "u": "unhealthy", "l": "lost", "d": "deposed", "c": "cancelled", "e": "expired", "-": "unknown",
+}
+
+// historyName is the extension with the latest terms.
+const historyName = "k_history"
+
+// The record and its history stay below a kilobyte with IDs and values of ordinary
+// length: DynamoDB counts a write unit for each.
+const (
+	mostTerms   = 8
+	mostHistory = 512 // bytes
+	mostTermID  = 64  // bytes
+)
+
+// History reads the record once and returns the latest terms, the oldest first: at
+// most eight, and fewer if IDs are long. Every acquisition and release records
+// its term with the same write. A term that a version of this library recorded
+// that keeps no history has only a token, and perhaps an ID; of several such terms
+// in a row only the last one is known. The history is lost with the record. History
+// blocks as Leader does.
+func (e *Elector) History(ctx context.Context) ([]Term, error) {
+	if err := e.begin(ctx); err != nil {
+		return nil, e.fail("read", err)
+	}
+	defer e.active.Done()
+	r, f := e.load(ctx, e.o.RequestTimeout, looking)
+	if f != nil {
+		return nil, e.fail("read", f.err)
+	}
+	h := historyOf(r)
+	if h.behind(r) {
+		h = append(h, term{id: legible(r.Holder, mostTermID), token: r.Token})
+		if r.Vacant() {
+			h[len(h)-1].why = "-"
+		}
+	}
+	var terms []Term
+	for _, t := range h {
+		terms = append(terms, Term{ID: t.id, Token: Token(t.token), Start: t.start.time(), End: t.end.time(), Reason: reasons[t.why]})
+		if t.why != "" && reasons[t.why] == "" {
+			terms[len(terms)-1].Reason = "unknown"
+		}
+	}
+	return terms, nil
+}
+
+// A term is a Term as the record keeps it.
+type term struct {
+	id         string
+	token      uint64
+	start, end instant
+	why        string // a key of reasons; empty while the term goes on
+}
+
+// An instant is a time of day in milliseconds since 1970, 0 if it is not known.
+type instant int64
+
+func (i instant) time() time.Time {
+	if i == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(i))
+}
+
+// today returns the time of day.
+func (e *Elector) today() instant { return instant(e.clock.Now().Wall / time.Millisecond) }
+
+// A history is the latest terms, the oldest first.
+type history []term
+
+// historyOf returns the history that a record has, none if it cannot be read.
+func historyOf(r backends.Record) (h history) {
+	value, ok := r.Extensions.Get(historyName)
+	if !ok {
+		return nil
+	}
+	for _, text := range strings.Split(value, ";") {
+		f := split(text, 5)
+		token, err := strconv.ParseUint(f[0], 36, 64)
+		if err != nil || token == 0 || token > backends.MaxToken || f[4] != legible(f[4], mostTermID) {
+			return nil
+		}
+		h = append(h, term{id: f[4], token: token, start: parseInstant(f[1]), end: parseInstant(f[2]), why: f[3]})
+	}
+	return h
+}
+
+func (h history) String() string {
+	texts := make([]string, len(h))
+	for i, t := range h {
+		texts[i] = join(strconv.FormatUint(t.token, 36), t.start.String(), t.end.String(), t.why, t.id)
+	}
+	return strings.Join(texts, ";")
+}
+
+func parseInstant(s string) instant {
+	i, _ := strconv.ParseInt(s, 36, 64)
+	return instant(i)
+}
+
+func (i instant) String() string {
+	if i == 0 {
+		return ""
+	}
+	return strconv.FormatInt(int64(i), 36)
+}
+
+// behind reports whether a version that keeps no history has made the record's
+// acquisition.
+func (h history) behind(r backends.Record) bool {
+	return r.Exists() && (len(h) == 0 || h[len(h)-1].token < r.Token)
+}
+
+// begin returns the history after an acquisition that replaces prev. The former
+// term ends now if it was not closed.
+func (h history) begin(prev backends.Record, id string, token uint64, now instant) history {
+	h = slices.Clone(h)
+	if n := len(h); n > 0 && h[n-1].why == "" {
+		last := &h[n-1]
+		last.why = "-"
+		if last.token == prev.Token && !prev.Vacant() {
+			last.why, last.end = "e", now
+		}
+	}
+	if h.behind(prev) {
+		gap := term{id: legible(prev.Holder, mostTermID), token: prev.Token, why: "-"}
+		if !prev.Vacant() {
+			gap.why, gap.end = "e", now
+		}
+		h = append(h, gap)
+	}
+	return append(h, term{id: legible(id, mostTermID), token: token, start: now})
+}
+
+// end returns the history after a release.
+func (h history) end(id string, token uint64, why string, now instant) history {
+	h = slices.Clone(h)
+	if len(h) == 0 || h[len(h)-1].token < token { // dropped, or changed by hand
+		h = append(h, term{id: legible(id, mostTermID), token: token})
+	}
+	if last := &h[len(h)-1]; last.token == token {
+		last.why, last.end = why, now
+	}
+	return h
+}
+
+// into returns the extensions with the history in place of the one that they have,
+// without its oldest terms if there is no room for them.
+func (h history) into(x backends.Extensions) backends.Extensions {
+	x = x.Without(historyName)
+	for h = h[max(0, len(h)-mostTerms):]; len(h) > 0; h = h[1:] {
+		if text := h.String(); len(text) <= mostHistory {
+			if with, err := x.With(historyName, text); err == nil {
+				return with
+			}
+		}
+	}
+	return x
+}

@@ -1,0 +1,184 @@
+package elector_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fault"
+)
+
+// terms returns the history as text: who led, and why not any longer.
+func (s *stage) terms() string {
+	s.t.Helper()
+	terms, err := s.candidate(elector.Options{}).History(s.t.Context())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var texts []string
+	last := elector.Token(0)
+	for _, term := range terms {
+		if term.Token <= last {
+			s.t.Errorf("token %d after %d", term.Token, last)
+		}
+		last = term.Token
+		text := term.ID + " " + term.Reason
+		if !term.Start.IsZero() && !term.End.IsZero() {
+			text += " " + term.End.Sub(term.Start).Round(time.Second).String()
+		}
+		texts = append(texts, strings.TrimSpace(text))
+	}
+	return strings.Join(texts, ", ")
+}
+
+// The record keeps who led, for how long, and why no longer.
+func TestHistory(t *testing.T) {
+	o := func(id string) elector.Options {
+		return elector.Options{ID: id, TTL: time.Minute, RenewEvery: 10 * time.Second}
+	}
+	expect := func(t *testing.T, s *stage, want string) {
+		t.Helper()
+		got := s.terms()
+		if _, got, _ = strings.Cut(got, ", "); got != want { // without the one that made the record
+			t.Errorf("the history is %q, not %q", got, want)
+		}
+	}
+	t.Run("ends", func(t *testing.T) {
+		var sick atomic.Bool
+		mine := o("mine")
+		mine.Healthy = func(context.Context) error {
+			if sick.Load() {
+				return errors.New("sick")
+			}
+			return nil
+		}
+		onStage(t, mine, func(t *testing.T, s *stage) {
+			l := win(t, s.e)
+			expect(t, s, "mine")
+			pass(5 * time.Second)
+			l.Resign(t.Context())
+			expect(t, s, "mine resigned 5s")
+
+			l = win(t, s.e)
+			asked := s.asks(t.Context(), 0, "")
+			<-l.Context().Done()
+			l.Resign(t.Context())
+			if err := wait(t, asked, "RequestResign returns"); err != nil {
+				t.Error(err)
+			}
+			expect(t, s, "mine resigned 5s, mine requested 10s")
+
+			l = win(t, s.e)
+			sick.Store(true)
+			<-l.Context().Done()
+			pass(time.Second)
+			sick.Store(false)
+			expect(t, s, "mine resigned 5s, mine requested 10s, mine unhealthy 10s")
+
+			l = win(t, s.e)
+			s.fault.Always(fault.Hang)
+			other := s.candidate(o("other"))
+			wait(t, campaign(t, other), "another one leads")
+			expect(t, s, "mine resigned 5s, mine requested 10s, mine unhealthy 10s, mine expired 1m6s, other")
+			s.plain()
+			_ = l
+		})
+	})
+	t.Run("in Run", func(t *testing.T) {
+		onStage(t, o("mine"), func(t *testing.T, s *stage) {
+			s.end()
+			s.run()
+			if err := wait(t, s.asks(t.Context(), 0, ""), "RequestResign returns"); err != nil {
+				t.Error(err)
+			}
+			expect(t, s, "mine requested 10s")
+			l := wait(t, s.leads, "Run leads again")
+			s.store.Depose("bubble")
+			<-l.Context().Done()
+			pass(time.Second)
+			expect(t, s, "mine requested 10s, mine deposed 0s")
+		})
+	})
+	t.Run("renewals do not write it", func(t *testing.T) {
+		onStage(t, o("mine"), func(t *testing.T, s *stage) {
+			win(t, s.e)
+			before := s.record().Extensions
+			pass(time.Hour)
+			if after := s.record().Extensions; after != before {
+				t.Errorf("%s became %s", before, after)
+			}
+		})
+	})
+	t.Run("bounds", func(t *testing.T) {
+		onStage(t, o("mine"), func(t *testing.T, s *stage) {
+			most := 0
+			for i := range 30 {
+				e := s.candidate(o(fmt.Sprintf("%d %s", i, strings.Repeat("é", i))))
+				for range 2 {
+					win(t, e).Resign(t.Context())
+				}
+				value, _ := s.record().Extensions.Get("k_history")
+				if len(value) > 512 {
+					t.Fatalf("the history has %d bytes: %s", len(value), value)
+				}
+				most = max(most, strings.Count(s.terms(), ",")+1)
+			}
+			if most != 8 {
+				t.Errorf("the history has had %d terms, not 8", most)
+			}
+		})
+	})
+	t.Run("room", func(t *testing.T) {
+		onStage(t, o("mine"), func(t *testing.T, s *stage) {
+			const room = backends.MaxExtensions - len("k_other") - len("k_history") - 50
+			change(t, s.store, func(r *backends.Record) { r.Extensions = "" })
+			change(t, s.store, set(t, "k_other", strings.Repeat("x", room)))
+			for range 5 {
+				win(t, s.e).Resign(t.Context())
+			}
+			if got := s.terms(); got != "mine resigned 0s" {
+				t.Errorf("where there is room for one term the history is %q", got)
+			}
+			change(t, s.store, func(r *backends.Record) { r.Extensions = "" })
+			change(t, s.store, set(t, "k_other", strings.Repeat("x", backends.MaxExtensions-len("k_other"))))
+			win(t, s.e).Resign(t.Context())
+			if got := s.terms(); got != "unknown" {
+				t.Errorf("where there is no room the history is %q", got)
+			}
+			if x := s.record().Extensions; !strings.Contains(string(x), strings.Repeat("x", room)) {
+				t.Error("another kept extension was dropped")
+			}
+		})
+	})
+	t.Run("other versions", func(t *testing.T) {
+		onStage(t, o("mine"), func(t *testing.T, s *stage) {
+			win(t, s.e).Resign(t.Context())
+			// A version that keeps no history leads, and resigns; and again, and is gone.
+			change(t, s.store, func(r *backends.Record) { r.Token += 5; r.Attempt.Nonce = "old" })
+			expect(t, s, "mine resigned 0s, unknown")
+			win(t, s.e).Resign(t.Context())
+			expect(t, s, "mine resigned 0s, unknown, mine resigned 0s")
+			change(t, s.store, func(r *backends.Record) { r.Token += 5; r.Attempt.Nonce = "old"; r.Holder = "old" })
+			expect(t, s, "mine resigned 0s, unknown, mine resigned 0s, old")
+			win(t, s.e)
+			expect(t, s, "mine resigned 0s, unknown, mine resigned 0s, old expired, mine")
+		})
+	})
+	t.Run("malformed", func(t *testing.T) {
+		for _, value := range []string{"", ";", "x", "1 2 3 4", "- - - - -", "0    a", "zzzzzzzzzzzzzzzz    a", "%zz", "1 2 3 r %ff", "1 2 3 r %1b", "1 2 3 r a;", strings.Repeat("1 2 3 r a;", 150)} {
+			onStage(t, o("mine"), func(t *testing.T, s *stage) {
+				change(t, s.store, set(t, "k_history", value))
+				win(t, s.e)
+				if got := s.terms(); !strings.HasSuffix(got, "unknown, mine") {
+					t.Errorf("after %.20q the history is %q", value, got)
+				}
+			})
+		}
+	})
+}
