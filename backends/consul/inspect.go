@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"time"
@@ -12,8 +13,8 @@ import (
 )
 
 // Inspect implements [backends.Inspector]. It looks at the number of servers, at
-// the agent's settings, for which the token needs the permission agent:read, and
-// at the clock.
+// the agent's settings, for which the token needs the permission agent:read, at the
+// clock, and at whether the token crosses the network in the clear.
 func (b *Backend) Inspect(ctx context.Context, ttl time.Duration) (backends.Inspection, error) {
 	return b.handle.Inspect(ctx, func(ctx context.Context) (i backends.Inspection, err error) {
 		var servers []string
@@ -22,7 +23,7 @@ func (b *Backend) Inspect(ctx context.Context, ttl time.Duration) (backends.Insp
 			return i, err
 		}
 		i.Clock, _ = http.ParseTime(header.Get("Date"))
-		i.Findings = []backends.Finding{inspectServers(len(servers))}
+		i.Findings = append(b.inspectToken(), inspectServers(len(servers)))
 		var agent settings
 		_, err = b.fetch(ctx, "/v1/agent/self", &agent)
 		if s, ok := as[*statusError](err); ok && s.status == http.StatusForbidden {
@@ -35,6 +36,20 @@ func (b *Backend) Inspect(ctx context.Context, ttl time.Duration) (backends.Insp
 		i.Findings = append(i.Findings, agent.inspect(ttl)...)
 		return i, nil
 	})
+}
+
+// inspectToken looks at whether the token crosses the network in the clear.
+func (b *Backend) inspectToken() []backends.Finding {
+	if token, err := b.token(); token == "" || err != nil {
+		return nil
+	}
+	f := backends.Finding{What: "TLS", Seen: "a token, over TLS or on this machine"}
+	for _, at := range b.addresses {
+		if name := at.Hostname(); at.Scheme == "http" && name != "localhost" && !net.ParseIP(name).IsLoopback() {
+			f.Seen, f.Cure = "a token, without TLS", "use consuls://: the token can be read on the network"
+		}
+	}
+	return []backends.Finding{f}
 }
 
 // fetch reads an answer of JSON.
