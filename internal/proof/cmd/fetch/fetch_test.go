@@ -28,6 +28,7 @@ var place = map[string]func(t *testing.T){
 		}
 	},
 	"dynamodb": func(t *testing.T) { placeFile(t, binaries.DynalitePath, binaries.DynaliteScript) },
+	"consul":   func(t *testing.T) { placeFile(t, binaries.ConsulPath) },
 }
 
 func placeFile(t *testing.T, in func() (string, error), below ...string) {

@@ -25,6 +25,7 @@ const (
 	MariaDBVersion   = "10.11" // Debian 12's, with its latest mends
 	DynaliteVersion  = "4.0.0"
 	FakeGCSVersion   = "1.56.1"
+	ConsulVersion    = "1.20.1" // later ones need submodules that the checksum database does not have
 )
 
 // FolderVariable names the environment variable that overrides Folder.
