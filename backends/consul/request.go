@@ -41,7 +41,8 @@ type answer struct {
 	content []byte // at most one byte more than the limit
 }
 
-// send sends a request once, and may add to the query. An answer with another status is a *statusError.
+// send sends a request once, and may add to the query. An answer with another
+// status is a *statusError.
 func (b *Backend) send(ctx context.Context, method, path string, query url.Values, body []byte, limit int) (answer, error) {
 	token, err := b.token()
 	if err != nil {

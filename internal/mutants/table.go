@@ -324,6 +324,8 @@ var mutants = []mutant{
 		err = nil
 	}
 	// which`}}},
+	{name: "a write of Consul that follows redirects", breaks: "Swap", catch: "307", pkg: "./backends/consul", parent: "TestNothingIsSentTwice", edits: []edit{{
+		"backends/consul/consul.go", `func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }`, `nil`}}},
 	{name: "a read in Consul's default mode", breaks: "Load", catch: "Load", pkg: "./backends/consul", parent: "TestConsistent", edits: []edit{{
 		"backends/consul/request.go", `query.Set(consistent, "")`, ``}}},
 	// The door of a resource.
