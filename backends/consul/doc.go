@@ -65,11 +65,10 @@
 //
 // Requests use HTTP/1.1, so that a connection that hangs holds up no other. Each
 // watch has a connection of its own. A handle watches at most 100 elections at the
-// same time and makes at most 64 other requests to a server, because an agent
-// takes 200 connections from one address by default (limits.http_max_conns_per_client).
-// What cannot be watched is read about as often as the leader renews. After a call
-// that got no answer, the package closes the idle connections, because in a
-// network gone dark they are dead too.
+// same time and makes at most 64 other requests to a server; what cannot be
+// watched is read about as often as the leader renews. After a call that got no
+// answer, the package closes the idle connections, because in a network gone dark
+// they are dead too.
 //
 // # Fencing
 //
@@ -105,6 +104,11 @@
 // A record has some hundred bytes; Consul's limits on the size of values are far
 // away. Rate limits of the servers (limits.request_limits) answer 429 or 503, and
 // the elector tries again.
+//
+// An agent takes 200 connections from one address by default, and answers more
+// with 429. An election that is opened by its URL has a handle of its own, with
+// two connections. For more than 100 of them on a machine share a handle, by
+// elector.New, or raise limits.http_max_conns_per_client of the agent.
 //
 // The shortest TTL is 500 ms. When Consul loses its own leader it takes no writes
 // for some seconds: with raft_multiplier 1, which HashiCorp recommends for
