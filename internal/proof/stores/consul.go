@@ -59,7 +59,8 @@ func startConsulAs(ctx context.Context, settings, token string) (*Store, error) 
 func (s *server) dirName() string { return filepath.Base(s.dir) }
 
 // consulArguments are for every server, whatever others there are. A follower
-// waits for a second for its leader, as HashiCorp recommends for production.
+// waits for a second for its leader, as HashiCorp recommends for production. Values
+// may be larger than by default, for the suite's bad records.
 func consulArguments(s *server, name string, rpc, serf int) []string {
 	return []string{"agent", "-server",
 		"-node=" + name,
@@ -71,7 +72,7 @@ func consulArguments(s *server, name string, rpc, serf int) []string {
 		"-serf-wan-port=-1", "-dns-port=-1", "-grpc-port=-1", "-grpc-tls-port=-1",
 		"-disable-host-node-id",
 		"-log-level=error",
-		`-hcl=performance { raft_multiplier = 1 } disable_update_check = true connect { enabled = false } autopilot { cleanup_dead_servers = false }`,
+		`-hcl=performance { raft_multiplier = 1 } disable_update_check = true connect { enabled = false } autopilot { cleanup_dead_servers = false } limits { kv_max_value_size = 2097152 http_max_conns_per_client = 1000 }`,
 	}
 }
 

@@ -106,8 +106,11 @@ func (s consulServer) call(ctx context.Context, method, path string, body any) (
 // read returns the keys that begin with a prefix, with their values.
 func (s consulServer) read(ctx context.Context, prefix string) (pairs []consul.Pair, err error) {
 	status, content, err := s.call(ctx, http.MethodGet, "/v1/kv/"+prefix+"?recurse&consistent", nil)
-	if err != nil || status != http.StatusOK {
-		return nil, errors.Join(fmt.Errorf("reading %s: status %d", prefix, status), err)
+	switch {
+	case err != nil || status == http.StatusNotFound:
+		return nil, err
+	case status != http.StatusOK:
+		return nil, fmt.Errorf("reading %s: status %d: %s", prefix, status, content)
 	}
 	return pairs, json.Unmarshal(content, &pairs)
 }
