@@ -37,6 +37,8 @@ var bundled = map[string]string{
 	"zookeepers": "zookeeper",
 	"dynamodb":   "dynamodb",
 	"gs":         "gcs",
+	"consul":     "consul",
+	"consuls":    "consul",
 }
 
 // url.Parse returns schemes in lower case.

@@ -334,6 +334,22 @@ var mutants = []mutant{
 		"backends/etcd/guard.go", `">", c.stem)`, `">", "")`}}},
 	{name: "a guard of etcd without an upper end", breaks: "Stem", catch: "acquired_anew,_sorted_after", pkg: "./backends/etcd", parent: "TestGuard", edits: []edit{{
 		"backends/etcd/guard.go", `c.stem+"\xff"`, `"\xff"`}}},
+	{name: "a guard of Consul that an acquisition leaves", breaks: "Guard", catch: "acquired_anew", pkg: "./backends/consul", parent: "TestCommit", edits: []edit{{
+		"backends/consul/guard.go", `operations := []Operation{{Verb: "delete-tree", Key: b.guards(name)}}`, `var operations []Operation`}}},
+	{name: "a guard of Consul that a release leaves", breaks: "Guard", catch: "vacant", pkg: "./backends/consul", parent: "TestCommit", edits: []edit{{
+		"backends/consul/consul.go", `return !next.Vacant() && !prev.Vacant() &&`, `return`}}},
+	{name: "every refusal of Consul a conflict", breaks: "Errors", catch: "no_right_to_write", pkg: "./backends/consul", parent: "TestOnlyAStaleIndexIsAConflict", edits: []edit{{
+		"backends/consul/errors.go", `ok && r.says(0, staleIndex)`, `ok && r != nil`}}},
+	{name: "a proxy's 404 no record on Consul", breaks: "Errors", catch: "a_404_of_a_proxy", pkg: "./backends/consul", parent: "TestMissing", edits: []edit{{
+		"backends/consul/request.go", `	index, err := a.index() // which`, `	index, err := a.index()
+	if a.status == http.StatusNotFound {
+		err = nil
+	}
+	// which`}}},
+	{name: "a write of Consul that follows redirects", breaks: "Swap", catch: "307", pkg: "./backends/consul", parent: "TestNothingIsSentTwice", edits: []edit{{
+		"backends/consul/consul.go", `func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }`, `nil`}}},
+	{name: "a read in Consul's default mode", breaks: "Load", catch: "Load", pkg: "./backends/consul", parent: "TestConsistent", edits: []edit{{
+		"backends/consul/request.go", `query.Set(consistent, "")`, ``}}},
 	// The door of a resource.
 	{name: "a higher token enters before older writes have left", breaks: "Fence", catch: "older_writes_leave_first", pkg: ".", parent: "TestFence", edits: []edit{{
 		"fencing.go", `case r.older > 0 || r.raising:`, `case r.raising:`}}},

@@ -2,7 +2,9 @@
 // repository's library, compares it with what the design allows, and measures
 // handovers. It exits 1 if a figure is over, or if a store could not be had.
 //
-// Usage: go run ./cmd/budget [etcd] [zookeeper] [postgres] [dynamodb] [gcs]
+// Usage: go run ./cmd/budget [etcd] [zookeeper] [postgres] [dynamodb] [gcs] [consul]
+//
+// Without a name it measures all but consul.
 package main
 
 import (
@@ -20,6 +22,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector"
+	_ "github.com/elector-go/elector/backends/consul"
 	_ "github.com/elector-go/elector/backends/gcs" // the others come with package peers
 	"github.com/elector-go/elector/bench/cost"
 	"github.com/elector-go/elector/bench/handover"
@@ -148,6 +151,7 @@ var budgets = map[string]budget{
 	stores.ZooKeeper: {4, 4, 2, "a read is two requests, for a sync comes first; and who leads has a watch set on its own node"},
 	stores.Postgres:  {2, 2, 2, ""},
 	stores.DynamoDB:  {2, 2, 2, ""},
+	stores.Consul:    {2, 2, 2, ""},
 	stores.GCS:       {3, 2, 2, "where an object is missing, one more request asks whether the bucket is"},
 }
 

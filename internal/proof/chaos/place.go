@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	_ "github.com/elector-go/elector/backends/consul"
 	_ "github.com/elector-go/elector/backends/dynamodb"
 	_ "github.com/elector-go/elector/backends/etcd"
 	_ "github.com/elector-go/elector/backends/file"
@@ -48,16 +50,23 @@ const shortest = 2 * time.Second
 // Nodes is the end of the name of a cluster.
 const Nodes = " 3 nodes"
 
-// Names returns all places that Open knows.
-func Names() []string {
-	return []string{stores.Etcd, stores.ZooKeeper, stores.Postgres, stores.DynamoDB, stores.GCS, File, stores.Etcd + Nodes, stores.ZooKeeper + Nodes}
+var places = []string{stores.Etcd, stores.ZooKeeper, stores.Postgres, stores.DynamoDB, stores.GCS, File, stores.Etcd + Nodes, stores.ZooKeeper + Nodes}
+
+// Names returns the places that are tested: see stores.Kinds.
+func Names() []string { return places }
+
+// Known returns all places that Open knows.
+func Known() []string {
+	all := append(slices.Clone(places), stores.Consul, stores.Consul+Nodes)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // Guarded reports whether the place's candidates also write to data in the store,
 // through its guard.
 func Guarded(name string) bool {
 	kind := strings.TrimSuffix(name, Nodes)
-	return kind == stores.Etcd || kind == stores.Postgres
+	return kind == stores.Etcd || kind == stores.Postgres || kind == stores.Consul
 }
 
 // Open starts a place, by its name. Close ends it.

@@ -114,7 +114,7 @@ type peerGate struct {
 	network  *peerNetwork
 	listener net.Listener
 	from, to int
-	server   *atomic.Int32 // the port where the member listens: it may be restarted on another one
+	server   func() string // where the member listens: it may be restarted on another port
 
 	// greet sends on what comes first, and may change it and say who has
 	// connected. It is nil if all is sent on as it comes.
@@ -124,7 +124,12 @@ type peerGate struct {
 // newGate makes a gate on a free port of 127.0.0.1, where it stays until the
 // network is closed.
 func (n *peerNetwork) newGate(from, to int, server *atomic.Int32, greet func(*crossing) error) (*peerGate, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	return n.newGateAt("127.0.0.1:0", from, to, func() string { return loopback(int(server.Load())) }, greet)
+}
+
+// newGateAt makes a gate at an address.
+func (n *peerNetwork) newGateAt(address string, from, to int, server func() string, greet func(*crossing) error) (*peerGate, error) {
+	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, err
 	}
@@ -152,6 +157,7 @@ func (g *peerGate) address() string { return loopback(g.port()) }
 type crossing struct {
 	gate   *peerGate
 	from   atomic.Int32 // a member, or anybody
+	remote net.Addr     // of who has connected
 	client *bufio.Reader
 	server net.Conn
 }
@@ -163,7 +169,7 @@ func (g *peerGate) serve(client net.Conn) {
 		return
 	}
 	defer g.network.drop(client)
-	c := &crossing{gate: g, client: bufio.NewReader(client)}
+	c := &crossing{gate: g, remote: client.RemoteAddr(), client: bufio.NewReader(client)}
 	c.from.Store(int32(g.from))
 	if c.pass() != nil {
 		return
@@ -197,7 +203,7 @@ func (g *peerGate) dial() (conn net.Conn, err error) {
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
 	for range 100 {
-		if conn, err = net.Dial("tcp", loopback(int(g.server.Load()))); err == nil {
+		if conn, err = net.Dial("tcp", g.server()); err == nil {
 			return conn, nil
 		}
 		<-again.C
