@@ -172,7 +172,9 @@ func TestMissing(t *testing.T) {
 // first.
 func TestNothingIsSentTwice(t *testing.T) {
 	for what, answer := range map[string]http.HandlerFunc{
-		"307":   func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.RequestURI(), 307) },
+		"307": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, r.URL.RequestURI(), http.StatusTemporaryRedirect)
+		},
 		"429":   refusing(429, "Your IP is issuing too many concurrent connections, please rate limit your calls"),
 		"500":   refusing(500, "No cluster leader"),
 		"503":   refusing(503, ""),

@@ -112,8 +112,8 @@
 //
 // The shortest TTL is 500 ms. When Consul loses its own leader it takes no writes
 // for some seconds: with raft_multiplier 1, which HashiCorp recommends for
-// production, up to about 3 s, and a TTL of 5 s or more outlasts it. The default
-// of 5 takes up to about 15 s: use a TTL of 25 s, or set it to 1.
+// production, up to about 4 s, and a TTL of 7 s or more outlasts it. With the
+// default of 5 it takes several times as long: use a TTL of 35 s, or set it to 1.
 //
 // Consul 1.21.5 and later may refuse keys with '..'; do not use it in names.
 //

@@ -104,11 +104,12 @@ func (s settings) inspect(ttl time.Duration) []backends.Finding {
 		}
 		findings = append(findings, f)
 	}
-	// A follower waits for up to twice the heartbeat's time-out, then for the votes.
+	// A follower waits for up to twice the heartbeat's time-out, then for the votes;
+	// and the last renewal may have been some time before.
 	if heartbeat := time.Duration(s.DebugConfig.ConsulRaftHeartbeatTimeout); s.DebugConfig.ServerMode && heartbeat > 0 {
 		f := backends.Finding{What: "failover", Seen: fmt.Sprintf("the servers notice after %v to %v that their leader is gone", heartbeat, 2*heartbeat)}
-		if ttl < 5*heartbeat {
-			f.Cure = fmt.Sprintf("leases of %v may end meanwhile: set performance { raft_multiplier = 1 } on the servers, or a TTL of %v", ttl, 5*heartbeat)
+		if ttl < 7*heartbeat {
+			f.Cure = fmt.Sprintf("leases of %v may end meanwhile: set performance { raft_multiplier = 1 } on the servers, or a TTL of %v", ttl, 7*heartbeat)
 		}
 		findings = append(findings, f)
 	}

@@ -23,7 +23,7 @@ func TestInspect(t *testing.T) {
 		"no server":       {`[]`, strings.NewReplacer("5s", "1s", "100", "200").Replace(self), 200, 15 * time.Second, "servers"},
 		"well set":        {`["1","2","3"]`, strings.NewReplacer("5s", "1s", "100", "200").Replace(self), 200, 15 * time.Second, ""},
 		"slow servers":    {`["1","2","3"]`, strings.Replace(self, "100", "200", 1), 200, 15 * time.Second, "failover"},
-		"a longer TTL":    {`["1","2","3"]`, strings.Replace(self, "100", "200", 1), 200, 25 * time.Second, ""},
+		"a longer TTL":    {`["1","2","3"]`, strings.Replace(self, "100", "200", 1), 200, 35 * time.Second, ""},
 		"few connections": {`["1","2","3"]`, strings.Replace(self, "5s", "1s", 1), 200, 15 * time.Second, "connections"},
 		"a client agent":  {`["1","2","3"]`, strings.NewReplacer("true", "false", "100", "200").Replace(self), 200, 15 * time.Second, ""},
 		"no right":        {`["1","2","3"]`, "Permission denied: token lacks permission 'agent:read'", 403, 15 * time.Second, "agent"},

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/elector-go/elector/internal/proof/internal/binaries"
 )
@@ -36,7 +37,7 @@ func consulCluster(c *Cluster, token string, n int) ([]recipe, error) {
 			}
 		}
 		own := net.JoinHostPort(consulBound(i), strconv.Itoa(rpcs[i]))
-		if _, err := c.network.newGateAt(net.JoinHostPort(consulShown(i), strconv.Itoa(rpcs[i])), anybody, i, func() string { return own }, consulGreet); err != nil {
+		if _, err := c.network.newGateAt(net.JoinHostPort(consulShown(i), strconv.Itoa(rpcs[i])), consulFrom, i, func() string { return own }, nil); err != nil {
 			return nil, err
 		}
 		join = append(join, "-retry-join="+net.JoinHostPort(consulShown(i), strconv.Itoa(serfs[i])))
@@ -62,23 +63,22 @@ func consulShown(i int) string { return fmt.Sprintf("127.0.1.%d", i+1) }
 
 func consulBound(i int) string { return fmt.Sprintf("127.0.2.%d", i+1) }
 
-// consulGreet sees who has connected by its address.
-func consulGreet(c *crossing) error {
-	host, _, err := net.SplitHostPort(c.remote.String())
-	if err != nil {
-		return err
-	}
+// consulFrom returns which member connects from an address.
+func consulFrom(at net.Addr) int {
 	var i int
-	if _, err := fmt.Sscanf(host, "127.0.2.%d", &i); err != nil {
-		return fmt.Errorf("%s is no member", host)
+	if _, err := fmt.Sscanf(at.String(), "127.0.2.%d:", &i); err != nil {
+		return anybody
 	}
-	c.from.Store(int32(i - 1))
-	return nil
+	return i - 1
 }
 
 type consulAsker struct{}
 
+// answers does not wait for as long as a server waits for a leader, or it would
+// learn late that there is one.
 func (consulAsker) answers(ctx context.Context, s *Store) error {
+	ctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+	defer cancel()
 	return consulAnswers(ctx, s.Address, "")
 }
 
