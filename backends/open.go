@@ -37,6 +37,7 @@ var bundled = map[string]string{
 	"zookeepers": "zookeeper",
 	"dynamodb":   "dynamodb",
 	"gs":         "gcs",
+	"kubernetes": "kubernetes",
 }
 
 // url.Parse returns schemes in lower case.
