@@ -28,6 +28,10 @@ var place = map[string]func(t *testing.T){
 		}
 	},
 	"dynamodb": func(t *testing.T) { placeFile(t, binaries.DynalitePath, binaries.DynaliteScript) },
+	"kubernetes": func(t *testing.T) {
+		placeFile(t, binaries.EtcdPath)
+		placeFile(t, binaries.KubernetesPath)
+	},
 }
 
 func placeFile(t *testing.T, in func() (string, error), below ...string) {

@@ -25,6 +25,8 @@ const (
 	MariaDBVersion   = "10.11" // Debian 12's, with its latest mends
 	DynaliteVersion  = "4.0.0"
 	FakeGCSVersion   = "1.56.1"
+
+	KubernetesVersion = "1.36.3"
 )
 
 // FolderVariable names the environment variable that overrides Folder.

@@ -1,0 +1,5 @@
+//go:build kubernetes
+
+package stores
+
+func init() { Kinds = []string{Kubernetes} }
