@@ -4,6 +4,7 @@
 SEEDS  ?= 500
 TIME   ?= 60s
 PROOF  := internal/proof
+comma  := ,
 CLI    := cmd/elector
 CLIWORK := $(CURDIR)/$(CLI)/dev.work
 TABLE  := $(CURDIR)/bin/table.txt
@@ -30,7 +31,11 @@ ROUNDS ?= 50
 demo-cli: stores ## elector run under ROUNDS faults: no descendants of two terms at once, none past its lease; cron; etcdctl lock beside it
 	cd $(PROOF) && go run ./cmd/democli -rounds $(ROUNDS) $(if $(SEED),-seed $(SEED)) $(if $(MUTANT),-mutant $(MUTANT))
 
-test: stores ## unit tests, simulation, the suite on all seven backends on real stores, and faults of network, processes and stores
+# These take long to get, so make test leaves them out unless KINDS names them.
+LONG := kubernetes
+
+test: stores ## unit tests, simulation, the suite on all seven backends on real stores, and faults of network, processes and stores; KINDS=kubernetes for the suite and the faults on that store alone
+ifeq ($(KINDS),)
 	go test -race -timeout=20m ./...
 	go test -count=1 -run 'TestSimulation/sim/replay' ./internal/simulation # the race detector shuffles what happens at one instant
 	@mkdir -p bin && rm -f $(TABLE) $(FAULTS)
@@ -43,6 +48,18 @@ test: stores ## unit tests, simulation, the suite on all seven backends on real 
 	cd bench && go test ./...
 	cd $(CLI) && GOWORK=$(CLIWORK) go test -count=1 ./...
 	cd examples/service && go test -race ./...
+	@for kind in $(LONG); do echo "NOT RUN: $$kind; make test KINDS=$$kind runs it"; done
+else
+	@mkdir -p bin && rm -f $(TABLE) $(FAULTS)
+	cd $(PROOF) && ELECTOR_TABLE=$(TABLE) go test -tags "$(KINDS)" -count=1 -timeout=20m -run '(?i)^Test($(shell echo $(KINDS) | tr ' ' '|'))' ./stores
+	@cat $(TABLE)
+	@! grep -E 'DID NOT RUN|failed' $(TABLE)
+ifneq ($(filter $(LONG),$(KINDS)),)
+	cd $(PROOF) && ELECTOR_FAULT_TABLE=$(FAULTS) go test -tags "$(KINDS)" -count=1 -timeout=20m -run '^Test(Faults|Records)$$' ./chaos/network ./chaos/raw
+	@cat $(FAULTS)
+	@! grep -iE 'DID NOT RUN|failed' $(FAULTS)
+endif
+endif
 
 TAKEOVERS ?= 500
 storms: stores ## paused writers of overtaken leaders against the guards of the stores, for TAKEOVERS in each storm
@@ -82,7 +99,7 @@ lint: ## gofmt, go vet for three systems, staticcheck, errorlint, actionlint, wh
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
 	@! grep -nE 'errors\.(Is|As|AsType)\b|err(or)? [!=]= (Err|backends\.|context\.)' $$(ls *.go | grep -vE '^errors.go$$|_test.go$$') || { echo "the core tells errors apart in errors.go alone"; exit 1; }
 	@for system in linux darwin windows; do echo "vet for $$system"; GOOS=$$system CGO_ENABLED=0 go vet ./... || exit 1; done
-	@cd $(PROOF) && for system in linux darwin; do echo "vet $(PROOF) for $$system"; GOOS=$$system CGO_ENABLED=0 go vet -tags containers ./... || exit 1; done
+	@cd $(PROOF) && for system in linux darwin; do echo "vet $(PROOF) for $$system"; GOOS=$$system CGO_ENABLED=0 go vet -tags containers,kubernetes ./... || exit 1; done
 	@for dir in bench examples/service; do (cd $$dir && echo "vet $$dir" && go vet ./...) || exit 1; done
 	@cd $(CLI) && for system in linux darwin windows; do echo "vet $(CLI) for $$system"; GOOS=$$system CGO_ENABLED=0 GOWORK=$(CLIWORK) go vet ./... || exit 1; done
 	@for dir in . $(PROOF) bench examples/service; do echo "staticcheck $$dir"; (cd $$dir && go run $(STATICCHECK) ./...) || exit 1; done
@@ -97,8 +114,8 @@ api: ## write the baseline of the exported API, which make lint compares with
 deps: ## the core imports only the standard library, no backend another store's client
 	@go run ./internal/deps
 
-stores: ## fetch the real stores that are missing into .stores/
-	cd $(PROOF) && go run ./cmd/fetch
+stores: ## fetch the real stores that are missing into .stores/; KINDS=kubernetes for one that takes long to build
+	cd $(PROOF) && go run ./cmd/fetch $(KINDS) $(filter $(LONG),$(subst $(comma), ,$(PLACES)))
 
 images: ## build stand-ins for the images of the stores, where no registry can be reached
 	cd $(PROOF) && go run ./cmd/images

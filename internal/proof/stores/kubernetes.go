@@ -222,8 +222,6 @@ func kubernetesPrepare(ctx context.Context, s *Store) error {
 	}{
 		{"/api/v1/namespaces", m{"metadata": m{"name": kubernetesNamespace}}},
 		{rbac + "/roles", m{"metadata": m{"name": "elector"}, "rules": []m{{"apiGroups": []string{"coordination.k8s.io"}, "resources": []string{"leases"}, "verbs": []string{"get", "create", "update", "watch", "list"}}}}},
-		{rbac + "/rolebindings", m{"metadata": m{"name": "elector"}, "roleRef": m{"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "elector"},
-			"subjects": []m{{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": KubernetesUser}}}},
 	} {
 		body, err := json.Marshal(object.body)
 		if err != nil {
@@ -233,10 +231,30 @@ func kubernetesPrepare(ctx context.Context, s *Store) error {
 			return err
 		}
 	}
+	if err := s.GrantKubernetes(ctx); err != nil {
+		return err
+	}
 	return until(ctx, readyWithin, func(ctx context.Context) error { // what the authorizer knows follows what was written
-		_, err := s.AskKubernetes(ctx, KubernetesUser, http.MethodGet, "/apis/coordination.k8s.io/v1/namespaces/"+kubernetesNamespace+"/leases", "", nil)
+		_, err := s.AskKubernetes(ctx, KubernetesUser, http.MethodGet, s.leasePath(""), "", nil)
 		return err
 	})
+}
+
+// kubernetesBindings are in the namespace of the store's URL.
+const kubernetesBindings = "/apis/rbac.authorization.k8s.io/v1/namespaces/" + kubernetesNamespace + "/rolebindings"
+
+// GrantKubernetes lets the user of the URL elect. What the API server's authorizer
+// knows follows shortly after.
+func (s *Store) GrantKubernetes(ctx context.Context) error {
+	body := fmt.Sprintf(`{"metadata":{"name":"elector"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"elector"},"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"%s"}]}`, KubernetesUser)
+	_, err := s.AskKubernetes(ctx, KubernetesAdmin, http.MethodPost, kubernetesBindings, "application/json", []byte(body))
+	return err
+}
+
+// RevokeKubernetes takes all rights from the user of the URL.
+func (s *Store) RevokeKubernetes(ctx context.Context) error {
+	_, err := s.AskKubernetes(ctx, KubernetesAdmin, http.MethodDelete, kubernetesBindings+"/elector", "", nil)
+	return err
 }
 
 // AskKubernetes makes a request to a store of kind Kubernetes, as one of its users; as

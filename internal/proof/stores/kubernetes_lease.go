@@ -19,7 +19,7 @@ const recordAnnotation = "elector-go.github.io/record"
 // Metadata returns that of the Lease, for changing.
 func (l Lease) Metadata() map[string]any {
 	m, ok := l["metadata"].(map[string]any)
-	if !ok {
+	if !ok && l != nil {
 		m = map[string]any{}
 		l["metadata"] = m
 	}

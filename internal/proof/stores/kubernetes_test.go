@@ -229,7 +229,7 @@ func TestKubernetesConditions(t *testing.T) {
 }
 
 // Two API servers on one etcd are one store.
-func TestTwoKubernetesServers(t *testing.T) {
+func TestKubernetesServersOnOneEtcd(t *testing.T) {
 	s := newKubernetesScene(t)
 	k := s.server.(*kubernetesServer)
 	second, err := startAPIServer(t.Context(), k.etcd.address(), k.api.dir)
