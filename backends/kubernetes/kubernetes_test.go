@@ -173,7 +173,7 @@ func TestWhoAnswers(t *testing.T) {
 	l := f.objects["a"]
 	for what, answer := range map[string]http.HandlerFunc{
 		"a proxy's 404":           http.NotFound,
-		"a proxy's 409":           func(w http.ResponseWriter, r *http.Request) { http.Error(w, "conflict", 409) },
+		"a proxy's 409":           func(w http.ResponseWriter, r *http.Request) { http.Error(w, "conflict", http.StatusConflict) },
 		"404 for the namespace":   refuses(404, "NotFound", `namespaces "team" not found`, "namespaces", "team"),
 		"404 for another Lease":   refuses(404, "NotFound", "", "leases", "b"),
 		"404 for the API":         refuses(404, "NotFound", "the server could not find the requested resource", "", ""),
