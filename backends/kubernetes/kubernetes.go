@@ -29,7 +29,7 @@ type Backend struct {
 	release   func() error           // of what Open made
 
 	mutex sync.Mutex
-	seen  map[string]state // the last one of each election that was read or written
+	seen  map[string]state // the newest one of each election that was read or written
 }
 
 // A state is a Lease with the record that it holds.
@@ -120,7 +120,10 @@ func (b *Backend) read(name string, l lease) (backends.Record, error) {
 	r.Version = m.version()
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
-	b.seen[name] = state{l, r}
+	// A watch may bring what was replaced since.
+	if seen := b.seen[name].lease.Metadata; seen.UID != m.UID || compare(m.ResourceVersion, seen.ResourceVersion) >= 0 {
+		b.seen[name] = state{l, r}
+	}
 	return r, nil
 }
 

@@ -99,6 +99,9 @@ func TestLeaseOfOthers(t *testing.T) {
 		t.Error("the version stays the same")
 	}
 	created := l.Spec
+	if _, _, err := b.follow("a", event{"MODIFIED", []byte(strings.Replace(marshal(l), `"resourceVersion":"101"`, `"resourceVersion":"100"`, 1))}, ""); err != nil {
+		t.Fatal(err) // one that is late
+	}
 	next := renewed(r)
 	next.TTL = 4500 * time.Millisecond
 	r, err = b.Swap(t.Context(), "a", r, next)
