@@ -45,6 +45,8 @@ func (b *Backend) classify(err error) (advice string, kind error) {
 func (b *Backend) classifyStatus(s *status) (advice string, kind error) {
 	says := func(words string) bool { return strings.Contains(s.Message, words) }
 	switch {
+	case s.starting:
+		return "the API server is not ready, and may not know all accounts and rights yet", backends.ErrUnavailable
 	case says("denied the request"), says("denied request"):
 		return "an admission webhook or policy refuses this Lease; exempt the leases of namespace " + b.namespace, backends.ErrDenied
 	case says("failed calling webhook"):

@@ -39,6 +39,17 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%d %s: got %v, want %v and %q", c.code, c.message, err, c.want, c.advice)
 		}
 	}
+	// An API server that begins to answer refuses what it will allow.
+	f.on("READY", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "[-]informer-sync failed", 500) })
+	for code, reason := range map[int]string{401: "Unauthorized", 403: "Forbidden"} {
+		f.on("GET", refuses(code, reason, "", "leases", "a"))
+		if _, err := b.Load(t.Context(), "a"); !errors.Is(err, backends.ErrUnavailable) || !strings.Contains(err.Error(), "not ready") {
+			t.Errorf("%d while the server starts: %v", code, err)
+		}
+	}
+	if got := f.requests("READY")[0].header.Get("Authorization"); got != "" {
+		t.Errorf("whether it is ready is asked with %q", got)
+	}
 	f.on("POST", refuses(404, "NotFound", `namespaces "team" not found`, "namespaces", "team"))
 	if _, err := b.Swap(t.Context(), "a", backends.Record{}, record); !errors.Is(err, backends.ErrMisconfigured) || !strings.Contains(err.Error(), "kubectl create namespace team") {
 		t.Errorf("no namespace: %v", err)

@@ -87,6 +87,8 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	serve := f.one
 	switch {
+	case r.URL.Path == "/readyz":
+		q.what, serve = "READY", says("ok")
 	case r.URL.Path == "/version":
 		q.what, serve = "VERSION", says(`{"gitVersion":"v1.36.3"}`)
 	case r.URL.Path == "/apis/coordination.k8s.io/v1":

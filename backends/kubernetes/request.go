@@ -27,6 +27,8 @@ type status struct {
 	Reason  string
 	Message string
 	Details struct{ Name, Kind string }
+
+	starting bool // the API server, which does not know all accounts and rights yet
 }
 
 // Error implements error, in one short line.
@@ -122,5 +124,23 @@ func (b *Backend) send(ctx context.Context, through *http.Client, method, path s
 		refusal = &status{}
 	}
 	refusal.Code = answer.StatusCode
+	if refusal.Code == http.StatusUnauthorized || refusal.Code == http.StatusForbidden {
+		refusal.starting = b.starting(ctx, through)
+	}
 	return nil, refusal
+}
+
+// starting reports whether the API server is not ready. It answers before it knows
+// all accounts and rights, and tells everybody that.
+func (b *Backend) starting(ctx context.Context, through *http.Client) bool {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, b.base+"/readyz", nil)
+	if err != nil {
+		return false
+	}
+	answer, err := through.Do(r)
+	if err != nil {
+		return true // it has gone again
+	}
+	defer answer.Body.Close()
+	return answer.StatusCode/100 == 5
 }
