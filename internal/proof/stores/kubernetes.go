@@ -133,11 +133,11 @@ func kubernetesFiles(dir string) error {
 	if err != nil {
 		return err
 	}
-	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	secret, err := x509.MarshalECPrivateKey(private)
 	if err != nil {
 		return err
 	}
-	files := map[string]string{"sa.key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))}
+	files := map[string]string{"sa.key": string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret}))}
 	for id, user := range []string{KubernetesAdmin, KubernetesUser, KubernetesNobody} {
 		files[user] = rand.Text()
 		files["tokens.csv"] += fmt.Sprintf("%s,%s,%d", files[user], user, id)

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
@@ -57,7 +58,10 @@ func rawLeases(s *Store) *conformance.Raw {
 			if l == nil {
 				l = Lease{}
 			}
-			l.SetRecord(content[:min(len(content), mostKubernetes)])
+			if content = content[:min(len(content), mostKubernetes)]; !utf8.Valid(content) {
+				content = append([]byte("not UTF-8: "), bytes.ToValidUTF8(content, []byte("?"))...) // no annotation holds it
+			}
+			l.SetRecord(content)
 			if done, err := s.PutLease(t.Context(), name, l); err != nil || !done {
 				t.Fatal("the Lease was changed meanwhile", err)
 			}

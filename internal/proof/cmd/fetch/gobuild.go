@@ -16,6 +16,7 @@ type goServer struct {
 	path                  func() (string, error)
 	there                 func() (string, error)
 
+	set     string                                                // -X of the linker
 	pkg     string                                                // of the command, if it is not the module
 	replace func(ctx context.Context, dir string) (string, error) // lines for go.mod, or nil
 }
@@ -66,7 +67,7 @@ func (s goServer) fetch(ctx context.Context) (string, error) {
 	progress("building %s %s from its Go module, which takes a minute or two the first time", s.name, s.version)
 	built := filepath.Join(out, s.name)
 	env := []string{"CGO_ENABLED=0", "GOWORK=off"}
-	if _, err := command(ctx, module, env, "go", "build", "-mod=mod", "-trimpath", "-ldflags=-s -w", "-o", built, cmp.Or(s.pkg, s.module)); err != nil {
+	if _, err := command(ctx, module, env, "go", "build", "-mod=mod", "-trimpath", "-ldflags=-s -w"+s.set, "-o", built, cmp.Or(s.pkg, s.module)); err != nil {
 		return "", fmt.Errorf("building %s %s from its Go module: %w", s.name, s.version, err)
 	}
 	if _, err := command(ctx, module, nil, built, s.ask); err != nil {

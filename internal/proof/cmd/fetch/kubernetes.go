@@ -26,6 +26,7 @@ func fetchKubernetes(ctx context.Context) (string, error) {
 		path:    binaries.KubernetesPath,
 		there:   binaries.Kubernetes,
 		replace: kubernetesParts,
+		set:     " -X k8s.io/component-base/version.gitVersion=v" + binaries.KubernetesVersion,
 	}.fetch(ctx)
 }
 
