@@ -250,7 +250,11 @@ func TestKubernetesFence(t *testing.T) {
 	s.create(t, path, map[string]any{"metadata": map[string]any{"name": "ledger"}, "data": map[string]string{"last": "0"}})
 	token := func(n int) string { return fmt.Sprintf(`"annotations":{"%s":"%d"}`, kubernetes.TokenAnnotation, n) }
 	write := func(method, contentType, body string) error {
-		_, err := s.AskKubernetes(t.Context(), KubernetesAdmin, method, path+"/ledger?fieldManager=test&force=true", contentType, []byte(body))
+		query := ""
+		if strings.Contains(contentType, "apply") {
+			query = "?fieldManager=test&force=true"
+		}
+		_, err := s.AskKubernetes(t.Context(), KubernetesAdmin, method, path+"/ledger"+query, contentType, []byte(body))
 		return err
 	}
 	merge := func(metadata, last string) error {

@@ -17,6 +17,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 	_ "github.com/elector-go/elector/backends/kubernetes"
@@ -282,8 +284,11 @@ func TestKubernetesWatchEnds(t *testing.T) {
 	client, err := etcdClient(t.Context(), k.etcd.address(), Login{})
 	must(t, err)
 	defer client.Close()
-	written, err := client.Put(t.Context(), "/elsewhere", "")
-	must(t, err)
+	var written *clientv3.PutResponse
+	for range 3 {
+		written, err = client.Put(t.Context(), "/elsewhere", "")
+		must(t, err)
+	}
 	_, err = client.Compact(t.Context(), written.Header.Revision)
 	must(t, err)
 	uncached, err := startAPIServer(t.Context(), k.etcd.address(), k.api.dir, "--watch-cache=false")
@@ -345,7 +350,7 @@ func TestKubernetesTokenIsRotated(t *testing.T) {
 // a higher token.
 func TestKubernetesLeaseIsDeleted(t *testing.T) {
 	s := newKubernetesScene(t)
-	e, err := elector.New(s.b, "invoices", nil)
+	e, err := elector.New(s.b, "invoices", &elector.Options{TTL: 3 * time.Second})
 	must(t, err)
 	defer e.Close()
 	l, err := e.Campaign(t.Context())
