@@ -55,7 +55,9 @@
 // Only the API server's own answer about this very Lease counts as a conflict, or as
 // an election without a record: not the 404 of a load balancer.
 //
-// Every request is sent once. The elector repeats and reads back, for every store.
+// Every request is sent once, and once more if a server that is ready refuses it with
+// 401 or 403: while an API server starts, it refuses everybody. The elector repeats
+// and reads back, for every store.
 //
 // # Expiry
 //

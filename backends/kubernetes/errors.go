@@ -46,7 +46,10 @@ func (b *Backend) classifyStatus(s *status) (advice string, kind error) {
 	says := func(words string) bool { return strings.Contains(s.Message, words) }
 	switch {
 	case s.starting:
-		return "the API server is not ready, and may not know all accounts and rights yet", backends.ErrUnavailable
+		ready := *s
+		ready.starting = false
+		advice, _ = b.classifyStatus(&ready)
+		return "the API server may not be ready (kubectl get --raw /readyz) and not know all accounts and rights yet; if it is, " + advice, backends.ErrUnavailable
 	case says("denied the request"), says("denied request"):
 		return "an admission webhook or policy refuses this Lease; exempt the leases of namespace " + b.namespace, backends.ErrDenied
 	case says("failed calling webhook"):

@@ -40,15 +40,36 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	// An API server that begins to answer refuses what it will allow.
-	f.on("READY", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "[-]informer-sync failed", 500) })
-	for code, reason := range map[int]string{401: "Unauthorized", 403: "Forbidden"} {
-		f.on("GET", refuses(code, reason, "", "leases", "a"))
-		if _, err := b.Load(t.Context(), "a"); !errors.Is(err, backends.ErrUnavailable) || !strings.Contains(err.Error(), "not ready") {
-			t.Errorf("%d while the server starts: %v", code, err)
+	for _, c := range []struct {
+		code, ready int
+		header      string // of the question
+		want        error
+	}{
+		{401, 500, "", backends.ErrUnavailable},
+		{401, 403, "", backends.ErrUnavailable},
+		{401, 401, "", backends.ErrDenied}, // it lets in no one without credentials
+		{403, 500, "Bearer hunter2", backends.ErrUnavailable},
+		{403, 403, "Bearer hunter2", backends.ErrUnavailable},
+	} {
+		f.on("READY", refuses(c.ready, "", "", "", ""))
+		f.on("GET", refuses(c.code, "", "", "leases", "a"))
+		_, err := b.Load(t.Context(), "a")
+		if !errors.Is(err, c.want) || c.want == backends.ErrUnavailable && !strings.Contains(err.Error(), "not be ready") {
+			t.Errorf("%d while the server answers %d: %v", c.code, c.ready, err)
+		}
+		all := f.requests("READY")
+		if got := all[len(all)-1].header.Get("Authorization"); got != c.header {
+			t.Errorf("whether it is ready is asked with %q", got)
 		}
 	}
-	if got := f.requests("READY")[0].header.Get("Authorization"); got != "" {
-		t.Errorf("whether it is ready is asked with %q", got)
+	// It may have become ready between its two answers.
+	f.on("READY", nil)
+	f.on("GET", func(w http.ResponseWriter, r *http.Request) {
+		f.on("GET", nil)
+		refuses(403, "Forbidden", "", "leases", "a")(w, r)
+	})
+	if r, err := b.Load(t.Context(), "a"); err != nil {
+		t.Errorf("refused once by a server that is ready then: %+v, %v", r, err)
 	}
 	f.on("POST", refuses(404, "NotFound", `namespaces "team" not found`, "namespaces", "team"))
 	if _, err := b.Swap(t.Context(), "a", backends.Record{}, record); !errors.Is(err, backends.ErrMisconfigured) || !strings.Contains(err.Error(), "kubectl create namespace team") {

@@ -77,9 +77,43 @@ func (b *Backend) call(ctx context.Context, method, path string, body, into any)
 }
 
 // send makes one request and returns an answer that is not a refusal, whose body
-// the caller closes. The request is sent once: without GetBody no transport can send
-// its body again.
+// the caller closes.
+//
+// While an API server starts it refuses everybody, because it does not know all
+// accounts and rights yet. So a refusal by a server that is ready counts only when
+// the request, which was not carried out, is refused again.
 func (b *Backend) send(ctx context.Context, through *http.Client, method, path string, body any) (*http.Response, error) {
+	answer, err := b.sendOnce(ctx, through, b.token, method, path, body)
+	var s *status
+	if !errors.As(err, &s) || s.Kind != "Status" || s.Code != http.StatusUnauthorized && s.Code != http.StatusForbidden {
+		return answer, err
+	}
+	if s.starting = b.starting(ctx, through, s.Code); s.starting {
+		return nil, s
+	}
+	return b.sendOnce(ctx, through, b.token, method, path, body)
+}
+
+// starting reports whether an API server that has refused a request may not be ready.
+// Everybody may ask it that, with or without credentials, once it knows the roles that
+// are built in; until then it refuses this too.
+func (b *Backend) starting(ctx context.Context, through *http.Client, code int) bool {
+	token := b.token
+	if code == http.StatusUnauthorized {
+		token = nil
+	}
+	answer, err := b.sendOnce(ctx, through, token, http.MethodGet, "/readyz", nil)
+	if err == nil {
+		answer.Body.Close()
+		return false
+	}
+	var s *status
+	return !errors.As(err, &s) || s.Code != http.StatusUnauthorized // which is how some refuse all who have no credentials
+}
+
+// sendOnce does not repeat the request. Without GetBody no transport can send its
+// body again.
+func (b *Backend) sendOnce(ctx context.Context, through *http.Client, token func() (string, error), method, path string, body any) (*http.Response, error) {
 	var content io.Reader
 	if body != nil {
 		text, err := json.Marshal(body)
@@ -98,13 +132,13 @@ func (b *Backend) send(ctx context.Context, through *http.Client, method, path s
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	if b.token != nil {
-		token, err := b.token()
+	if token != nil {
+		text, err := token()
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", errToken, err)
 		}
-		if token != "" {
-			r.Header.Set("Authorization", "Bearer "+token)
+		if text != "" {
+			r.Header.Set("Authorization", "Bearer "+text)
 		}
 	}
 	answer, err := through.Do(r)
@@ -124,23 +158,5 @@ func (b *Backend) send(ctx context.Context, through *http.Client, method, path s
 		refusal = &status{}
 	}
 	refusal.Code = answer.StatusCode
-	if refusal.Code == http.StatusUnauthorized || refusal.Code == http.StatusForbidden {
-		refusal.starting = b.starting(ctx, through)
-	}
 	return nil, refusal
-}
-
-// starting reports whether the API server is not ready. It answers before it knows
-// all accounts and rights, and tells everybody that.
-func (b *Backend) starting(ctx context.Context, through *http.Client) bool {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, b.base+"/readyz", nil)
-	if err != nil {
-		return false
-	}
-	answer, err := through.Do(r)
-	if err != nil {
-		return true // it has gone again
-	}
-	defer answer.Body.Close()
-	return answer.StatusCode/100 == 5
 }

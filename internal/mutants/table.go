@@ -298,6 +298,11 @@ var mutants = []mutant{
 `, `	token, err := c.token()
 	b.token = func() (string, error) { return token, err }
 `}}},
+	{name: "a refusal by a server that was not ready", breaks: "Kubernetes", catch: "TestErrors", pkg: "./backends/kubernetes", edits: []edit{{
+		"backends/kubernetes/request.go", `	if s.starting = b.starting(ctx, through, s.Code); s.starting {
+		return nil, s
+	}
+`, ``}}},
 	{name: "a write without the uid that was read", breaks: "Kubernetes", catch: "TestRequests", pkg: "./backends/kubernetes", edits: []edit{{
 		"backends/kubernetes/lease.go", `	l := s.lease
 `, `	l := s.lease

@@ -27,6 +27,8 @@ type faultCase struct {
 var noLogins = map[string]string{
 	stores.DynamoDB: "dynalite looks at no credentials",
 	stores.GCS:      "fake-gcs-server looks at no credentials",
+
+	stores.Kubernetes: "no login is in the URL; TestKubernetesRole takes the rights away",
 }
 
 // cases are those with an F in the project's list of cases.
