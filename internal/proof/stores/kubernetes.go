@@ -261,6 +261,9 @@ func (s *Store) RevokeKubernetes(ctx context.Context) error {
 // that of the URL, if the store is not ours. An answer that is not a success is a
 // *KubernetesRefusal.
 func (s *Store) AskKubernetes(ctx context.Context, user, method, path, contentType string, body []byte) ([]byte, error) {
+	if s.behind != nil {
+		s = s.behind
+	}
 	u, err := url.Parse(s.URL)
 	if err != nil {
 		return nil, errors.New("the URL of the API server cannot be read")

@@ -50,6 +50,7 @@ func (s *Store) Plainly() (plain *Store, done func() error, err error) {
 	})}
 	go server.Serve(l) // until done
 	copied := *s
+	copied.behind = s
 	copied.Address = l.Addr().String()
 	copied.URL = "kubernetes://" + copied.Address + u.Path + "?tls=false"
 	copied.How += ", behind a proxy that ends TLS"
