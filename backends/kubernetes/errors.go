@@ -27,7 +27,7 @@ func (b *Backend) classify(err error) (advice string, kind error) {
 	case errors.Is(err, errToken):
 		return "see the token file; the kubelet renews a pod's own", backends.ErrUnavailable
 	case errors.Is(err, errNoRights):
-		return b.grant(), backends.ErrDenied
+		return b.grant(""), backends.ErrDenied
 	case errors.Is(err, errChanged):
 		return "an admission webhook changes annotations; exempt the leases of namespace " + b.namespace, backends.ErrMisconfigured
 	case errors.Is(err, errNoLease), errors.Is(err, errTooLong):
@@ -60,8 +60,10 @@ func (b *Backend) classifyStatus(s *status) (advice string, kind error) {
 		return fmt.Sprintf("namespace %s is being deleted; use another one", b.namespace), backends.ErrMisconfigured
 	case s.Code == http.StatusForbidden && says("exceeded quota"):
 		return fmt.Sprintf("raise the quota for count/leases.coordination.k8s.io in namespace %s", b.namespace), backends.ErrMisconfigured
+	case s.Code == http.StatusForbidden && says("cannot list"):
+		return b.grant(",list"), backends.ErrDenied
 	case s.Code == http.StatusForbidden:
-		return b.grant(), backends.ErrDenied
+		return b.grant(""), backends.ErrDenied
 	case s.Code == http.StatusNotFound && s.Kind == "Status" && s.Details.Kind == "namespaces":
 		return fmt.Sprintf("correct the namespace in the URL, or run: kubectl create namespace %s", b.namespace), backends.ErrMisconfigured
 	case s.Code == http.StatusNotFound && s.Kind != "Status", s.Code/100 == 3:
@@ -78,7 +80,7 @@ func (b *Backend) classifyStatus(s *status) (advice string, kind error) {
 	return "see the log of the API server; it may pass", backends.ErrUnavailable
 }
 
-// grant is what to do about a missing right.
-func (b *Backend) grant() string {
-	return fmt.Sprintf("an administrator can run: kubectl -n %[1]s create role elector --verb=get,create,update,watch --resource=leases.coordination.k8s.io; kubectl -n %[1]s create rolebinding elector --role=elector --serviceaccount=%[1]s:ACCOUNT", b.namespace)
+// grant is what to do about a missing right, in addition to those of a candidate.
+func (b *Backend) grant(more string) string {
+	return fmt.Sprintf("an administrator can run: kubectl -n %[1]s create role elector --verb=get,create,update,watch%[2]s --resource=leases.coordination.k8s.io; kubectl -n %[1]s create rolebinding elector --role=elector --serviceaccount=%[1]s:ACCOUNT", b.namespace, more)
 }

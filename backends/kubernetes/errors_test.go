@@ -21,6 +21,7 @@ func TestErrors(t *testing.T) {
 	}{
 		{401, "Unauthorized", "Unauthorized", backends.ErrDenied, "token_file"},
 		{403, "Forbidden", `leases.coordination.k8s.io "a" is forbidden: User "system:serviceaccount:team:x" cannot get resource "leases"`, backends.ErrDenied, "kubectl -n team create role"},
+		{403, "Forbidden", `leases.coordination.k8s.io is forbidden: User "u" cannot list resource "leases"`, backends.ErrDenied, "update,watch,list --resource"},
 		{403, "Forbidden", `leases.coordination.k8s.io "a" is forbidden: unable to create new content in namespace team because it is being terminated`, backends.ErrMisconfigured, "is being deleted"},
 		{403, "Forbidden", `leases.coordination.k8s.io "a" is forbidden: exceeded quota: few, requested: count/leases.coordination.k8s.io=1, used: …`, backends.ErrMisconfigured, "quota"},
 		{400, "", `admission webhook "policy.example.com" denied the request: no leases here`, backends.ErrDenied, "exempt the leases"},
