@@ -20,6 +20,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/elector-go/elector/internal/proof/internal/binaries"
 )
@@ -234,7 +235,9 @@ func kubernetesPrepare(ctx context.Context, s *Store) error {
 	if err := s.GrantKubernetes(ctx); err != nil {
 		return err
 	}
-	return until(ctx, readyWithin, func(ctx context.Context) error { // what the authorizer knows follows what was written
+	ctx, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
+	return until(ctx, 5*time.Second, func(ctx context.Context) error { // what the authorizer knows follows what was written
 		_, err := s.AskKubernetes(ctx, KubernetesUser, http.MethodGet, s.leasePath(""), "", nil)
 		return err
 	})

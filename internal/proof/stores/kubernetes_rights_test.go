@@ -84,7 +84,9 @@ func (s kubernetesScene) account(t *testing.T, name string) string {
 // eventually waits until the API server's authorizer knows what was written.
 func eventually(t *testing.T, what string, holds func() error) {
 	t.Helper()
-	if err := until(t.Context(), readyWithin, func(context.Context) error { return holds() }); err != nil {
+	ctx, cancel := context.WithTimeout(t.Context(), readyWithin)
+	defer cancel()
+	if err := until(ctx, readyWithin, func(context.Context) error { return holds() }); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
 }

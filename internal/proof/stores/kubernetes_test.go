@@ -378,17 +378,17 @@ func TestKubernetesPolicy(t *testing.T) {
 		"matchConstraints": m{"resourceRules": []m{{"apiGroups": []string{"coordination.k8s.io"}, "apiVersions": []string{"v1"}, "operations": []string{"CREATE"}, "resources": []string{"leases"}}}},
 		"validations":      []m{{"expression": "object.metadata.name != 'refused'", "message": "not this one"}}}})
 	s.create(t, admission+"validatingadmissionpolicybindings", m{"metadata": m{"name": "no"}, "spec": m{"policyName": "no", "validationActions": []string{"Deny"}}})
-	must(t, until(t.Context(), readyWithin, func(ctx context.Context) error { // until the server knows of it
-		_, err := s.b.Swap(ctx, "refused", backends.Record{}, kubernetesRecord("n", 1))
+	eventually(t, "the policy is known", func() error {
+		_, err := s.b.Swap(t.Context(), "refused", backends.Record{}, kubernetesRecord("n", 1))
 		if err == nil {
-			must(t, s.DeleteLease(ctx, "refused"))
+			must(t, s.DeleteLease(t.Context(), "refused"))
 			return errors.New("it was not refused")
 		}
 		if !errors.Is(err, backends.ErrDenied) || !strings.Contains(err.Error(), "policy refuses") || !strings.Contains(err.Error(), "not this one") {
 			t.Errorf("got %v", err)
 		}
 		return nil
-	}))
+	})
 	// A namespace that does not exist is found by the first creation, by those who
 	// have rights everywhere.
 	admin := handleOn(t, with(s.URL, func(u *url.URL, q url.Values) {
