@@ -5,15 +5,18 @@ SEEDS  ?= 500
 TIME   ?= 60s
 PROOF  := internal/proof
 comma  := ,
-CLI    := cmd/elector
-CLIWORK := $(CURDIR)/$(CLI)/dev.work
+# The other modules. Where go.mod has no replace line, dev.work stands for it.
+MODULES := bench cmd/elector examples/service examples/recipes integrations/electorprom integrations/electorotel integrations/electorgocron
+METRICS := internal/proof/metrics
+within  = cd $(1) && $(if $(wildcard $(1)/dev.work),GOWORK=$(CURDIR)/$(1)/dev.work)
+race    = $(if $(filter bench cmd/elector examples/recipes,$(1)),,-race)
 TABLE  := $(CURDIR)/bin/table.txt
 FAULTS := $(CURDIR)/bin/faults.txt
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 ERRORLINT   := github.com/polyfloyd/go-errorlint@v1.8.0
 ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.PHONY: help demo demo-stores demo-cli test sim mutants fuzz model chaos overlap bench bench-peers lint deps stores images test-containers test-declared api release-check
+.PHONY: help demo demo-stores demo-cli test metrics sim mutants fuzz model chaos overlap bench bench-peers lint deps stores images test-containers test-declared api release-check
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
@@ -45,9 +48,7 @@ ifeq ($(KINDS),)
 	cd $(PROOF) && ELECTOR_FAULT_TABLE=$(FAULTS) go test -count=1 -timeout=20m -p 1 ./chaos/...
 	@cat $(FAULTS)
 	@! grep -iE 'DID NOT RUN|failed' $(FAULTS)
-	cd bench && go test ./...
-	cd $(CLI) && GOWORK=$(CLIWORK) go test -count=1 ./...
-	cd examples/service && go test -race ./...
+	@$(MAKE) --no-print-directory -j2 --output-sync=target $(addprefix test/,$(MODULES))
 	@for kind in $(LONG); do echo "NOT RUN: $$kind; make test KINDS=$$kind runs it"; done
 else
 	@mkdir -p bin && rm -f $(TABLE) $(FAULTS)
@@ -60,6 +61,12 @@ ifneq ($(filter $(LONG),$(KINDS)),)
 	@! grep -iE 'DID NOT RUN|failed' $(FAULTS)
 endif
 endif
+
+test/%:
+	$(call within,$*) go test -count=1 $(call race,$*) ./...
+
+metrics: stores ## the alert rules and the dashboard on Prometheus itself, which watches a lease being lost
+	cd $(METRICS) && go test -count=1 -v ./...
 
 TAKEOVERS ?= 500
 storms: stores ## paused writers of overtaken leaders against the guards of the stores, for TAKEOVERS in each storm
@@ -100,13 +107,16 @@ lint: ## gofmt, go vet for three systems, staticcheck, errorlint, actionlint, wh
 	@! grep -nE 'errors\.(Is|As|AsType)\b|err(or)? [!=]= (Err|backends\.|context\.)' $$(ls *.go | grep -vE '^errors.go$$|_test.go$$') || { echo "the core tells errors apart in errors.go alone"; exit 1; }
 	@for system in linux darwin windows; do echo "vet for $$system"; GOOS=$$system CGO_ENABLED=0 go vet ./... || exit 1; done
 	@cd $(PROOF) && for system in linux darwin; do echo "vet $(PROOF) for $$system"; GOOS=$$system CGO_ENABLED=0 go vet -tags containers,kubernetes ./... || exit 1; done
-	@for dir in bench examples/service; do (cd $$dir && echo "vet $$dir" && go vet ./...) || exit 1; done
-	@cd $(CLI) && for system in linux darwin windows; do echo "vet $(CLI) for $$system"; GOOS=$$system CGO_ENABLED=0 GOWORK=$(CLIWORK) go vet ./... || exit 1; done
-	@for dir in . $(PROOF) bench examples/service; do echo "staticcheck $$dir"; (cd $$dir && go run $(STATICCHECK) ./...) || exit 1; done
-	@echo "staticcheck $(CLI)" && cd $(CLI) && GOWORK=$(CLIWORK) go run $(STATICCHECK) ./...
+	@$(MAKE) --no-print-directory $(addprefix lint/,$(MODULES) $(METRICS))
+	@for dir in . $(PROOF); do echo "staticcheck $$dir"; (cd $$dir && go run $(STATICCHECK) ./...) || exit 1; done
 	@for dir in . $(PROOF); do echo "errorlint $$dir"; (cd $$dir && go run $(ERRORLINT) -test=false ./... 2>&1) | grep -vE '^exit status|^go: downloading' && exit 1; done; true
 	@echo "actionlint" && go run $(ACTIONLINT)
 	@echo "API" && go run ./internal/api
+
+lint/%:
+	@echo "vet $*" && $(call within,$*) go vet ./...
+	$(if $(wildcard $*/dev.work),@for system in darwin windows; do echo "vet $* for $$system"; $(call within,$*) GOOS=$$system CGO_ENABLED=0 go vet ./... || exit 1; cd $(CURDIR); done)
+	@echo "staticcheck $*" && $(call within,$*) go run $(STATICCHECK) ./...
 
 api: ## write the baseline of the exported API, which make lint compares with
 	go run ./internal/api -update
@@ -114,7 +124,7 @@ api: ## write the baseline of the exported API, which make lint compares with
 deps: ## the core imports only the standard library, no backend another store's client
 	@go run ./internal/deps
 
-stores: ## fetch the real stores that are missing into .stores/; KINDS=kubernetes for one that takes long to build
+stores: ## fetch the real stores that are missing, and Prometheus, into .stores/; KINDS=kubernetes for one that takes long to build
 	cd $(PROOF) && go run ./cmd/fetch $(KINDS) $(filter $(LONG),$(subst $(comma), ,$(PLACES)))
 
 images: ## build stand-ins for the images of the stores, where no registry can be reached

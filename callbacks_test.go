@@ -17,6 +17,7 @@ import (
 func traces(f func()) map[string]*elector.Trace {
 	return map[string]*elector.Trace{
 		"Campaigning": {Campaigning: func(context.Context, elector.CampaignInfo) { f() }},
+		"Campaigned":  {Campaigned: func(context.Context, elector.CampaignInfo) { f() }},
 		"Request":     {Request: func(context.Context, elector.RequestInfo) { f() }},
 		"Observed":    {Observed: func(context.Context, elector.LeaderInfo) { f() }},
 		"Acquired":    {Acquired: func(context.Context, elector.LeaseInfo) { f() }},
@@ -110,29 +111,33 @@ func TestCloseInTrace(t *testing.T) {
 	})
 }
 
-// A Trace.Acquired that blocks costs the lease, and not the election: without a
-// worker nothing renews it, and somebody else leads.
+// A Trace callback that blocks when the lease begins costs the lease, and not the
+// election: without a worker nothing renews it, and another process leads.
 func TestBlockedAcquired(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := memory.NewStore()
-		acquired, release := make(chan elector.Token, 1), make(chan struct{})
-		goOn := sync.OnceFunc(func() { close(release) })
-		defer goOn()
-		a := join(t, s.Handle(), elector.Options{Trace: &elector.Trace{Acquired: func(_ context.Context, l elector.LeaseInfo) {
-			acquired <- l.Token
-			<-release
-		}}})
-		b := join(t, s.Handle(), elector.Options{})
-		leases := campaign(t, a)
-		first := wait(t, acquired, "Acquired is called")
-		second := win(t, b)
-		goOn()
-		l := wait(t, leases, "Campaign returns when Acquired does")
-		if err := l.Check(); l.Token() != first || second.Token() <= first || !errors.Is(err, elector.ErrLost) {
-			t.Errorf("after token %d: a lease with token %d, and %d with %v", first, second.Token(), l.Token(), err)
-		}
-		if err := second.Check(); err != nil {
-			t.Error(err)
-		}
-	})
+	for _, name := range []string{"Acquired", "Campaigned"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := memory.NewStore()
+				called, release := make(chan struct{}, 1), make(chan struct{})
+				goOn := sync.OnceFunc(func() { close(release) })
+				defer goOn()
+				a := join(t, s.Handle(), elector.Options{Trace: traces(func() {
+					called <- struct{}{}
+					<-release
+				})[name]})
+				b := join(t, s.Handle(), elector.Options{})
+				leases := campaign(t, a)
+				wait(t, called, "the callback is called")
+				second := win(t, b)
+				goOn()
+				l := wait(t, leases, "Campaign returns when the callback does")
+				if err := l.Check(); second.Token() <= l.Token() || !errors.Is(err, elector.ErrLost) {
+					t.Errorf("a lease with token %d, and then %d with %v", second.Token(), l.Token(), err)
+				}
+				if err := second.Check(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
 }

@@ -102,8 +102,13 @@ func (e *Elector) afterLast(ctx context.Context, campaign func(context.Context) 
 	if ctx.Err() != nil {
 		return nil, e.ended(ctx, nil)
 	}
-	traced(e, e.o.Trace.Campaigning, ctx, CampaignInfo{Election: e.name})
-	return campaign(ctx)
+	e.began = e.clock.Now().Mono
+	traced(e, e.o.Trace.Campaigning, ctx, CampaignInfo{Election: e.name, Store: e.store})
+	l, err := campaign(ctx)
+	if err != nil {
+		e.traceCampaigned(ctx, err)
+	}
+	return l, err
 }
 
 // campaign makes attempts. Between two of them it waits until another one could
@@ -111,6 +116,7 @@ func (e *Elector) afterLast(ctx context.Context, campaign func(context.Context) 
 func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
 	var w *watcher
 	var last *failure
+	var leader Token
 	backoff := e.newBackoff("campaign")
 	for {
 		l, f := e.attempt(ctx, unlimited)
@@ -132,7 +138,7 @@ func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
 				w = e.watch(ctx, reading, "campaign")
 				defer w.stop()
 			}
-			if err := e.awaitChance(ctx, w); ctx.Err() != nil {
+			if err := e.awaitChance(ctx, w, &leader); ctx.Err() != nil {
 				return nil, e.ended(ctx, last)
 			} else if err != nil {
 				return nil, err
@@ -147,10 +153,15 @@ func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
 }
 
 // awaitChance blocks until the record may be taken over, and then for a random
-// time, in which it gives way to a winner.
-func (e *Elector) awaitChance(ctx context.Context, w *watcher) error {
+// time, in which it gives way to a winner. It logs each leader with another token
+// than the last one.
+func (e *Elector) awaitChance(ctx context.Context, w *watcher, last *Token) error {
 	for {
 		version, from := e.view.chance()
+		if r := e.view.look().record; !r.Vacant() && Token(r.Token) != *last {
+			*last = Token(r.Token)
+			e.log.Info("elector: campaign waits while the election is held", "leader", r.Holder, "token", r.Token)
+		}
 		if from <= e.clock.Now().Mono {
 			from = e.clock.Now().Mono + e.jitter()
 			changed, err := w.wait(ctx, version, from)
@@ -189,7 +200,7 @@ func (e *Elector) attempt(ctx context.Context, writes int) (*Lease, *failure) {
 	if err != nil {
 		return nil, &failure{refused, err}
 	}
-	a := &acquisition{e: e, token: token, nonce: nonce, sent: map[uint64]write{}}
+	a := &acquisition{e: e, token: token, nonce: nonce, sent: map[uint64]write{}, releases: e.newBackoff("release")}
 	a.record.Extensions = r.Extensions.Class('k')
 	return e.acquire(ctx, r, a, writes)
 }
@@ -287,7 +298,7 @@ func (e *Elector) disbelieved(ctx context.Context, r backends.Record, a *acquisi
 	default:
 		return nil
 	}
-	traced(e, e.o.Trace.Disbelieved, ctx, LeaseInfo{Election: e.name, Token: Token(r.Token), Err: f.err})
+	traced(e, e.o.Trace.Disbelieved, ctx, LeaseInfo{Election: e.name, Store: e.store, Token: Token(r.Token), Err: f.err})
 	return f
 }
 
@@ -317,13 +328,14 @@ func (e *Elector) retract(ctx context.Context, a *acquisition, pending <-chan *f
 		ours := f == nil && a.differs(r) == nil
 		if ours {
 			a.record = r
-			traced(e, e.o.Trace.Disbelieved, ctx, LeaseInfo{Election: e.name, Token: Token(a.token), Err: why})
+			traced(e, e.o.Trace.Disbelieved, ctx, LeaseInfo{Election: e.name, Store: e.store, Token: Token(a.token), Err: why})
 		}
 		if !free || f == nil && !ours {
 			return
 		}
+		start := e.clock.Now().Mono
 		err := a.vacate()
-		traced(e, e.o.Trace.Released, ctx, LeaseInfo{Election: e.name, Token: Token(a.token), Err: err})
+		traced(e, e.o.Trace.Released, ctx, LeaseInfo{Election: e.name, Store: e.store, Token: Token(a.token), Duration: e.clock.Now().Mono - start, Err: err})
 		if err != nil {
 			e.log.Warn("elector: the write of a campaign that was cancelled may stand unused until it expires", "token", a.token, "error", err)
 		}

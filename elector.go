@@ -33,7 +33,10 @@ type Elector struct {
 	timing     timing
 	unanswered [countedTo]atomic.Int32 // requests given up that have not returned, by purpose
 	current    atomic.Pointer[Lease]   // the latest lease, valid or over
-	retraction <-chan struct{}         // closed when the last cancelled campaign is done; owned by the caller that is busy
+
+	// Owned by the caller that is busy.
+	retraction <-chan struct{} // closed when the last cancelled campaign is done
+	began      time.Duration   // monotonic, when the campaign began
 
 	// mutex guards what follows, and is never held across I/O or a callback.
 	mutex    sync.Mutex

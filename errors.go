@@ -132,6 +132,19 @@ func (f *failure) shown() error {
 	return f.err
 }
 
+// result is the failure as the Result of RequestInfo.
+func (f *failure) result() string {
+	switch {
+	case f == nil:
+		return "ok"
+	case f.kind == conflicting:
+		return "conflict"
+	case f.kind == cancelled:
+		return "cancelled"
+	}
+	return "error"
+}
+
 // hopeless reports whether trying again cannot help.
 func (f *failure) hopeless() bool { return f != nil && f.kind.hopeless() }
 
@@ -226,6 +239,19 @@ func (e *Elector) ended(ctx context.Context, last *failure) error {
 		return err
 	}
 	return fmt.Errorf("%w; until then: %w", err, last.err)
+}
+
+// ending returns how a lease that is over ended, in a word for logs and metrics.
+func (s *status) ending() string {
+	switch {
+	case s.phase == deposed:
+		return "deposed"
+	case s.phase == lost:
+		return "lost"
+	case errors.Is(s.cause, ErrUnhealthy):
+		return "unhealthy"
+	}
+	return "resigned"
 }
 
 // toldToStop reports whether a context was cancelled, and not ended by a

@@ -36,6 +36,10 @@ type Fence struct {
 	// clock, because of Options.MinToken or of another machine's wrong clock.
 	MaxAhead time.Duration
 
+	// Trace, if not nil, has its Refused called for each write that Enter refuses
+	// with ErrStale.
+	Trace *Trace
+
 	mutex     sync.Mutex
 	resources map[string]*resource
 }
@@ -93,6 +97,12 @@ func (f *Fence) Enter(ctx context.Context, name string, token Token) (inside con
 	if err := f.check(token); err != nil {
 		return nil, nil, err
 	}
+	var refused *StaleError
+	defer func() { // without the mutex
+		if refused != nil && f.Trace != nil && f.Trace.Refused != nil {
+			f.Trace.Refused(ctx, refused)
+		}
+	}()
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	r := f.resource(name)
@@ -100,7 +110,8 @@ func (f *Fence) Enter(ctx context.Context, name string, token Token) (inside con
 		r.see(name, token)
 		switch {
 		case token < r.highest:
-			return nil, nil, &StaleError{name, token, r.highest}
+			refused = &StaleError{name, token, r.highest}
+			return nil, nil, refused
 		case err != nil:
 			return nil, nil, err
 		case r.older > 0 || r.raising:

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -308,12 +311,15 @@ func TestNilArguments(t *testing.T) {
 // A lines collects what is logged.
 type lines struct {
 	slog.Handler
-	told *[]string
+	mutex *sync.Mutex
+	told  *[]string
 }
 
 func (l lines) Handle(_ context.Context, r slog.Record) error {
 	text := r.Message
 	r.Attrs(func(a slog.Attr) bool { text += " " + a.String(); return true })
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
 	*l.told = append(*l.told, text)
 	return nil
 }
@@ -323,7 +329,7 @@ func (l lines) WithAttrs([]slog.Attr) slog.Handler       { return l }
 
 func logged() (*slog.Logger, *[]string) {
 	told := &[]string{}
-	return slog.New(lines{slog.DiscardHandler, told}), told
+	return slog.New(lines{slog.DiscardHandler, new(sync.Mutex), told}), told
 }
 
 // The cause of a loss has the store's last error, and a reason that changes is
@@ -374,6 +380,70 @@ func TestWatchWorksAgain(t *testing.T) {
 		}
 		if fails, works := count("watching the record fails"), count("watching the record works again"); fails != 1 || works != 1 {
 			t.Errorf("of a watch that broke three times and then worked was logged that it fails %d times, and that it works %d times:\n%s", fails, works, strings.Join(*told, "\n"))
+		}
+	})
+}
+
+// A waiter logs each leader once, however often it reads, and not a vacant record.
+func TestLeadersInTheLog(t *testing.T) {
+	for name, open := range map[string]func(*memory.Store) backends.Backend{
+		"pushed": func(s *memory.Store) backends.Backend { return s.Handle() },
+		"polled": func(s *memory.Store) backends.Backend { return blind{s.Handle()} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				logger, told := logged()
+				s := memory.NewStore()
+				first, second := join(t, s.Handle(), elector.Options{ID: "first"}), join(t, s.Handle(), elector.Options{ID: "second"})
+				a := win(t, first)
+				waits := campaign(t, join(t, open(s), elector.Options{Logger: logger}))
+				pass(time.Hour)
+				if err := a.Resign(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				b := win(t, second)
+				pass(time.Hour)
+				if err := b.Resign(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				wait(t, waits, "the waiter leads")
+				want := []string{
+					fmt.Sprintf("elector: campaign waits while the election is held leader=first token=%d", a.Token()),
+					fmt.Sprintf("elector: campaign waits while the election is held leader=second token=%d", b.Token()),
+				}
+				lines := slices.DeleteFunc(slices.Clone(*told), func(line string) bool { return !strings.Contains(line, "waits") })
+				if !slices.Equal(lines, want) {
+					t.Errorf("the log is\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
+				}
+			})
+		})
+	}
+}
+
+// A release that succeeds after failures is logged, also when another Resign makes
+// it.
+func TestReleaseWorksAgain(t *testing.T) {
+	logger, told := logged()
+	onStage(t, elector.Options{TTL: time.Minute, Logger: logger}, func(t *testing.T, s *stage) {
+		works := func() (n int) {
+			for _, line := range *told {
+				if strings.HasPrefix(line, "elector: release works again token=") {
+					n++
+				}
+			}
+			return n
+		}
+		l := win(t, s.e)
+		s.fault.Always(fault.Fails(backends.ErrUnavailable))
+		if err := l.Resign(t.Context()); err == nil || works() != 0 {
+			t.Errorf("while the store is down: %v, %q", err, *told)
+		}
+		s.plain()
+		if err := l.Resign(t.Context()); err != nil || works() != 1 {
+			t.Errorf("when the store is back: %v, %q", err, *told)
+		}
+		if err := win(t, s.e).Resign(t.Context()); err != nil || works() != 1 {
+			t.Errorf("a release that works at once: %v, %q", err, *told)
 		}
 	})
 }

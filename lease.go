@@ -117,7 +117,9 @@ func (e *Elector) newLease(base context.Context, own *acquisition) *Lease {
 	e.active.Add(1)
 	r := own.record
 	go l.maintain(told)
-	traced(e, e.o.Trace.Acquired, l.ctx, l.info(nil)) // before anything renews the lease: it may block
+	// Before anything renews the lease: they may block.
+	e.traceCampaigned(base, nil)
+	traced(e, e.o.Trace.Acquired, l.ctx, l.info(nil))
 	close(told)
 	if w, ok := e.backend.(backends.PresenceWatcher); ok {
 		l.watchPresence(w, r)
@@ -130,7 +132,7 @@ type workOf struct{ *Lease }
 
 // info is what Trace reports of the lease.
 func (l *Lease) info(err error) LeaseInfo {
-	return LeaseInfo{l.e.name, l.token, l.Remaining(), err}
+	return LeaseInfo{Election: l.e.name, Store: l.e.store, Token: l.token, Validity: l.hold, Remaining: l.Remaining(), Err: err, Lease: l}
 }
 
 // Context returns a context that ends with the lease, at the latest when the

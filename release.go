@@ -200,13 +200,17 @@ func (l *Lease) nothingToTell() bool {
 func (l *Lease) vacate() (knowledge, error) {
 	e := l.e
 	state := told
+	start := e.clock.Now().Mono
 	err := l.own.vacate()
+	took := e.clock.Now().Mono - start
 	if err != nil {
 		state = failed
 		err = fmt.Errorf("the store was not told: %w; successors wait until the record expires, or call Resign again", err)
 		e.log.Warn("elector: release failed", "token", l.token, "error", err)
 	}
-	traced(e, e.o.Trace.Released, l.ctx, LeaseInfo{Election: e.name, Token: l.token, Err: err})
+	info := l.info(err)
+	info.Duration = took
+	traced(e, e.o.Trace.Released, l.ctx, info)
 	return state, err
 }
 
@@ -216,7 +220,6 @@ func (a *acquisition) vacate() error {
 	e := a.e
 	ctx, cancel := e.clock.WithTimeout(context.Background(), e.o.ReleaseTimeout)
 	defer cancel()
-	backoff := e.newBackoff("release")
 	overtaken := 0
 	for {
 		var f *failure
@@ -225,6 +228,7 @@ func (a *acquisition) vacate() error {
 				return e.ended(ctx, nil)
 			}
 			if _, f = e.swap(ctx, e.o.RequestTimeout, e.backend.Swap, a.record, a.next("", "")); f == nil {
+				a.releases.over("token", a.token)
 				return nil
 			}
 		}
@@ -232,6 +236,7 @@ func (a *acquisition) vacate() error {
 		moved := false
 		if readBack == nil {
 			if a.differs(r) != nil || r.Vacant() || restored(r, a.record) {
+				a.releases.over("token", a.token)
 				return nil // applied, or not ours any more
 			}
 			moved = r.Version != a.record.Version
@@ -248,7 +253,7 @@ func (a *acquisition) vacate() error {
 		case f == nil:
 			f = readBack
 		}
-		if !backoff.pause(ctx, f.err) {
+		if !a.releases.pause(ctx, f.err) {
 			return f.err
 		}
 	}

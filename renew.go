@@ -20,6 +20,8 @@ type acquisition struct {
 	record backends.Record // ours, as the store last showed it; before that only the extensions
 	number uint64          // of the latest write
 	sent   map[uint64]write
+
+	releases *backoff
 }
 
 // A write is a write of an acquisition that may still count.
@@ -83,12 +85,14 @@ func (l *Lease) maintain(acquired <-chan struct{}) {
 	l.renewUntilOver()
 	l.batches.leave()
 	s := l.status.Load()
+	info := l.info(s.cause)
+	info.Cause = s.ending()
 	if s.phase == resigned {
-		e.log.Info("elector: leads no more", "token", l.token, "cause", s.cause)
+		e.log.Info("elector: leads no more", "token", l.token, "cause", info.Cause, "error", s.cause)
 	} else {
-		e.log.Warn("elector: leads no more", "token", l.token, "cause", s.cause)
+		e.log.Warn("elector: leads no more", "token", l.token, "cause", info.Cause, "error", s.cause)
 	}
-	traced(e, e.o.Trace.Ended, l.ctx, l.info(s.cause))
+	traced(e, e.o.Trace.Ended, l.ctx, info)
 	l.tell(leaseEnded)
 }
 
@@ -258,8 +262,11 @@ func (l *Lease) adopt(r backends.Record) *failure {
 		a.record = r
 		clear(a.sent)
 		a.sent[r.Attempt.Sequence] = w
+		margin := l.Remaining()
 		if err = l.extend(w.start); err == nil {
-			traced(l.e, l.e.o.Trace.Renewed, l.ctx, l.info(nil))
+			info := l.info(nil)
+			info.Margin = margin
+			traced(l.e, l.e.o.Trace.Renewed, l.ctx, info)
 		}
 	}
 	if err != nil {

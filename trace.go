@@ -17,6 +17,8 @@ type Trace struct {
 	Campaigning func(context.Context, CampaignInfo)
 	// Waiting: the campaign waits; Err is the reason, such as ErrHeld.
 	Waiting func(context.Context, CampaignInfo)
+	// Campaigned: the campaign is over; Err is nil if this process leads.
+	Campaigned func(context.Context, CampaignInfo)
 	// Request: a request to the store was answered or given up.
 	Request func(context.Context, RequestInfo)
 	// Observed: this process has seen a new state of the record, renewals
@@ -29,24 +31,67 @@ type Trace struct {
 	// Disbelieved: the store has applied this process's acquisition, but the
 	// process does not lead; Err is what it has seen meanwhile.
 	Disbelieved func(context.Context, LeaseInfo)
-	// Ended: the lease is over; Err is ErrLost or ErrResigned, with the
-	// reason. The store does not know yet.
+	// Ended: the lease is over; Cause is why, and Err is ErrLost or ErrResigned
+	// with the reason. The store does not know yet.
 	Ended func(context.Context, LeaseInfo)
 	// Released: the store knows that the lease is over, or Err is why it could
 	// not be told.
 	Released func(context.Context, LeaseInfo)
+	// Refused: a Fence with this Trace refused a write. The context is that of
+	// Enter, and a panic passes to its caller.
+	Refused func(context.Context, *StaleError)
+}
+
+// MultiTrace returns a Trace that calls those of the given ones, in their order.
+// If a callback panics, those after it are not called. Nil Traces are left out.
+func MultiTrace(traces ...*Trace) *Trace {
+	return &Trace{
+		Campaigning: multi(traces, func(t *Trace) func(context.Context, CampaignInfo) { return t.Campaigning }),
+		Waiting:     multi(traces, func(t *Trace) func(context.Context, CampaignInfo) { return t.Waiting }),
+		Campaigned:  multi(traces, func(t *Trace) func(context.Context, CampaignInfo) { return t.Campaigned }),
+		Request:     multi(traces, func(t *Trace) func(context.Context, RequestInfo) { return t.Request }),
+		Observed:    multi(traces, func(t *Trace) func(context.Context, LeaderInfo) { return t.Observed }),
+		Acquired:    multi(traces, func(t *Trace) func(context.Context, LeaseInfo) { return t.Acquired }),
+		Renewed:     multi(traces, func(t *Trace) func(context.Context, LeaseInfo) { return t.Renewed }),
+		Disbelieved: multi(traces, func(t *Trace) func(context.Context, LeaseInfo) { return t.Disbelieved }),
+		Ended:       multi(traces, func(t *Trace) func(context.Context, LeaseInfo) { return t.Ended }),
+		Released:    multi(traces, func(t *Trace) func(context.Context, LeaseInfo) { return t.Released }),
+		Refused:     multi(traces, func(t *Trace) func(context.Context, *StaleError) { return t.Refused }),
+	}
+}
+
+// multi returns a callback that calls one of each Trace, nil if none has it.
+func multi[Info any](traces []*Trace, of func(*Trace) func(context.Context, Info)) func(context.Context, Info) {
+	var all []func(context.Context, Info)
+	for _, t := range traces {
+		if t != nil && of(t) != nil {
+			all = append(all, of(t))
+		}
+	}
+	if all == nil {
+		return nil
+	}
+	return func(ctx context.Context, info Info) {
+		for _, callback := range all {
+			callback(ctx, info)
+		}
+	}
 }
 
 // A CampaignInfo describes a campaign.
 type CampaignInfo struct {
 	Election string
-	Err      error // the reason of the wait
+	Store    string        // as in errors: without a password
+	Err      error         // the reason of the wait, or of the end
+	Duration time.Duration // Campaigned: of the campaign
 }
 
 // A RequestInfo describes a request to the store.
 type RequestInfo struct {
 	Election string
+	Store    string
 	Op       string // "load", "swap", "watch" or "watch-presence"; "healthy" for Options.Healthy
+	Result   string // "ok"; "conflict": another process wrote first; "cancelled" by the caller; or "error"
 	Duration time.Duration
 	Err      error
 }
@@ -54,15 +99,25 @@ type RequestInfo struct {
 // A LeaderInfo describes a state of the record.
 type LeaderInfo struct {
 	Election string
+	Store    string
 	Leader   Leader
 }
 
 // A LeaseInfo describes a lease.
 type LeaseInfo struct {
 	Election  string
+	Store     string
 	Token     Token
+	Validity  time.Duration // for how long a renewal makes it valid: TTL*(1-ClockDrift)
 	Remaining time.Duration // validity that is left
+	Margin    time.Duration // Renewed: what was left when the renewal was acknowledged
+	Duration  time.Duration // Released: of the release
+	Cause     string        // Ended: "resigned", "unhealthy", "lost" or "deposed"
 	Err       error
+
+	// Lease is the lease itself, nil when Disbelieved and for a release without a
+	// lease. A callback must not wait for its end.
+	Lease *Lease
 }
 
 // traced runs a user's callback so that its panic does not end the election.
@@ -79,11 +134,15 @@ func traced[Info any](e *Elector, callback func(context.Context, Info), ctx cont
 }
 
 func (e *Elector) traceWaiting(ctx context.Context, f *failure) {
-	traced(e, e.o.Trace.Waiting, ctx, CampaignInfo{e.name, f.err})
+	traced(e, e.o.Trace.Waiting, ctx, CampaignInfo{Election: e.name, Store: e.store, Err: f.err})
+}
+
+func (e *Elector) traceCampaigned(ctx context.Context, err error) {
+	traced(e, e.o.Trace.Campaigned, ctx, CampaignInfo{Election: e.name, Store: e.store, Err: err, Duration: e.clock.Now().Mono - e.began})
 }
 
 func (e *Elector) traceRequest(ctx context.Context, why purpose, d time.Duration, f *failure) {
-	traced(e, e.o.Trace.Request, ctx, RequestInfo{e.name, why.String(), d, f.shown()})
+	traced(e, e.o.Trace.Request, ctx, RequestInfo{Election: e.name, Store: e.store, Op: why.String(), Result: f.result(), Duration: d, Err: f.shown()})
 }
 
 // traceNews traces the latest state, unless that was done before.
@@ -92,6 +151,6 @@ func (e *Elector) traceNews(ctx context.Context) {
 		return
 	}
 	if l, news := e.view.takeNews(); news {
-		traced(e, e.o.Trace.Observed, ctx, LeaderInfo{e.name, l})
+		traced(e, e.o.Trace.Observed, ctx, LeaderInfo{Election: e.name, Store: e.store, Leader: l})
 	}
 }

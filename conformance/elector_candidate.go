@@ -268,6 +268,21 @@ func (c *candidate) sees(other *candidate) {
 	})
 }
 
+// leader reads who leads. On a slow machine a read may find no answer in time.
+func (c *candidate) leader() elector.Leader {
+	s := c.el.s
+	s.Helper()
+	ctx := s.context()
+	for {
+		l, err := c.Leader(ctx)
+		if errors.Is(err, elector.ErrUnavailable) && ctx.Err() == nil {
+			continue
+		}
+		s.must(err, "reading who leads")
+		return l
+	}
+}
+
 // crash makes all further requests hang until the caller gives up.
 func (c *candidate) crash() { c.faults.Always(fault.Hang) }
 

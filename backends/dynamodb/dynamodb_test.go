@@ -192,34 +192,35 @@ func TestClose(t *testing.T) {
 	}
 }
 
-func TestCloseEndsConnections(t *testing.T) {
-	f, opened, closed := connections(t)
-	b := f.open(t)
-	wait(t, opened)
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
-	wait(t, closed)
-}
-
-// The transport keeps connections again if it sees a call that Close has ended
-// only after the connections were closed.
-func TestCallThatEndsLateLeavesNoConnection(t *testing.T) {
-	f, opened, closed := connections(t)
-	b := f.open(t).(*Backend)
-	wait(t, opened)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn:     func(string) { b.idle() },
-		ConnectDone: func(string, string, error) { cancel() },
+// No connection is left behind, also if the transport sees a call that Close has
+// ended only after the connections were closed: it then keeps connections again.
+func TestConnectionsEnd(t *testing.T) {
+	t.Run("idle", func(t *testing.T) {
+		f, opened, closed := connections(t)
+		b := f.open(t)
+		wait(t, opened)
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+		wait(t, closed)
 	})
-	if _, err := b.Load(ctx, "a"); !errors.Is(err, context.Canceled) {
-		t.Fatalf("got %v", err)
-	}
-	wait(t, opened)
-	wait(t, closed)
-	wait(t, closed)
+	t.Run("of a call that ends late", func(t *testing.T) {
+		f, opened, closed := connections(t)
+		b := f.open(t).(*Backend)
+		wait(t, opened)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+			GetConn:     func(string) { b.idle() },
+			ConnectDone: func(string, string, error) { cancel() },
+		})
+		if _, err := b.Load(ctx, "a"); !errors.Is(err, context.Canceled) {
+			t.Fatalf("got %v", err)
+		}
+		wait(t, opened)
+		wait(t, closed)
+		wait(t, closed)
+	})
 }
 
 // connections returns a service that reports its connections.

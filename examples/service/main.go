@@ -12,7 +12,6 @@ package main
 import (
 	"context"
 	"errors"
-	"expvar"
 	"flag"
 	"log/slog"
 	"net"
@@ -22,9 +21,12 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/elector-go/elector"
 	_ "github.com/elector-go/elector/backends/etcd"
 	_ "github.com/elector-go/elector/backends/file"
+	"github.com/elector-go/elector/integrations/electorprom"
 )
 
 func main() {
@@ -41,6 +43,8 @@ func main() {
 }
 
 func run(ctx context.Context, book, address string, ttl time.Duration) error {
+	metrics := electorprom.New()
+	prometheus.MustRegister(metrics)
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
@@ -48,7 +52,7 @@ func run(ctx context.Context, book, address string, ttl time.Duration) error {
 	e, err := elector.Open(ctx, os.Getenv("ELECTOR_URL"), "bookkeeper", &elector.Options{
 		TTL:   ttl,
 		Value: listener.Addr().String(), // where followers forward to
-		Trace: metrics(expvar.NewMap("election")),
+		Trace: metrics.Trace(),
 	})
 	if err != nil {
 		return errors.Join(err, listener.Close())

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"expvar"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,6 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/electorhttp"
@@ -74,22 +75,9 @@ func (s *service) handler(ctx context.Context, e *elector.Elector) http.Handler 
 	mux.Handle("GET /live", electorhttp.Live())
 	mux.Handle("GET /ready", leader.Ready())
 	mux.Handle("GET /leader", electorhttp.Leader(e))
-	mux.Handle("GET /debug/vars", expvar.Handler())
+	mux.Handle("GET /metrics", promhttp.Handler())
 	mux.Handle("GET /entries", leader.Forward(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, "%s has written %d entries\n", e.ID(), s.written.Load())
 	})))
 	return mux
-}
-
-// metrics counts the steps of the election.
-func metrics(m *expvar.Map) *elector.Trace {
-	return &elector.Trace{
-		Acquired: func(context.Context, elector.LeaseInfo) { m.Add("leading", 1) },
-		Ended:    func(context.Context, elector.LeaseInfo) { m.Add("leading", -1) },
-		Request: func(_ context.Context, i elector.RequestInfo) {
-			if i.Err != nil {
-				m.Add("failed_requests", 1)
-			}
-		},
-	}
 }

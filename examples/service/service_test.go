@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"expvar"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,9 +11,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/electortest"
 	"github.com/elector-go/elector/fence/fencehttp"
+	"github.com/elector-go/elector/integrations/electorprom"
 )
 
 // A network has a handler for each host.
@@ -56,6 +58,14 @@ func get(h http.Handler, path string) (code int, body string) {
 	return w.Code, w.Body.String()
 }
 
+// metric returns the value of a series.
+func metric(h http.Handler, series string) string {
+	_, all := get(h, "/metrics")
+	_, value, _ := strings.Cut(all, "\n"+series+" ")
+	value, _, _ = strings.Cut(value, "\n")
+	return value
+}
+
 // A service that wins, suffers an outage, loses to another process, wins again, and is
 // told to stop.
 func TestService(t *testing.T) {
@@ -63,8 +73,10 @@ func TestService(t *testing.T) {
 		b, n := newBook(), network{}
 		n["book"] = b
 		n["other:80"] = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("the other one")) })
-		m := new(expvar.Map)
-		e := electortest.New(t, "bookkeeper", &elector.Options{ID: "me", Value: "me:80", Trace: metrics(m)})
+		m := electorprom.New()
+		prometheus.MustRegister(m)
+		defer prometheus.Unregister(m)
+		e := electortest.New(t, "bookkeeper", &elector.Options{ID: "me", Value: "me:80", Trace: m.Trace()})
 		s := &service{book: "http://book/", transport: n}
 		h := s.handler(t.Context(), e.Elector)
 		n["me:80"] = h
@@ -72,8 +84,8 @@ func TestService(t *testing.T) {
 		is := func(when, leading string, ready int, answer string) {
 			t.Helper()
 			synctest.Wait()
-			if got := m.Get("leading").String(); got != leading {
-				t.Errorf("%s: the metric leading is %s", when, got)
+			if got := metric(h, `elector_leading{backend="memory",election="bookkeeper"}`); got != leading {
+				t.Errorf("%s: elector_leading is %s", when, got)
 			}
 			if code, _ := get(h, "/ready"); code != ready {
 				t.Errorf("%s: /ready answers %d", when, code)
@@ -118,8 +130,8 @@ func TestService(t *testing.T) {
 			t.Errorf("told to stop: %v", err)
 		}
 		is("stopped", "0", 200, "there is no leader")
-		if m.Get("failed_requests") == nil {
-			t.Error("the outage shows in no metric")
+		if got := metric(h, `elector_transitions_total{backend="memory",cause="lost",election="bookkeeper"}`); got != "2" {
+			t.Errorf("the metrics show %q lost leases", got)
 		}
 	})
 }

@@ -37,6 +37,14 @@ var mutants = []mutant{
 }`}}},
 	{name: "renewal capped by the new deadline", breaks: "6", catch: "ren/slow-then-cut", edits: []edit{{
 		"renew.go", `min(l.e.o.RequestTimeout, l.Remaining())`, `min(l.e.o.RequestTimeout, l.hold)`}}},
+	{name: "a callback that blocks before the worker begins keeps the office", breaks: "6", catch: "Campaigned", pkg: ".", parent: "TestBlockedAcquired", edits: []edit{{
+		"lease.go", `	e.traceCampaigned(base, nil)
+	traced(e, e.o.Trace.Acquired, l.ctx, l.info(nil))
+	close(told)
+`, `	close(told)
+	e.traceCampaigned(base, nil)
+	traced(e, e.o.Trace.Acquired, l.ctx, l.info(nil))
+`}}},
 	{name: "a dead worker kept in office", breaks: "StallTimeout", catch: "ren/stall", edits: []edit{{
 		"renew.go", `if l.stalled() {`, `if false {`}}},
 
@@ -139,6 +147,20 @@ var mutants = []mutant{
 	{name: "a store that does not compare", breaks: "8", catch: "amb/delayed-write", edits: []edit{{
 		"backends/memory/memory.go", `if e.version != prev.Version {`, `if e.version == "" && prev.Version != "" {`}, {
 		"backends/memory/memory.go", `case renews && e.present != present:`, `case renews && e.version == "":`}}},
+
+	// What metrics are made of.
+	{name: "a margin measured after the lease was extended", breaks: "Trace", catch: "a_lease", pkg: ".", parent: "TestTrace", edits: []edit{{
+		"renew.go", `		margin := l.Remaining()
+		if err = l.extend(w.start); err == nil {`, `		if err = l.extend(w.start); err == nil {
+			margin := l.Remaining()`}}},
+	{name: "a deposition reported as a resignation", breaks: "Trace", catch: "deposed", pkg: ".", parent: "TestCause", edits: []edit{{
+		"errors.go", `case s.phase == deposed:`, `case false:`}}},
+	{name: "a loss reported as a resignation", breaks: "Trace", catch: "lost", pkg: ".", parent: "TestCause", edits: []edit{{
+		"errors.go", `case s.phase == lost:`, `case false:`}}},
+	{name: "the last reason to stop reported, and not the first", breaks: "Trace", catch: "unhealthy,_and_then_told_to_stop", pkg: ".", parent: "TestCause", edits: []edit{{
+		"errors.go", `case errors.Is(s.cause, ErrUnhealthy):`, `case s.why == unhealthy:`}}},
+	{name: "a conflict beside another error reported as a conflict", breaks: "Trace", catch: "a_conflict_in_doubt", pkg: ".", parent: "TestResult", edits: []edit{{
+		"errors.go", `case f.kind == conflicting:`, `case errors.Is(f.err, backends.ErrConflict):`}}},
 
 	// Release and tokens.
 	{name: "release before the local loss", breaks: "8", catch: "amb/release", edits: []edit{{
@@ -278,7 +300,7 @@ var mutants = []mutant{
 		"backends/handle.go", `(*cancel)()`, `_ = cancel`}}},
 	{name: "a request through a closed handle", breaks: "10", catch: "later", pkg: "./backends", parent: "TestHandleClosed", edits: []edit{{
 		"backends/handle.go", `if h.closed {`, `if false {`}}},
-	{name: "the connection of a call that Close ended stays", breaks: "10", catch: "TestCallThatEndsLateLeavesNoConnection", pkg: "./backends/dynamodb", edits: []edit{{
+	{name: "the connection of a call that Close ended stays", breaks: "10", catch: "of_a_call_that_ends_late", pkg: "./backends/dynamodb", parent: "TestConnectionsEnd", edits: []edit{{
 		"backends/dynamodb/errors.go", `		b.idle()`, `		_ = ctx`}}},
 	{name: "the connections of a handle on Kubernetes stay", breaks: "10", catch: "TestClose", pkg: "./backends/kubernetes", edits: []edit{{
 		"backends/kubernetes/open.go", `		all.close()
@@ -377,6 +399,11 @@ var mutants = []mutant{
 		"fencing.go", `f.Keeper.Raise(inside, name, token)`, `f.Keeper.Raise(context.WithoutCancel(inside), name, token)`}}},
 	{name: "MaxAhead ignored", breaks: "MaxAhead", catch: "too_far_ahead", pkg: ".", parent: "TestFence", edits: []edit{{
 		"fencing.go", `if f.MaxAhead > 0 &&`, `if f.MaxAhead < 0 &&`}}},
+	{name: "what a Keeper refuses reported as the Fence's own refusal", breaks: "Trace", catch: "a_fence", pkg: ".", parent: "TestTrace", edits: []edit{{
+		"fencing.go", `		case err != nil:
+			return nil, nil, err`, `		case err != nil:
+			refused = &StaleError{name, token, r.highest}
+			return nil, nil, err`}}},
 	{name: "HTTP: admit, then handle", breaks: "Fence", catch: "served_first", pkg: "./fence/fencehttp", parent: "TestOlder", edits: []edit{{
 		"fence/fencehttp/fencehttp.go", `	defer leave()
 `, `	leave()

@@ -70,7 +70,8 @@ func TestService(t *testing.T) {
 	if err := store.Pause(); err != nil {
 		t.Fatal(err)
 	}
-	first.says(t, "elector: leads no more .*the lease is lost")
+	first.says(t, "elector: leads no more .*cause=lost error=.*the lease is lost")
+	answers(t, url+"/metrics", `elector_transitions_total{backend="etcd",cause="lost",election="bookkeeper"} 1`)
 	if err := store.Continue(); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -139,13 +140,18 @@ func TestSignals(t *testing.T) {
 	if code := exit(twice); code != 137 {
 		t.Errorf("two signals: %d; want 137", code)
 	}
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP) // under nohup the command would inherit that it is ignored
+	defer signal.Stop(hup)
 	reload := elect(dir, `trap "exit 6" HUP; echo up; while :; do sleep 0.01; done`)
 	begun(t, reload)
 	signalTo(t, reload, syscall.SIGHUP)
 	if code := exit(reload); code != 6 {
 		t.Errorf("SIGHUP is passed on: %d; want 6", code)
 	}
-	stopped := elect(dir, `trap "exit 8" TERM; echo up; kill -STOP $$; while :; do sleep 0.01; done`, "--stop-grace", "1h")
+	stopped := elect(dir, `trap "exit 8" TERM
+		(until grep -q "^State:.T" /proc/$$/status; do sleep 0.01; done; echo stopped) &
+		kill -STOP $$; while :; do sleep 0.01; done`, "--stop-grace", "1h")
 	begun(t, stopped)
 	signalTo(t, stopped, syscall.SIGTERM)
 	if code := exit(stopped); code != 8 {
@@ -267,7 +273,7 @@ func TestReadyBeforeItLeads(t *testing.T) {
 // Told to stop before --at-least is over, run leaves the election to lapse.
 func TestAtLeast(t *testing.T) {
 	dir := t.TempDir()
-	c := elect(dir, "echo done", "--at-least", "1h", "--ttl", "1m")
+	c := elect(dir, `trap "" TERM; echo done`, "--at-least", "1h", "--ttl", "1m")
 	begun(t, c)
 	signalTo(t, c, syscall.SIGTERM)
 	if code := exit(c); code != 0 {

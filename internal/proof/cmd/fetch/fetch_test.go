@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -26,6 +27,15 @@ var place = map[string]func(t *testing.T){
 		for _, name := range binaries.MariaDBFiles {
 			placeFile(t, binaries.MariaDBPath, name)
 		}
+	},
+	"redis": func(t *testing.T) {
+		for _, name := range binaries.RedisFiles {
+			placeFile(t, binaries.RedisPath, name)
+		}
+	},
+	"prometheus": func(t *testing.T) {
+		placeFile(t, binaries.PrometheusPath, "prometheus")
+		placeFile(t, binaries.PrometheusPath, "promtool")
 	},
 	"dynamodb": func(t *testing.T) { placeFile(t, binaries.DynalitePath, binaries.DynaliteScript) },
 	"kubernetes": func(t *testing.T) {
@@ -52,7 +62,7 @@ func placeFile(t *testing.T, in func() (string, error), below ...string) {
 // eachToFetch runs the test for the stores that no machine has installed.
 func eachToFetch(t *testing.T, test func(t *testing.T, kind string, fetch func(context.Context) (string, error))) {
 	for _, f := range fetchers {
-		if f.kind == "postgres" {
+		if _, err := exec.LookPath("redis-server"); f.kind == "postgres" || f.kind == "redis" && err == nil {
 			continue
 		}
 		t.Run(f.kind, func(t *testing.T) {
@@ -104,6 +114,8 @@ func TestMachineWithoutTheTools(t *testing.T) {
 	says(fetchZooKeeper, "no java in PATH")
 	says(fetchDynamoDB, "no node in PATH")
 	says(fetchMariaDB, "no apt-get")
+	says(fetchRedis, "no apt-get")
+	says(fetchPrometheus, "no apt-get")
 	tool := func(name, script string) {
 		if err := os.WriteFile(filepath.Join(tools, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
 			t.Fatal(err)

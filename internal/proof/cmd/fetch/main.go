@@ -1,10 +1,10 @@
-// Command fetch gets the real stores that tests run on, as programs for this
-// machine, into the repository's .stores folder or $ELECTOR_STORES_DIR. What is
-// there already is left alone, and an interrupted fetch leaves nothing that
-// looks complete. Servers that the machine has installed are used instead where
-// any version will do.
+// Command fetch gets the real stores that tests run on, and Prometheus, as
+// programs for this machine, into the repository's .stores folder or
+// $ELECTOR_STORES_DIR. What is there already is left alone, and an interrupted
+// fetch leaves nothing that looks complete. Servers that the machine has installed
+// are used instead where any version will do.
 //
-// Usage: go run ./cmd/fetch [etcd] [postgres] [zookeeper] [dynamodb] [gcs] [mariadb] [kubernetes]
+// Usage: go run ./cmd/fetch [etcd] [postgres] [zookeeper] [dynamodb] [gcs] [mariadb] [redis] [prometheus] [kubernetes]
 //
 // Without a name it gets all but kubernetes, whose API server takes ten minutes of a
 // processor to build.
@@ -40,6 +40,8 @@ var fetchers = []struct {
 	{kind: "dynamodb", fetch: fetchDynamoDB},
 	{kind: "gcs", fetch: fetchGCS},
 	{kind: "mariadb", fetch: fetchMariaDB},
+	{kind: "redis", fetch: fetchRedis},
+	{kind: "prometheus", fetch: fetchPrometheus},
 	{kind: "kubernetes", fetch: fetchKubernetes, long: "its API server takes ten minutes of a processor to build"},
 }
 

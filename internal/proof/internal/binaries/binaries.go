@@ -21,10 +21,12 @@ const (
 	EtcdVersion     = "3.7.3"
 	PostgresVersion = "17.10.0-beta.17" // of the packed binaries; one on the machine is taken as it is
 
-	ZooKeeperVersion = "3.8.0" // Debian 12's
-	MariaDBVersion   = "10.11" // Debian 12's, with its latest mends
-	DynaliteVersion  = "4.0.0"
-	FakeGCSVersion   = "1.56.1"
+	ZooKeeperVersion  = "3.8.0" // Debian 12's
+	MariaDBVersion    = "10.11" // Debian 12's, with its latest mends
+	DynaliteVersion   = "4.0.0"
+	FakeGCSVersion    = "1.56.1"
+	RedisVersion      = "7.0.15" // Debian 12's; one on the machine is taken as it is
+	PrometheusVersion = "2.42.0" // Debian 12's
 
 	KubernetesVersion = "1.36.3"
 )
