@@ -68,6 +68,10 @@ func ours(store string, ttl time.Duration) (rules, error) {
 		r.count = etcdWatchers
 		r.handover = "the release is pushed to all waiters; " + gives
 		r.why = counts + "; renewals are pushed"
+	case stores.Kubernetes:
+		r.count = kubernetesWatches
+		r.handover = "the release is pushed to all waiters; " + gives
+		r.why = counts + "; renewals are pushed"
 	case stores.ZooKeeper:
 		r.count, r.lookOut = zooKeeperWatches, 1 // of its own ephemeral node
 		r.handover = "all waiters are told to read; " + gives

@@ -302,6 +302,36 @@ var mutants = []mutant{
 		"backends/handle.go", `if h.closed {`, `if false {`}}},
 	{name: "the connection of a call that Close ended stays", breaks: "10", catch: "of_a_call_that_ends_late", pkg: "./backends/dynamodb", parent: "TestConnectionsEnd", edits: []edit{{
 		"backends/dynamodb/errors.go", `		b.idle()`, `		_ = ctx`}}},
+	{name: "the connections of a handle on Kubernetes stay", breaks: "10", catch: "TestClose", pkg: "./backends/kubernetes", edits: []edit{{
+		"backends/kubernetes/open.go", `		all.close()
+`, ``}}},
+
+	// Kubernetes.
+	{name: "a load balancer's 404 taken for an election without a record", breaks: "1", catch: "TestWhoAnswers", pkg: "./backends/kubernetes", edits: []edit{{
+		"backends/kubernetes/request.go", `s.Kind == "Status" && s.Code == code && s.Reason == reason && s.Details.Kind == "leases" && s.Details.Name == object`, `s.Code == code`}}},
+	{name: "a read from the API server's cache", breaks: "1", catch: "TestRequests", pkg: "./backends/kubernetes", edits: []edit{{
+		"backends/kubernetes/kubernetes.go", `http.MethodGet, b.path(object), nil`, `http.MethodGet, b.path(object)+"?resourceVersion=0", nil`}}},
+	{name: "a watch that reports what is older than what was read", breaks: "Watcher", catch: "TestWatchBeginsWithWhatIsNew", pkg: "./backends/kubernetes", edits: []edit{{
+		"backends/kubernetes/watch.go", `if newer > 0 {`, `if newer > -1 {`}}},
+	{name: "a redirection sends a write again", breaks: "7", catch: "redirected", pkg: "./backends/kubernetes", parent: "TestNothingIsSentTwice", edits: []edit{{
+		"backends/kubernetes/request.go", `	r.GetBody = nil
+`, ``}, {
+		"backends/kubernetes/kubernetes.go", `return http.ErrUseLastResponse }`, `return nil }`}}},
+	{name: "a token that is read once", breaks: "Kubernetes", catch: "TestTokenIsRotated", pkg: "./backends/kubernetes", edits: []edit{{
+		"backends/kubernetes/open.go", `	b.token = c.token
+`, `	token, err := c.token()
+	b.token = func() (string, error) { return token, err }
+`}}},
+	{name: "a refusal by a server that was not ready", breaks: "Kubernetes", catch: "TestErrors", pkg: "./backends/kubernetes", edits: []edit{{
+		"backends/kubernetes/request.go", `	if s.starting = b.starting(ctx, through, s.Code); s.starting {
+		return nil, s
+	}
+`, ``}}},
+	{name: "a write without the uid that was read", breaks: "Kubernetes", catch: "TestRequests", pkg: "./backends/kubernetes", edits: []edit{{
+		"backends/kubernetes/lease.go", `	l := s.lease
+`, `	l := s.lease
+	l.Metadata.UID = ""
+`}}},
 	{name: "names in the order of the store", breaks: "Lister", catch: "backend/list/names", pkg: suite, parent: "TestMemory", edits: []edit{{
 		"backends/handle.go", `	slices.Sort(names)
 `, ``}}},

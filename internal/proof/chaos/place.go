@@ -16,6 +16,7 @@ import (
 	_ "github.com/elector-go/elector/backends/etcd"
 	_ "github.com/elector-go/elector/backends/file"
 	_ "github.com/elector-go/elector/backends/gcs"
+	_ "github.com/elector-go/elector/backends/kubernetes"
 	_ "github.com/elector-go/elector/backends/postgres"
 	_ "github.com/elector-go/elector/backends/zookeeper"
 	"github.com/elector-go/elector/internal/proof/chaos/data"
@@ -50,16 +51,29 @@ const shortest = 2 * time.Second
 // Nodes is the end of the name of a cluster.
 const Nodes = " 3 nodes"
 
-var places = []string{stores.Etcd, stores.ZooKeeper, stores.Postgres, stores.DynamoDB, stores.GCS, File, stores.Etcd + Nodes, stores.ZooKeeper + Nodes}
+// clusters are the kinds of which there are clusters of three.
+var clusters = []string{stores.Etcd, stores.ZooKeeper, stores.Consul}
 
-// Names returns the places that are tested: see stores.Kinds.
-func Names() []string { return places }
+// Names returns the places of a campaign that names none: see stores.Kinds.
+func Names() []string {
+	names := of(stores.Kinds)
+	if slices.Contains(stores.Kinds, stores.Etcd) {
+		names = append(names, File)
+	}
+	return names
+}
 
 // Known returns all places that Open knows.
-func Known() []string {
-	all := append(slices.Clone(places), stores.Consul, stores.Consul+Nodes)
-	slices.Sort(all)
-	return slices.Compact(all)
+func Known() []string { return append(of(stores.All()), File) }
+
+func of(kinds []string) []string {
+	names := slices.Clone(kinds)
+	for _, kind := range clusters {
+		if slices.Contains(kinds, kind) {
+			names = append(names, kind+Nodes)
+		}
+	}
+	return names
 }
 
 // Guarded reports whether the place's candidates also write to data in the store,

@@ -54,5 +54,6 @@ var settings = map[string]string{
 	DynamoDB:  "an emulator, which does not sync",
 	GCS:       "an emulator, which does not sync",
 
-	Consul: "one server; synced to the disk; raft_multiplier 1, as recommended for production",
+	Consul:     "one server; synced to the disk; raft_multiplier 1, as recommended for production",
+	Kubernetes: "one API server; one member of etcd, which syncs to the disk; the defaults but for priority and fairness, which is off",
 }

@@ -2,4 +2,4 @@
 
 package stores
 
-func init() { Kinds = []string{Consul} }
+func init() { only(Consul) }

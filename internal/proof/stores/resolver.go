@@ -18,12 +18,27 @@ const (
 	DynamoDB  = "dynamodb"
 	GCS       = "gcs"
 
-	Consul = "consul"
+	Consul     = "consul"
+	Kubernetes = "kubernetes" // an API server and its etcd
 )
 
-// Kinds are those that are tested: all but Consul, whose server takes eight minutes
-// to build. With the build tag consul they are Consul alone.
+// Kinds are those that are tested: by default all but Consul and Kubernetes, whose
+// servers take eight and ten minutes to build. With build tags of their names they
+// are those that were named.
 var Kinds = []string{Etcd, ZooKeeper, Postgres, DynamoDB, GCS}
+
+var named bool // a build tag has named kinds
+
+// only adds a kind that a build tag names.
+func only(kind string) {
+	if !named {
+		named, Kinds = true, nil
+	}
+	Kinds = append(Kinds, kind)
+}
+
+// All returns all kinds, sorted.
+func All() []string { return slices.Sorted(maps.Keys(programs)) }
 
 // Choose returns the kinds that were named, all if none was.
 func Choose(named []string) ([]string, error) {
@@ -40,7 +55,7 @@ func Choose(named []string) ([]string, error) {
 
 func known(kind string) error {
 	if programs[kind] == nil {
-		return fmt.Errorf("unknown kind of store %q; known are %s", kind, strings.Join(slices.Sorted(maps.Keys(programs)), ", "))
+		return fmt.Errorf("unknown kind of store %q; known are %s", kind, strings.Join(All(), ", "))
 	}
 	return nil
 }
@@ -53,7 +68,8 @@ var variables = map[string]string{
 	DynamoDB:  "ELECTOR_TEST_DYNAMODB",
 	GCS:       "ELECTOR_TEST_GCS",
 
-	Consul: "ELECTOR_TEST_CONSUL",
+	Consul:     "ELECTOR_TEST_CONSUL",
+	Kubernetes: "ELECTOR_TEST_KUBERNETES",
 }
 
 // A method is one way of getting a store.
@@ -132,12 +148,13 @@ func first(ctx context.Context, kind string, methods []method) (*Store, error) {
 
 // programs start a store as a program of this machine.
 var programs = map[string]func(context.Context, manner) (*Store, error){
-	Etcd:      startEtcd,
-	Postgres:  startPostgres,
-	ZooKeeper: startZooKeeper,
-	DynamoDB:  func(ctx context.Context, _ manner) (*Store, error) { return startDynamoDB(ctx) },
-	GCS:       func(ctx context.Context, _ manner) (*Store, error) { return startGCS(ctx) },
-	Consul:    func(ctx context.Context, _ manner) (*Store, error) { return startConsul(ctx) },
+	Etcd:       startEtcd,
+	Postgres:   startPostgres,
+	ZooKeeper:  startZooKeeper,
+	DynamoDB:   func(ctx context.Context, _ manner) (*Store, error) { return startDynamoDB(ctx) },
+	GCS:        func(ctx context.Context, _ manner) (*Store, error) { return startGCS(ctx) },
+	Consul:     func(ctx context.Context, _ manner) (*Store, error) { return startConsul(ctx) },
+	Kubernetes: startKubernetes,
 }
 
 // StartLocal starts a store as a local process, whatever the environment says:

@@ -4,9 +4,10 @@
 // fetch leaves nothing that looks complete. Servers that the machine has installed
 // are used instead where any version will do.
 //
-// Usage: go run ./cmd/fetch [etcd] [postgres] [zookeeper] [dynamodb] [gcs] [mariadb] [redis] [prometheus] [consul]
+// Usage: go run ./cmd/fetch [etcd] [postgres] [zookeeper] [dynamodb] [gcs] [mariadb] [redis] [prometheus] [consul] [kubernetes]
 //
-// Without a name it gets all but consul, whose server takes eight minutes of a
+// Without a name it gets all but consul and kubernetes, whose servers take eight and
+// ten minutes of a
 // processor to build.
 package main
 
@@ -43,6 +44,7 @@ var fetchers = []struct {
 	{kind: "redis", fetch: fetchRedis},
 	{kind: "prometheus", fetch: fetchPrometheus},
 	{kind: "consul", fetch: fetchConsul, long: "its server takes eight minutes of a processor to build"},
+	{kind: "kubernetes", fetch: fetchKubernetes, long: "its API server takes ten minutes of a processor to build"},
 }
 
 func main() {
@@ -82,6 +84,10 @@ func run(ctx context.Context, wanted []string) error {
 			continue
 		}
 		if len(wanted) > 0 && !slices.Contains(wanted, f.kind) {
+			continue
+		}
+		if len(wanted) == 0 && f.long != "" {
+			fmt.Printf("%s: left out, because %s; make stores KINDS=%s gets it\n", f.kind, f.long, f.kind)
 			continue
 		}
 		running.Go(func() {
