@@ -56,7 +56,8 @@ else
 	@cat $(TABLE)
 	@! grep -E 'DID NOT RUN|failed' $(TABLE)
 ifneq ($(filter $(LONG),$(KINDS)),)
-	cd $(PROOF) && ELECTOR_FAULT_TABLE=$(FAULTS) go test -tags "$(KINDS)" -count=1 -timeout=20m -run '^Test(Faults|Records)$$' ./chaos/network ./chaos/raw
+	cd $(PROOF) && ELECTOR_FAULT_TABLE=$(FAULTS) go test -tags "$(KINDS)" -count=1 -timeout=20m -p 1 \
+		-run '^Test(Faults|Records)$$|(?i:^Test.*($(shell echo $(KINDS) | tr ' ' '|')))' ./storms ./chaos/network ./chaos/raw ./chaos/cluster
 	@cat $(FAULTS)
 	@! grep -iE 'DID NOT RUN|failed' $(FAULTS)
 endif
