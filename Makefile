@@ -4,6 +4,7 @@
 SEEDS  ?= 500
 TIME   ?= 60s
 PROOF  := internal/proof
+comma  := ,
 # The other modules. Where go.mod has no replace line, dev.work stands for it.
 MODULES := bench cmd/elector examples/service examples/recipes integrations/electorprom integrations/electorotel integrations/electorgocron
 METRICS := internal/proof/metrics
@@ -33,7 +34,11 @@ ROUNDS ?= 50
 demo-cli: stores ## elector run under ROUNDS faults: no descendants of two terms at once, none past its lease; cron; etcdctl lock beside it
 	cd $(PROOF) && go run ./cmd/democli -rounds $(ROUNDS) $(if $(SEED),-seed $(SEED)) $(if $(MUTANT),-mutant $(MUTANT))
 
-test: stores ## unit tests, simulation, the suite on all seven backends on real stores, and faults of network, processes and stores
+# These take long to get, so make test leaves them out unless KINDS names them.
+LONG := consul kubernetes
+
+test: stores ## unit tests, simulation, the suite on all seven backends on real stores, and faults of network, processes and stores; KINDS=consul for the suite and the faults on that store alone
+ifeq ($(KINDS),)
 	go test -race -timeout=20m ./...
 	go test -count=1 -run 'TestSimulation/sim/replay' ./internal/simulation # the race detector shuffles what happens at one instant
 	@mkdir -p bin && rm -f $(TABLE) $(FAULTS)
@@ -44,6 +49,19 @@ test: stores ## unit tests, simulation, the suite on all seven backends on real 
 	@cat $(FAULTS)
 	@! grep -iE 'DID NOT RUN|failed' $(FAULTS)
 	@$(MAKE) --no-print-directory -j2 --output-sync=target $(addprefix test/,$(MODULES))
+	@for kind in $(LONG); do echo "NOT RUN: $$kind; make test KINDS=$$kind runs it"; done
+else
+	@mkdir -p bin && rm -f $(TABLE) $(FAULTS)
+	cd $(PROOF) && ELECTOR_TABLE=$(TABLE) go test -tags "$(KINDS)" -count=1 -timeout=20m -run '(?i)^Test($(shell echo $(KINDS) | tr ' ' '|'))' ./stores
+	@cat $(TABLE)
+	@! grep -E 'DID NOT RUN|failed' $(TABLE)
+ifneq ($(filter $(LONG),$(KINDS)),)
+	cd $(PROOF) && ELECTOR_FAULT_TABLE=$(FAULTS) go test -tags "$(KINDS)" -count=1 -timeout=20m -p 1 \
+		-run '^Test(Faults|Records)$$|(?i:^Test.*($(shell echo $(KINDS) | tr ' ' '|')))' ./storms ./chaos/network ./chaos/raw ./chaos/cluster
+	@cat $(FAULTS)
+	@! grep -iE 'DID NOT RUN|failed' $(FAULTS)
+endif
+endif
 
 test/%:
 	$(call within,$*) go test -count=1 $(call race,$*) ./...
@@ -89,7 +107,7 @@ lint: ## gofmt, go vet for three systems, staticcheck, errorlint, actionlint, wh
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
 	@! grep -nE 'errors\.(Is|As|AsType)\b|err(or)? [!=]= (Err|backends\.|context\.)' $$(ls *.go | grep -vE '^errors.go$$|_test.go$$') || { echo "the core tells errors apart in errors.go alone"; exit 1; }
 	@for system in linux darwin windows; do echo "vet for $$system"; GOOS=$$system CGO_ENABLED=0 go vet ./... || exit 1; done
-	@cd $(PROOF) && for system in linux darwin; do echo "vet $(PROOF) for $$system"; GOOS=$$system CGO_ENABLED=0 go vet -tags containers ./... || exit 1; done
+	@cd $(PROOF) && for system in linux darwin; do echo "vet $(PROOF) for $$system"; GOOS=$$system CGO_ENABLED=0 go vet -tags containers,consul,kubernetes ./... || exit 1; done
 	@$(MAKE) --no-print-directory $(addprefix lint/,$(MODULES) $(METRICS))
 	@for dir in . $(PROOF); do echo "staticcheck $$dir"; (cd $$dir && go run $(STATICCHECK) ./...) || exit 1; done
 	@for dir in . $(PROOF); do echo "errorlint $$dir"; (cd $$dir && go run $(ERRORLINT) -test=false ./... 2>&1) | grep -vE '^exit status|^go: downloading' && exit 1; done; true
@@ -107,8 +125,8 @@ api: ## write the baseline of the exported API, which make lint compares with
 deps: ## the core imports only the standard library, no backend another store's client
 	@go run ./internal/deps
 
-stores: ## fetch the real stores that are missing, and Prometheus, into .stores/
-	cd $(PROOF) && go run ./cmd/fetch
+stores: ## fetch the real stores that are missing, and Prometheus, into .stores/; KINDS=kubernetes for one that takes long to build
+	cd $(PROOF) && go run ./cmd/fetch $(KINDS) $(filter $(LONG),$(subst $(comma), ,$(PLACES)))
 
 images: ## build stand-ins for the images of the stores, where no registry can be reached
 	cd $(PROOF) && go run ./cmd/images

@@ -37,6 +37,9 @@ var bundled = map[string]string{
 	"zookeepers": "zookeeper",
 	"dynamodb":   "dynamodb",
 	"gs":         "gcs",
+	"consul":     "consul",
+	"consuls":    "consul",
+	"kubernetes": "kubernetes",
 }
 
 // url.Parse returns schemes in lower case.
@@ -219,7 +222,7 @@ func (p *Parameters) Done() error {
 				known = "it takes " + strings.Join(p.taken, ", ")
 			}
 			unknown := strconv.Quote(key)
-			if p.values.Has("password") || p.values.Has("sslpassword") {
+			if p.values.Has("password") || p.values.Has("sslpassword") || p.values.Has("token") {
 				unknown = "(not shown, it may be a part of a password with an '&' that must be written %26)"
 			}
 			return fmt.Errorf("%w: unknown parameter %s; %s", ErrURL, unknown, known)

@@ -3,10 +3,13 @@ package fenced
 import (
 	"context"
 	"database/sql"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"cloud.google.com/go/storage"
@@ -23,6 +26,8 @@ import (
 	"golang.org/x/oauth2/google"
 	"google.golang.org/api/option"
 
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/backends/consul"
 	fencedynamodb "github.com/elector-go/elector/backends/dynamodb"
 	"github.com/elector-go/elector/backends/etcd"
 	"github.com/elector-go/elector/backends/gcs"
@@ -64,6 +69,45 @@ func zookeepers(_ context.Context, t *target) ([]pair, error) {
 		_, err := zookeeper.Multi(conn, t.lease, set(n))
 		return err
 	}}}, nil
+}
+
+func consuls(ctx context.Context, t *target) ([]pair, error) {
+	transport := &http.Transport{}
+	t.closers = append(t.closers, transport.CloseIdleConnections)
+	plain := func(ctx context.Context, n int) error {
+		body := fmt.Sprintf(`[{"KV":{"Verb":"set","Key":"fenced","Value":"%s"}}]`, base64.StdEncoding.EncodeToString([]byte(fmt.Sprint(n))))
+		r, err := http.NewRequestWithContext(ctx, http.MethodPut, "http://"+t.address+"/v1/txn", strings.NewReader(body))
+		if err != nil {
+			return err
+		}
+		answer, err := transport.RoundTrip(r)
+		if err != nil {
+			return err
+		}
+		defer answer.Body.Close()
+		if _, err := io.Copy(io.Discard, answer.Body); err != nil || answer.StatusCode != http.StatusOK {
+			return errors.Join(err, errors.New(answer.Status))
+		}
+		return nil
+	}
+	b := consul.New(&http.Client{Transport: transport}, "http://"+t.address, nil)
+	return []pair{{"consul.Commit", plain, func(ctx context.Context, n int) error {
+		_, err := consul.Commit(ctx, through{t.lease, b}, consul.Operation{Verb: "set", Key: "fenced", Value: []byte(fmt.Sprint(n))})
+		return err
+	}}}, nil
+}
+
+// A through is a lease that writes by another way than its election.
+type through struct {
+	backends.Holding
+	way backends.Backend
+}
+
+// Acquisition implements [backends.Holding].
+func (h through) Acquisition() (backends.Acquisition, error) {
+	a, err := h.Holding.Acquisition()
+	a.Backend = h.way
+	return a, err
 }
 
 func postgreses(ctx context.Context, t *target) ([]pair, error) {

@@ -81,6 +81,8 @@ func TestBounds(t *testing.T) {
 	}{
 		{"elector", stores.Etcd, 2400 * ms, 3550 * ms},
 		{"elector", stores.ZooKeeper, 2400 * ms, 3550 * ms},
+		{"elector", stores.Consul, 2400 * ms, 3550 * ms},
+		{"elector", stores.Kubernetes, 2400 * ms, 3550 * ms},
 		{"elector", stores.Postgres, 2400 * ms, 4540 * ms},
 		{"elector", stores.DynamoDB, 2400 * ms, 4540 * ms},
 		{"etcd", stores.Etcd, 1500 * ms, 3500 * ms},

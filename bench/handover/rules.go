@@ -68,10 +68,20 @@ func ours(store string, ttl time.Duration) (rules, error) {
 		r.count = etcdWatchers
 		r.handover = "the release is pushed to all waiters; " + gives
 		r.why = counts + "; renewals are pushed"
+	case stores.Kubernetes:
+		r.count = kubernetesWatches
+		r.handover = "the release is pushed to all waiters; " + gives
+		r.why = counts + "; renewals are pushed"
 	case stores.ZooKeeper:
 		r.count, r.lookOut = zooKeeperWatches, 1 // of its own ephemeral node
 		r.handover = "all waiters are told to read; " + gives
 		r.why = counts + "; a watch tells of renewals. The session has no part in it"
+	case stores.Consul:
+		// Consul shows how many blocking queries wait, but ten seconds late: the
+		// rounds pause instead, as where waiters poll.
+		r.poll = r.renew
+		r.handover = "the blocking query of each waiter returns the release; " + gives
+		r.why = counts + "; blocking queries return renewals"
 	case stores.Postgres, stores.DynamoDB, stores.GCS:
 		r.latest += r.renew + min(ourOffset, r.renew/10)
 		r.why = counts + "; renewals are polled in step with the holder: once their rhythm is known, that is 0.1 TTL after them at most, and an interval of 0.3 TTL and 0.1 s before, of which the latest is"

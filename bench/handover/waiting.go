@@ -37,6 +37,22 @@ func etcdWatchers(ctx context.Context, s *stores.Store) (int, error) {
 	return value(text, "etcd_debugging_mvcc_watcher_total")
 }
 
+// kubernetesWatches is how many watches of a single Lease there are on the server, as
+// its metrics tell: each waiter of elector has one.
+func kubernetesWatches(ctx context.Context, s *stores.Store) (int, error) {
+	text, err := s.AskKubernetes(ctx, stores.KubernetesAdmin, http.MethodGet, "/metrics", "", nil)
+	if err != nil {
+		return 0, err
+	}
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		line := lines.Text()
+		if strings.HasPrefix(line, "apiserver_longrunning_requests{") && strings.Contains(line, `resource="leases",scope="resource"`) {
+			return strconv.Atoi(line[strings.LastIndex(line, " ")+1:])
+		}
+	}
+	return 0, nil // there has been none
+}
+
 // zooKeeperWatches is how many watches there are on the server: each waiter of
 // elector watches the record, each of go-zookeeper's Lock the node of the one
 // before it.

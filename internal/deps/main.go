@@ -14,7 +14,7 @@ const module = "github.com/elector-go/elector"
 
 // plain lists the packages that import only the standard library and this
 // module.
-var plain = []string{"", "/backends", "/backends/memory", "/conformance", "/electorhttp", "/electortest"}
+var plain = []string{"", "/backends", "/backends/consul", "/backends/kubernetes", "/backends/memory", "/conformance", "/electorhttp", "/electortest"}
 
 // clients are the stores' client libraries, by the backend that may use them.
 var clients = map[string][]string{

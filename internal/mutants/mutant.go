@@ -30,8 +30,8 @@ func (m mutant) changes() (edits []overlay.Edit) {
 	return edits
 }
 
-// test is the full name of the case.
-func (m mutant) test() string { return m.parent + "/" + m.catch }
+// test is the full name of the case. One that is a test itself has no parent.
+func (m mutant) test() string { return strings.TrimPrefix(m.parent+"/"+m.catch, "/") }
 
 // pattern is the -run pattern that selects the case alone.
 func (m mutant) pattern() string {

@@ -430,6 +430,36 @@ var mutants = []mutant{
 		"backends/handle.go", `if h.closed {`, `if false {`}}},
 	{name: "the connection of a call that Close ended stays", breaks: "10", catch: "of_a_call_that_ends_late", pkg: "./backends/dynamodb", parent: "TestConnectionsEnd", edits: []edit{{
 		"backends/dynamodb/errors.go", `		b.idle()`, `		_ = ctx`}}},
+	{name: "the connections of a handle on Kubernetes stay", breaks: "10", catch: "TestClose", pkg: "./backends/kubernetes", edits: []edit{{
+		"backends/kubernetes/open.go", `		all.close()
+`, ``}}},
+
+	// Kubernetes.
+	{name: "a load balancer's 404 taken for an election without a record", breaks: "1", catch: "TestWhoAnswers", pkg: "./backends/kubernetes", edits: []edit{{
+		"backends/kubernetes/request.go", `s.Kind == "Status" && s.Code == code && s.Reason == reason && s.Details.Kind == "leases" && s.Details.Name == object`, `s.Code == code`}}},
+	{name: "a read from the API server's cache", breaks: "1", catch: "TestRequests", pkg: "./backends/kubernetes", edits: []edit{{
+		"backends/kubernetes/kubernetes.go", `http.MethodGet, b.path(object), nil`, `http.MethodGet, b.path(object)+"?resourceVersion=0", nil`}}},
+	{name: "a watch that reports what is older than what was read", breaks: "Watcher", catch: "TestWatchBeginsWithWhatIsNew", pkg: "./backends/kubernetes", edits: []edit{{
+		"backends/kubernetes/watch.go", `if newer > 0 {`, `if newer > -1 {`}}},
+	{name: "a redirection sends a write again", breaks: "7", catch: "redirected", pkg: "./backends/kubernetes", parent: "TestNothingIsSentTwice", edits: []edit{{
+		"backends/kubernetes/request.go", `	r.GetBody = nil
+`, ``}, {
+		"backends/kubernetes/kubernetes.go", `return http.ErrUseLastResponse }`, `return nil }`}}},
+	{name: "a token that is read once", breaks: "Kubernetes", catch: "TestTokenIsRotated", pkg: "./backends/kubernetes", edits: []edit{{
+		"backends/kubernetes/open.go", `	b.token = c.token
+`, `	token, err := c.token()
+	b.token = func() (string, error) { return token, err }
+`}}},
+	{name: "a refusal by a server that was not ready", breaks: "Kubernetes", catch: "TestErrors", pkg: "./backends/kubernetes", edits: []edit{{
+		"backends/kubernetes/request.go", `	if s.starting = b.starting(ctx, through, s.Code); s.starting {
+		return nil, s
+	}
+`, ``}}},
+	{name: "a write without the uid that was read", breaks: "Kubernetes", catch: "TestRequests", pkg: "./backends/kubernetes", edits: []edit{{
+		"backends/kubernetes/lease.go", `	l := s.lease
+`, `	l := s.lease
+	l.Metadata.UID = ""
+`}}},
 	{name: "names in the order of the store", breaks: "Lister", catch: "backend/list/names", pkg: suite, parent: "TestMemory", edits: []edit{{
 		"backends/handle.go", `	slices.Sort(names)
 `, ``}}},
@@ -462,6 +492,22 @@ var mutants = []mutant{
 		"backends/etcd/guard.go", `">", c.stem)`, `">", "")`}}},
 	{name: "a guard of etcd without an upper end", breaks: "Stem", catch: "acquired_anew,_sorted_after", pkg: "./backends/etcd", parent: "TestGuard", edits: []edit{{
 		"backends/etcd/guard.go", `c.stem+"\xff"`, `"\xff"`}}},
+	{name: "a guard of Consul that an acquisition leaves", breaks: "Guard", catch: "acquired_anew", pkg: "./backends/consul", parent: "TestCommit", edits: []edit{{
+		"backends/consul/guard.go", `operations := []Operation{{Verb: "delete-tree", Key: b.guards(name)}}`, `var operations []Operation`}}},
+	{name: "a guard of Consul that a release leaves", breaks: "Guard", catch: "vacant", pkg: "./backends/consul", parent: "TestCommit", edits: []edit{{
+		"backends/consul/consul.go", `return !next.Vacant() && !prev.Vacant() &&`, `return`}}},
+	{name: "every refusal of Consul a conflict", breaks: "Errors", catch: "no_right_to_write", pkg: "./backends/consul", parent: "TestOnlyAStaleIndexIsAConflict", edits: []edit{{
+		"backends/consul/errors.go", `ok && r.says(0, staleIndex)`, `ok && r != nil`}}},
+	{name: "a proxy's 404 no record on Consul", breaks: "Errors", catch: "a_404_of_a_proxy", pkg: "./backends/consul", parent: "TestMissing", edits: []edit{{
+		"backends/consul/request.go", `	index, err := a.index() // which`, `	index, err := a.index()
+	if a.status == http.StatusNotFound {
+		err = nil
+	}
+	// which`}}},
+	{name: "a write of Consul that follows redirects", breaks: "Swap", catch: "307", pkg: "./backends/consul", parent: "TestNothingIsSentTwice", edits: []edit{{
+		"backends/consul/consul.go", `func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }`, `nil`}}},
+	{name: "a read in Consul's default mode", breaks: "Load", catch: "Load", pkg: "./backends/consul", parent: "TestConsistent", edits: []edit{{
+		"backends/consul/request.go", `query.Set(consistent, "")`, ``}}},
 	// The door of a resource.
 	{name: "a higher token enters before older writes have left", breaks: "Fence", catch: "older_writes_leave_first", pkg: ".", parent: "TestFence", edits: []edit{{
 		"fencing.go", `case r.older > 0 || r.raising:`, `case r.raising:`}}},

@@ -2,7 +2,9 @@
 // repository's library, compares it with what the design allows, and measures
 // handovers. It exits 1 if a figure is over, or if a store could not be had.
 //
-// Usage: go run ./cmd/budget [etcd] [zookeeper] [postgres] [dynamodb] [gcs]
+// Usage: go run ./cmd/budget [etcd] [zookeeper] [postgres] [dynamodb] [gcs] [consul] [kubernetes]
+//
+// Without a name it measures all but consul and kubernetes.
 package main
 
 import (
@@ -20,7 +22,9 @@ import (
 	"time"
 
 	"github.com/elector-go/elector"
+	_ "github.com/elector-go/elector/backends/consul"
 	_ "github.com/elector-go/elector/backends/gcs" // the others come with package peers
+	_ "github.com/elector-go/elector/backends/kubernetes"
 	"github.com/elector-go/elector/bench/cost"
 	"github.com/elector-go/elector/bench/handover"
 	"github.com/elector-go/elector/bench/peers"
@@ -58,7 +62,13 @@ func run(ctx context.Context, wanted []string) (err error) {
 		}
 		defer func() { err = errors.Join(err, s.Stop()) }()
 		fmt.Println(s)
-		started = append(started, s)
+		plain, done, err := s.Plainly()
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		defer done()
+		started = append(started, plain)
 	}
 
 	// Counting is mostly waiting, so the stores are counted side by side; what
@@ -148,7 +158,10 @@ var budgets = map[string]budget{
 	stores.ZooKeeper: {4, 4, 2, "a read is two requests, for a sync comes first; and who leads has a watch set on its own node"},
 	stores.Postgres:  {2, 2, 2, ""},
 	stores.DynamoDB:  {2, 2, 2, ""},
+	stores.Consul:    {2, 2, 2, ""},
 	stores.GCS:       {3, 2, 2, "where an object is missing, one more request asks whether the bucket is"},
+
+	stores.Kubernetes: {2, 2, 0, ""}, // everything is pushed
 }
 
 // A line is a figure with its bounds. A counter that sees too little is broken.

@@ -2,7 +2,9 @@
 // of the same content: requests, counted on the wire, and medians of writes that take
 // turns.
 //
-// Usage: go run ./cmd/fenced [etcd] [zookeeper] [postgres] [dynamodb] [gcs]
+// Usage: go run ./cmd/fenced [etcd] [zookeeper] [postgres] [dynamodb] [gcs] [consul]
+//
+// Without a name it measures all but consul.
 package main
 
 import (
@@ -14,6 +16,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	_ "github.com/elector-go/elector/backends/consul"
 	_ "github.com/elector-go/elector/backends/dynamodb"
 	_ "github.com/elector-go/elector/backends/etcd"
 	_ "github.com/elector-go/elector/backends/gcs"

@@ -66,6 +66,11 @@ var storeFaults = []Fault{
 			return err
 		}))
 	}},
+	{Name: "store: permission revoked", on: isKind(stores.Kubernetes), felt: true, strike: func(ctx context.Context, r *Round) error {
+		defer r.breaks("store: permission revoked", "")()
+		err := r.place.store.RevokeKubernetes(ctx)
+		return errors.Join(err, r.last(ctx, 0.3, 2), r.place.store.GrantKubernetes(ctx))
+	}},
 }
 
 // What candidates are at a PostgreSQL server: no superuser, so that there is

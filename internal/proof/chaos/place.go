@@ -6,14 +6,17 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	_ "github.com/elector-go/elector/backends/consul"
 	_ "github.com/elector-go/elector/backends/dynamodb"
 	_ "github.com/elector-go/elector/backends/etcd"
 	_ "github.com/elector-go/elector/backends/file"
 	_ "github.com/elector-go/elector/backends/gcs"
+	_ "github.com/elector-go/elector/backends/kubernetes"
 	_ "github.com/elector-go/elector/backends/postgres"
 	_ "github.com/elector-go/elector/backends/zookeeper"
 	"github.com/elector-go/elector/internal/proof/chaos/data"
@@ -48,16 +51,36 @@ const shortest = 2 * time.Second
 // Nodes is the end of the name of a cluster.
 const Nodes = " 3 nodes"
 
-// Names returns all places that Open knows.
+// clusters are the kinds of which there are clusters of three.
+var clusters = []string{stores.Etcd, stores.ZooKeeper, stores.Consul}
+
+// Names returns the places of a campaign that names none: see stores.Kinds.
 func Names() []string {
-	return []string{stores.Etcd, stores.ZooKeeper, stores.Postgres, stores.DynamoDB, stores.GCS, File, stores.Etcd + Nodes, stores.ZooKeeper + Nodes}
+	names := of(stores.Kinds)
+	if slices.Contains(stores.Kinds, stores.Etcd) {
+		names = append(names, File)
+	}
+	return names
+}
+
+// Known returns all places that Open knows.
+func Known() []string { return append(of(stores.All()), File) }
+
+func of(kinds []string) []string {
+	names := slices.Clone(kinds)
+	for _, kind := range clusters {
+		if slices.Contains(kinds, kind) {
+			names = append(names, kind+Nodes)
+		}
+	}
+	return names
 }
 
 // Guarded reports whether the place's candidates also write to data in the store,
 // through its guard.
 func Guarded(name string) bool {
 	kind := strings.TrimSuffix(name, Nodes)
-	return kind == stores.Etcd || kind == stores.Postgres
+	return kind == stores.Etcd || kind == stores.Postgres || kind == stores.Consul
 }
 
 // Open starts a place, by its name. Close ends it.

@@ -16,7 +16,7 @@ import (
 // machine. Its methods, and those of its members, are for one goroutine at a
 // time.
 type Cluster struct {
-	Kind string // Etcd or ZooKeeper
+	Kind string // Etcd, ZooKeeper or Consul
 
 	// Members are the servers, with an address and a URL of their own. What is
 	// done to one is not done to the others. Restart of a member blocks until
@@ -37,7 +37,7 @@ type asker interface {
 	leads(ctx context.Context, s *Store) (leads bool, term uint64, err error)
 }
 
-// StartCluster starts a store of kind Etcd or ZooKeeper with n servers, and
+// StartCluster starts a store of kind Etcd, ZooKeeper or Consul with n servers, and
 // returns when all of them answer. They are local processes, which make stores
 // has fetched; neither Docker nor the environment is asked. ctx bounds the
 // start and not the life of the cluster: call Stop.
@@ -49,9 +49,10 @@ func StartCluster(ctx context.Context, kind string, n int) (*Cluster, error) {
 	makers := map[string]func(c *Cluster, token string, n int) ([]recipe, error){
 		Etcd:      etcdCluster,
 		ZooKeeper: zooKeeperCluster,
+		Consul:    consulCluster,
 	}
 	if makers[kind] == nil {
-		return nil, fmt.Errorf("there is no cluster of %q; known are %s and %s", kind, Etcd, ZooKeeper)
+		return nil, fmt.Errorf("there is no cluster of %q; known are %s, %s and %s", kind, Etcd, ZooKeeper, Consul)
 	}
 	c := &Cluster{Kind: kind, Members: make([]*Store, n), network: newPeerNetwork()}
 	recipes, err := makers[kind](c, "cluster-"+rand.Text(), n)

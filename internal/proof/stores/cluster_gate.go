@@ -113,8 +113,9 @@ func (n *peerNetwork) drop(c net.Conn) {
 type peerGate struct {
 	network  *peerNetwork
 	listener net.Listener
-	from, to int
-	server   *atomic.Int32 // the port where the member listens: it may be restarted on another one
+	from     func(net.Addr) int // who connects from there, if that is known
+	to       int
+	server   func() string // where the member listens: it may be restarted on another port
 
 	// greet sends on what comes first, and may change it and say who has
 	// connected. It is nil if all is sent on as it comes.
@@ -124,7 +125,12 @@ type peerGate struct {
 // newGate makes a gate on a free port of 127.0.0.1, where it stays until the
 // network is closed.
 func (n *peerNetwork) newGate(from, to int, server *atomic.Int32, greet func(*crossing) error) (*peerGate, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	return n.newGateAt("127.0.0.1:0", func(net.Addr) int { return from }, to, func() string { return loopback(int(server.Load())) }, greet)
+}
+
+// newGateAt makes a gate at an address.
+func (n *peerNetwork) newGateAt(address string, from func(net.Addr) int, to int, server func() string, greet func(*crossing) error) (*peerGate, error) {
+	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, err
 	}
@@ -164,12 +170,12 @@ func (g *peerGate) serve(client net.Conn) {
 	}
 	defer g.network.drop(client)
 	c := &crossing{gate: g, client: bufio.NewReader(client)}
-	c.from.Store(int32(g.from))
+	c.from.Store(int32(g.from(client.RemoteAddr())))
 	if c.pass() != nil {
 		return
 	}
 	var err error
-	if c.server, err = g.dial(); err != nil {
+	if c.server, err = c.dial(); err != nil {
 		return // it is down, and whoever connects sees that
 	}
 	if g.network.keep(c.server) != nil {
@@ -193,15 +199,15 @@ func (g *peerGate) serve(client net.Conn) {
 // while, as whoever connects would do: a new leader of ZooKeeper's may not yet
 // listen, and a follower whose connection was taken and then ends elects again,
 // which takes seconds.
-func (g *peerGate) dial() (conn net.Conn, err error) {
+func (c *crossing) dial() (conn net.Conn, err error) {
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
 	for range 100 {
-		if conn, err = net.Dial("tcp", loopback(int(g.server.Load()))); err == nil {
+		if conn, err = net.Dial("tcp", c.gate.server()); err == nil {
 			return conn, nil
 		}
 		<-again.C
-		if err := g.network.pass(g.from, g.to); err != nil {
+		if err := c.pass(); err != nil {
 			return nil, err
 		}
 	}

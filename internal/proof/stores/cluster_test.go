@@ -20,22 +20,29 @@ var clusterCases = []struct {
 	{"leader isolated", func(t *testing.T, c *Cluster) { isolates(t, c, leader(t, c)) }},
 	{"leader stopped", stopsLeader},
 	{"leader killed", killsLeader},
-	{"members meet at gates", meetAtGates},
+	{atGates, meetAtGates},
 }
+
+const atGates = "members meet at gates"
 
 func TestCluster(t *testing.T) {
 	for _, kind := range []string{Etcd, ZooKeeper} {
-		t.Run(kind, func(t *testing.T) {
-			begun := time.Now()
-			c, err := StartCluster(t.Context(), kind, 3)
-			must(t, err)
-			t.Cleanup(func() { must(t, c.Stop()) })
-			t.Logf("three of %s, ready after %v", c.server(0).name, time.Since(begun).Round(time.Millisecond))
-			for _, k := range clusterCases {
-				ready(t, c)
-				t.Run(k.name, func(t *testing.T) { k.test(t, c) })
-			}
-		})
+		t.Run(kind, func(t *testing.T) { testCluster(t, kind) })
+	}
+}
+
+func testCluster(t *testing.T, kind string) {
+	begun := time.Now()
+	c, err := StartCluster(t.Context(), kind, 3)
+	must(t, err)
+	t.Cleanup(func() { must(t, c.Stop()) })
+	t.Logf("three of %s, ready after %v", c.server(0).name, time.Since(begun).Round(time.Millisecond))
+	for _, k := range clusterCases {
+		if kind == Consul && k.name == atGates { // its members gossip past the gates
+			continue
+		}
+		ready(t, c)
+		t.Run(k.name, func(t *testing.T) { k.test(t, c) })
 	}
 }
 

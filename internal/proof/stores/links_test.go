@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -41,6 +42,7 @@ var openers = map[string]func(ctx context.Context, s *Store) (l link, done func(
 	ZooKeeper: openZooKeeper,
 	DynamoDB:  openDynamoDB,
 	GCS:       openGCS,
+	Consul:    openConsul,
 }
 
 type etcdLink struct{ *clientv3.Client }
@@ -61,6 +63,26 @@ func (l etcdLink) get(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return string(r.Kvs[0].Value), nil
+}
+
+type consulLink struct{ address string }
+
+func openConsul(_ context.Context, s *Store) (link, func(), error) {
+	return consulLink{s.Address}, func() {}, nil
+}
+
+func (l consulLink) put(ctx context.Context, value string) error {
+	_, err := consulCall(ctx, l.address, "", http.MethodPut, "/v1/kv/key", []byte(value), nil)
+	return err
+}
+
+func (l consulLink) get(ctx context.Context) (value string, err error) {
+	var content []byte
+	status, err := consulCall(ctx, l.address, "", http.MethodGet, "/v1/kv/key?raw&consistent", nil, &content)
+	if status == http.StatusNotFound {
+		err = nil
+	}
+	return string(content), err
 }
 
 type postgresLink struct{ *pgx.Conn }

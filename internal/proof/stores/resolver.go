@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -16,10 +17,28 @@ const (
 	ZooKeeper = "zookeeper"
 	DynamoDB  = "dynamodb"
 	GCS       = "gcs"
+
+	Consul     = "consul"
+	Kubernetes = "kubernetes" // an API server and its etcd
 )
 
-// Kinds are all of them.
+// Kinds are those that are tested: by default all but Consul and Kubernetes, whose
+// servers take eight and ten minutes to build. With build tags of their names they
+// are those that were named.
 var Kinds = []string{Etcd, ZooKeeper, Postgres, DynamoDB, GCS}
+
+var named bool // a build tag has named kinds
+
+// only adds a kind that a build tag names.
+func only(kind string) {
+	if !named {
+		named, Kinds = true, nil
+	}
+	Kinds = append(Kinds, kind)
+}
+
+// All returns all kinds, sorted.
+func All() []string { return slices.Sorted(maps.Keys(programs)) }
 
 // Choose returns the kinds that were named, all if none was.
 func Choose(named []string) ([]string, error) {
@@ -35,8 +54,8 @@ func Choose(named []string) ([]string, error) {
 }
 
 func known(kind string) error {
-	if !slices.Contains(Kinds, kind) {
-		return fmt.Errorf("unknown kind of store %q; known are %s", kind, strings.Join(Kinds, ", "))
+	if programs[kind] == nil {
+		return fmt.Errorf("unknown kind of store %q; known are %s", kind, strings.Join(All(), ", "))
 	}
 	return nil
 }
@@ -48,6 +67,9 @@ var variables = map[string]string{
 	ZooKeeper: "ELECTOR_TEST_ZOOKEEPER",
 	DynamoDB:  "ELECTOR_TEST_DYNAMODB",
 	GCS:       "ELECTOR_TEST_GCS",
+
+	Consul:     "ELECTOR_TEST_CONSUL",
+	Kubernetes: "ELECTOR_TEST_KUBERNETES",
 }
 
 // A method is one way of getting a store.
@@ -126,11 +148,13 @@ func first(ctx context.Context, kind string, methods []method) (*Store, error) {
 
 // programs start a store as a program of this machine.
 var programs = map[string]func(context.Context, manner) (*Store, error){
-	Etcd:      startEtcd,
-	Postgres:  startPostgres,
-	ZooKeeper: startZooKeeper,
-	DynamoDB:  func(ctx context.Context, _ manner) (*Store, error) { return startDynamoDB(ctx) },
-	GCS:       func(ctx context.Context, _ manner) (*Store, error) { return startGCS(ctx) },
+	Etcd:       startEtcd,
+	Postgres:   startPostgres,
+	ZooKeeper:  startZooKeeper,
+	DynamoDB:   func(ctx context.Context, _ manner) (*Store, error) { return startDynamoDB(ctx) },
+	GCS:        func(ctx context.Context, _ manner) (*Store, error) { return startGCS(ctx) },
+	Consul:     func(ctx context.Context, _ manner) (*Store, error) { return startConsul(ctx) },
+	Kubernetes: startKubernetes,
 }
 
 // StartLocal starts a store as a local process, whatever the environment says:

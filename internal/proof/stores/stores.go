@@ -46,6 +46,7 @@ type Store struct {
 	PasswordURL string
 
 	server runner // nil if it is not ours
+	behind *Store // the one itself, of one that Plainly has returned
 }
 
 // A runner runs the server behind a Store: as a process of this machine, see

@@ -20,10 +20,12 @@ import (
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
+	_ "github.com/elector-go/elector/backends/consul"
 	_ "github.com/elector-go/elector/backends/dynamodb"
 	_ "github.com/elector-go/elector/backends/etcd"
 	_ "github.com/elector-go/elector/backends/file"
 	_ "github.com/elector-go/elector/backends/gcs"
+	_ "github.com/elector-go/elector/backends/kubernetes"
 	_ "github.com/elector-go/elector/backends/postgres"
 	_ "github.com/elector-go/elector/backends/zookeeper"
 	"github.com/elector-go/elector/internal/proof/chaos/data"

@@ -9,6 +9,7 @@ package cluster
 import (
 	"testing"
 
+	_ "github.com/elector-go/elector/backends/consul"
 	_ "github.com/elector-go/elector/backends/etcd"
 	_ "github.com/elector-go/elector/backends/zookeeper"
 	"github.com/elector-go/elector/internal/leak"

@@ -105,8 +105,9 @@ func gaps(h *history.History) (all []gap) {
 		}
 		g := gap{before: before, after: leases[i+1], from: before.last.At}
 		for _, e := range h.Events {
-			if e.Kind == history.Healed && e.Detail == answers && e.At > g.from && e.At < g.after.first.Before {
-				g.from = e.At
+			// A leader may have been quicker than the question whether the store answers.
+			if e.Kind == history.Healed && e.Detail == answers && e.At > g.from && e.Before < g.after.first.Before {
+				g.from = min(e.At, g.after.first.Before)
 			}
 		}
 		g.late = g.after.first.Before - g.from

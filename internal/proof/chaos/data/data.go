@@ -62,6 +62,8 @@ func Open(store string) (Data, error) {
 	switch u.Scheme {
 	case "etcd":
 		return &etcdData{url: u}, nil
+	case "consul":
+		return openConsul(u), nil
 	case "postgres":
 		pool, err := pgxpool.New(context.Background(), store)
 		if err != nil {

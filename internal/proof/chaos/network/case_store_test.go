@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -65,7 +67,7 @@ func storeRestart(s *scene) {
 // with a typed error, no hot loop and no password in anything that is said.
 func denied(s *scene) {
 	login, storeURL, revoke := secured(s)
-	a := s.joinVia(login.In(storeURL), short())
+	a := s.joinVia(storeURL, short())
 	l := a.lead()
 	a.renewals(1)
 	began := history.BootTime()
@@ -115,8 +117,8 @@ func denied(s *scene) {
 	}
 }
 
-// secured makes a place in a store where a login may hold elections, until
-// revoke is called.
+// secured makes a place in a store where a login may hold elections, by the URL,
+// until revoke is called.
 func secured(s *scene) (login stores.Login, storeURL string, revoke func()) {
 	switch s.store.Kind {
 	case stores.Etcd:
@@ -125,6 +127,8 @@ func secured(s *scene) (login stores.Login, storeURL string, revoke func()) {
 		return securedPostgres(s)
 	case stores.ZooKeeper:
 		return securedZooKeeper(s)
+	case stores.Consul:
+		return securedConsul(s)
 	}
 	s.Fatalf("%s has no logins", s.store.Kind)
 	panic("not reached")
@@ -141,7 +145,7 @@ func securedEtcd(s *scene) (stores.Login, string, func()) {
 	admin, err := clientv3.New(clientv3.Config{Endpoints: []string{store.Address}, Username: store.Admin.User, Password: store.Admin.Password, Logger: zap.NewNop()})
 	s.must(err, "connecting to etcd")
 	s.Cleanup(func() { admin.Close() })
-	return store.User, store.PasswordURL, func() {
+	return store.User, store.User.In(store.PasswordURL), func() {
 		_, err := admin.RoleRevokePermission(s.context(), store.User.User, prefix, clientv3.GetPrefixRangeEnd(prefix))
 		s.must(err, "revoking access")
 	}
@@ -155,7 +159,7 @@ func securedPostgres(s *scene) (stores.Login, string, func()) {
 	s.Cleanup(func() { admin.Close(context.Background()) })
 	_, err = admin.Exec(s.context(), "grant select, insert, update on elector to "+s.store.User.User)
 	s.must(err, "granting access")
-	return s.store.User, s.store.PasswordURL, func() {
+	return s.store.User, s.store.User.In(s.store.PasswordURL), func() {
 		_, err := admin.Exec(s.context(), "revoke select, insert, update on elector from "+s.store.User.User)
 		s.must(err, "revoking access")
 	}
@@ -176,8 +180,19 @@ func securedZooKeeper(s *scene) (stores.Login, string, func()) {
 	u, err := url.Parse(s.store.URL)
 	s.must(err, "reading the store's URL")
 	u.Path = prefix
-	return login, u.String(), func() {
+	return login, login.In(u.String()), func() {
 		_, err := conn.SetACL(prefix+"/"+s.election, zk.DigestACL(zk.PermAll, "another", "secret"), -1)
 		s.must(err, "revoking access")
 	}
+}
+
+// securedConsul starts a server of its own, as securedEtcd does.
+func securedConsul(s *scene) (stores.Login, string, func()) {
+	store, err := stores.ConsulWithACL(s.context(), `key_prefix "elector/" { policy = "write" }`)
+	s.must(err, "starting a Consul with ACLs")
+	s.Cleanup(func() { must(s, store.Stop()) })
+	s.store = store
+	file := filepath.Join(s.TempDir(), "token")
+	s.must(os.WriteFile(file, []byte(store.User.Password), 0o600), "writing the token")
+	return store.User, store.URL + "?token_file=" + file, func() { s.must(stores.ConsulRevoke(s.context(), store), "revoking access") }
 }

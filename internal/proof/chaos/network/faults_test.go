@@ -5,9 +5,11 @@ import (
 	"testing"
 	"time"
 
+	_ "github.com/elector-go/elector/backends/consul"
 	_ "github.com/elector-go/elector/backends/dynamodb"
 	_ "github.com/elector-go/elector/backends/etcd"
 	_ "github.com/elector-go/elector/backends/gcs"
+	_ "github.com/elector-go/elector/backends/kubernetes"
 	_ "github.com/elector-go/elector/backends/postgres"
 	_ "github.com/elector-go/elector/backends/zookeeper"
 	"github.com/elector-go/elector/internal/proof/chaos/raw"
@@ -26,6 +28,8 @@ type faultCase struct {
 var noLogins = map[string]string{
 	stores.DynamoDB: "dynalite looks at no credentials",
 	stores.GCS:      "fake-gcs-server looks at no credentials",
+
+	stores.Kubernetes: "no login is in the URL; TestKubernetesRole takes the rights away",
 }
 
 // cases are those with an F in the project's list of cases.

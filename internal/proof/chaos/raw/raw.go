@@ -77,6 +77,9 @@ func Edit(ctx context.Context, in Records, election string, change func(*backend
 // Open connects to the records that the store's URL leads to. close ends the
 // connection. ctx bounds the opening only.
 func Open(ctx context.Context, s *stores.Store) (records Records, close func() error, err error) {
+	if s.Kind == stores.Kubernetes {
+		return kubernetesRecords{store: s}, func() error { return nil }, nil
+	}
 	u, err := url.Parse(s.URL)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the URL of %s cannot be read", s.Kind)
@@ -87,6 +90,7 @@ func Open(ctx context.Context, s *stores.Store) (records Records, close func() e
 		stores.Postgres:  openPostgres,
 		stores.DynamoDB:  openDynamoDB,
 		stores.GCS:       openGCS,
+		stores.Consul:    openConsul,
 	}[s.Kind]
 	if open == nil {
 		return nil, nil, fmt.Errorf("no records of a store of the kind %q are known", s.Kind)

@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	_ "github.com/elector-go/elector/backends/consul"
 	_ "github.com/elector-go/elector/backends/dynamodb"
 	_ "github.com/elector-go/elector/backends/etcd"
 	_ "github.com/elector-go/elector/backends/gcs"
+	_ "github.com/elector-go/elector/backends/kubernetes"
 	_ "github.com/elector-go/elector/backends/postgres"
 	_ "github.com/elector-go/elector/backends/zookeeper"
 	"github.com/elector-go/elector/internal/leak"
@@ -37,7 +39,7 @@ func must(t *testing.T, err error) {
 // What an adapter writes can be taken away and put back, and the adapter finds
 // what was done.
 func TestRecords(t *testing.T) {
-	for _, kind := range []string{stores.Etcd, stores.ZooKeeper, stores.Postgres, stores.DynamoDB, stores.GCS} {
+	for _, kind := range stores.Kinds {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			s, err := stores.StartLocal(t.Context(), kind)

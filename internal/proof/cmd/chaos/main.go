@@ -34,7 +34,7 @@ func main() {
 	flag.Uint64Var(&s.seed, "seed", uint64(time.Now().UnixNano()%1e6), "decides which faults come in which order at each place; their timing is the machine's")
 	flag.StringVar(&s.out, "out", "", "the folder for the page, and for the logs and histories of violations")
 	flag.StringVar(&s.mutant, "mutant", "", "a broken candidate: "+strings.Join(mutantNames(), ", "))
-	places := flag.String("places", "", "a list, with commas, of some of: "+strings.Join(chaos.Names(), ", ")+"; all if empty")
+	places := flag.String("places", "", "a list, with commas, of some of: "+strings.Join(chaos.Known(), ", ")+"; if empty "+strings.Join(chaos.Names(), ", "))
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -56,7 +56,7 @@ type settings struct {
 }
 
 func (s settings) run(ctx context.Context) error {
-	known := chaos.Names()
+	known := chaos.Known()
 	for _, place := range s.places {
 		if !slices.Contains(known, place) {
 			return fmt.Errorf("there is no place %q; known are %s", place, strings.Join(known, ", "))
@@ -67,7 +67,7 @@ func (s settings) run(ctx context.Context) error {
 		return fmt.Errorf("there is no mutant %q; known are %s", s.mutant, strings.Join(mutantNames(), ", "))
 	}
 	if len(s.places) == 0 {
-		if s.places = known; isMutant {
+		if s.places = chaos.Names(); isMutant {
 			s.places = mutant.Places
 		}
 	}

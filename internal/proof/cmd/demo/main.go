@@ -4,7 +4,9 @@
 // 1 if something was not as promised, or a store could not be had. Lateness is
 // no failure: it is reported with how long the machine stood still meanwhile.
 //
-// Usage: go run ./cmd/demo [etcd] [zookeeper] [postgres] [dynamodb] [gcs]
+// Usage: go run ./cmd/demo [etcd] [zookeeper] [postgres] [dynamodb] [gcs] [consul]
+//
+// Without a name it shows all but consul.
 package main
 
 import (
@@ -22,9 +24,11 @@ import (
 	"github.com/elector-go/elector/internal/proof/stores"
 
 	// To ask each store for its limits.
+	_ "github.com/elector-go/elector/backends/consul"
 	_ "github.com/elector-go/elector/backends/dynamodb"
 	_ "github.com/elector-go/elector/backends/etcd"
 	_ "github.com/elector-go/elector/backends/gcs"
+	_ "github.com/elector-go/elector/backends/kubernetes"
 	_ "github.com/elector-go/elector/backends/postgres"
 	_ "github.com/elector-go/elector/backends/zookeeper"
 )

@@ -38,6 +38,11 @@ var place = map[string]func(t *testing.T){
 		placeFile(t, binaries.PrometheusPath, "promtool")
 	},
 	"dynamodb": func(t *testing.T) { placeFile(t, binaries.DynalitePath, binaries.DynaliteScript) },
+	"consul":   func(t *testing.T) { placeFile(t, binaries.ConsulPath) },
+	"kubernetes": func(t *testing.T) {
+		placeFile(t, binaries.EtcdPath)
+		placeFile(t, binaries.KubernetesPath)
+	},
 }
 
 func placeFile(t *testing.T, in func() (string, error), below ...string) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -14,6 +15,10 @@ type goServer struct {
 	ask                   string // the argument that makes it answer and end
 	path                  func() (string, error)
 	there                 func() (string, error)
+
+	set     string                                                // -X of the linker
+	pkg     string                                                // of the command, if it is not the module
+	replace func(ctx context.Context, dir string) (string, error) // lines for go.mod, or nil
 }
 
 // oneBuild lets one build after the other have all processors.
@@ -38,7 +43,14 @@ func (s goServer) fetch(ctx context.Context) (string, error) {
 	defer os.RemoveAll(module)
 	// A Go older than the server asks for makes the go command fetch the right
 	// one.
-	content := fmt.Sprintf("module fetch\n\ngo 1.25.0\n\nrequire %s v%s\n", s.module, s.version)
+	content := fmt.Sprintf("module fetch\n\ngo 1.26.0\n\nrequire %s v%s\n", s.module, s.version)
+	if s.replace != nil {
+		lines, err := s.replace(ctx, module)
+		if err != nil {
+			return "", err
+		}
+		content += lines
+	}
 	if err := os.WriteFile(filepath.Join(module, "go.mod"), []byte(content), 0o644); err != nil {
 		return "", err
 	}
@@ -49,10 +61,13 @@ func (s goServer) fetch(ctx context.Context) (string, error) {
 	defer os.RemoveAll(out)
 	oneBuild.Lock()
 	defer oneBuild.Unlock()
+	if _, err := s.there(); err == nil { // built meanwhile, for another store
+		return "there: " + path, nil
+	}
 	progress("building %s %s from its Go module, which takes a minute or two the first time", s.name, s.version)
 	built := filepath.Join(out, s.name)
 	env := []string{"CGO_ENABLED=0", "GOWORK=off"}
-	if _, err := command(ctx, module, env, "go", "build", "-mod=mod", "-trimpath", "-ldflags=-s -w", "-o", built, s.module); err != nil {
+	if _, err := command(ctx, module, env, "go", "build", "-mod=mod", "-trimpath", "-ldflags=-s -w"+s.set, "-o", built, cmp.Or(s.pkg, s.module)); err != nil {
 		return "", fmt.Errorf("building %s %s from its Go module: %w", s.name, s.version, err)
 	}
 	if _, err := command(ctx, module, nil, built, s.ask); err != nil {

@@ -4,7 +4,11 @@
 // fetch leaves nothing that looks complete. Servers that the machine has installed
 // are used instead where any version will do.
 //
-// Usage: go run ./cmd/fetch [etcd] [postgres] [zookeeper] [dynamodb] [gcs] [mariadb] [redis] [prometheus]
+// Usage: go run ./cmd/fetch [etcd] [postgres] [zookeeper] [dynamodb] [gcs] [mariadb] [redis] [prometheus] [consul] [kubernetes]
+//
+// Without a name it gets all but consul and kubernetes, whose servers take eight and
+// ten minutes of a
+// processor to build.
 package main
 
 import (
@@ -24,19 +28,23 @@ import (
 	"github.com/elector-go/elector/internal/proof/internal/binaries"
 )
 
-// fetchers get one store each and return what they did.
+// fetchers get one store each and return what they did. Those that take long say
+// why, and are only fetched by name.
 var fetchers = []struct {
 	kind  string
 	fetch func(context.Context) (string, error)
+	long  string
 }{
-	{"etcd", fetchEtcd},
-	{"postgres", fetchPostgres},
-	{"zookeeper", fetchZooKeeper},
-	{"dynamodb", fetchDynamoDB},
-	{"gcs", fetchGCS},
-	{"mariadb", fetchMariaDB},
-	{"redis", fetchRedis},
-	{"prometheus", fetchPrometheus},
+	{kind: "etcd", fetch: fetchEtcd},
+	{kind: "postgres", fetch: fetchPostgres},
+	{kind: "zookeeper", fetch: fetchZooKeeper},
+	{kind: "dynamodb", fetch: fetchDynamoDB},
+	{kind: "gcs", fetch: fetchGCS},
+	{kind: "mariadb", fetch: fetchMariaDB},
+	{kind: "redis", fetch: fetchRedis},
+	{kind: "prometheus", fetch: fetchPrometheus},
+	{kind: "consul", fetch: fetchConsul, long: "its server takes eight minutes of a processor to build"},
+	{kind: "kubernetes", fetch: fetchKubernetes, long: "its API server takes ten minutes of a processor to build"},
 }
 
 func main() {
@@ -71,7 +79,15 @@ func run(ctx context.Context, wanted []string) error {
 	var running sync.WaitGroup
 	var failed atomic.Int32
 	for _, f := range fetchers {
+		if len(wanted) == 0 && f.long != "" {
+			fmt.Printf("%s: left out, because %s; make stores KINDS=%s gets it\n", f.kind, f.long, f.kind)
+			continue
+		}
 		if len(wanted) > 0 && !slices.Contains(wanted, f.kind) {
+			continue
+		}
+		if len(wanted) == 0 && f.long != "" {
+			fmt.Printf("%s: left out, because %s; make stores KINDS=%s gets it\n", f.kind, f.long, f.kind)
 			continue
 		}
 		running.Go(func() {

@@ -27,6 +27,8 @@ const (
 	FakeGCSVersion    = "1.56.1"
 	RedisVersion      = "7.0.15" // Debian 12's; one on the machine is taken as it is
 	PrometheusVersion = "2.42.0" // Debian 12's
+	ConsulVersion     = "1.20.1" // later ones need submodules that the checksum database does not have
+	KubernetesVersion = "1.36.3"
 )
 
 // FolderVariable names the environment variable that overrides Folder.

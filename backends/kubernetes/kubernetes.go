@@ -1,0 +1,223 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/elector-go/elector/backends"
+)
+
+// minTTL leaves a request 150 ms, a sixth of the time that a holder trusts its
+// lease.
+const minTTL = time.Second
+
+// A Backend keeps each record in one Lease. Open and New make it.
+type Backend struct {
+	handle    *backends.Handle
+	base      string // URL of the API server
+	namespace string
+	calls     *http.Client
+	watches   *http.Client
+	token     func() (string, error) // of each request; nil if the clients have credentials
+	closeIdle func()                 // closes the connections that are not in use
+	release   func() error           // of what Open made
+
+	mutex sync.Mutex
+	seen  map[string]state // the newest one of each election that was read or written
+}
+
+// A state is a Lease with the record that it holds.
+type state struct {
+	lease  lease
+	record backends.Record
+}
+
+var (
+	_ backends.Watcher   = (*Backend)(nil)
+	_ backends.Lister    = (*Backend)(nil)
+	_ backends.Inspector = (*Backend)(nil)
+)
+
+// New returns a backend on your client, which has the credentials and which Close
+// leaves as it is: with client-go that of rest.HTTPClientFor, with Config.Host as
+// the base URL. New does no I/O: the first request shows whether the API server
+// can be used.
+//
+// The client must not repeat requests by itself. A client with a Timeout ends
+// watches after that time. Over HTTP/2, client-go's default, one connection that
+// has gone dark holds up every call until the transport gives it up.
+func New(client *http.Client, baseURL, namespace string) *Backend {
+	base := strings.TrimSuffix(baseURL, "/")
+	if !strings.Contains(base, "://") {
+		base = "https://" + base
+	}
+	store := "kubernetes:///" + namespace
+	if u, err := url.Parse(base); err == nil {
+		store = "kubernetes://" + u.Host + "/" + namespace
+	}
+	b := newBackend(store, base, namespace)
+	once := *client
+	once.CheckRedirect = noRedirect
+	b.calls, b.watches = &once, &once
+	return b
+}
+
+func newBackend(store, base, namespace string) *Backend {
+	b := &Backend{base: base, namespace: namespace, closeIdle: func() {}, seen: map[string]state{}}
+	b.handle = backends.NewHandle(store, b.classify)
+	return b
+}
+
+// noRedirect makes a client return a redirection instead of sending a write again.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// Load implements [backends.Backend].
+func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error) {
+	return b.handle.Load(ctx, name, func(ctx context.Context) (backends.Record, error) {
+		r, _, err := b.load(ctx, name)
+		return r, err
+	})
+}
+
+// load also returns the resource version of the Lease, or "" if there is none. A
+// GET without a resource version is a quorum read.
+func (b *Backend) load(ctx context.Context, name string) (backends.Record, string, error) {
+	object := objectName(name)
+	var l lease
+	err := b.call(ctx, http.MethodGet, b.path(object), nil, &l)
+	switch {
+	case isAbsent(err, object):
+		return backends.Record{}, "", nil
+	case errors.Is(err, errTooLong):
+		return backends.Record{}, "", backends.Foreign("its Lease has more than %d bytes", maxAnswer)
+	case err != nil:
+		return backends.Record{}, "", err
+	}
+	r, err := b.read(name, l)
+	return r, l.Metadata.ResourceVersion, err
+}
+
+// read returns the record in a Lease of the election.
+func (b *Backend) read(name string, l lease) (backends.Record, error) {
+	m := l.Metadata
+	if l.Kind != "Lease" || m.Name != objectName(name) || m.UID == "" || m.ResourceVersion == "" {
+		return backends.Record{}, errNoLease
+	}
+	content, ok := m.Annotations[recordAnnotation]
+	if !ok {
+		return backends.Record{}, backends.Foreign("Lease %s/%s has no annotation %s: it belongs to another program", b.namespace, m.Name, recordAnnotation)
+	}
+	r, err := backends.Decode(name, []byte(content))
+	if err != nil {
+		return backends.Record{}, err
+	}
+	r.Version = m.version()
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	// A watch may bring what was replaced since.
+	if seen := b.seen[name].lease.Metadata; seen.UID != m.UID || compare(m.ResourceVersion, seen.ResourceVersion) >= 0 {
+		b.seen[name] = state{l, r}
+	}
+	return r, nil
+}
+
+// Swap implements [backends.Backend]. It sends the Lease as it was last read, with
+// another record, so that labels and owners that others have added stay.
+func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
+	return b.handle.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
+		object := objectName(name)
+		next.Version = ""
+		var answer lease
+		var err error
+		if !prev.Exists() {
+			created := state{}.with(name, next)
+			err = b.call(ctx, http.MethodPost, b.path(""), created, &answer)
+			if isStatus(err, http.StatusConflict, "AlreadyExists", object) {
+				err = backends.ErrConflict
+			}
+		} else {
+			old, ok := b.last(name, prev.Version)
+			if !ok {
+				return next, fmt.Errorf("%w (and the version to replace is not from this store)", backends.ErrConflict)
+			}
+			err = b.call(ctx, http.MethodPut, b.path(object), old.with(name, next), &answer)
+			if isStatus(err, http.StatusConflict, "Conflict", object) || isAbsent(err, object) {
+				err = backends.ErrConflict
+			}
+		}
+		if err != nil {
+			return next, err
+		}
+		written, err := b.read(name, answer)
+		if errors.Is(err, errNoLease) {
+			return next, err
+		}
+		if next.Version = written.Version; err != nil || written != next {
+			return next, errChanged
+		}
+		return next, nil
+	})
+}
+
+// last returns the state of the version. One that was not seen through this handle
+// has what is compared, and no more.
+func (b *Backend) last(name string, v backends.Version) (s state, ok bool) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if s = b.seen[name]; s.record.Version == v {
+		return s, true
+	}
+	s = state{}
+	s.lease.Metadata.UID, s.lease.Metadata.ResourceVersion, ok = strings.Cut(string(v), "/")
+	return s, ok && s.lease.Metadata.UID != "" && s.lease.Metadata.ResourceVersion != ""
+}
+
+// List implements [backends.Lister]. It reads the Leases with the
+// label, 100 in a request. It needs the permission to list leases.
+func (b *Backend) List(ctx context.Context) ([]string, error) {
+	return b.handle.List(ctx, func(ctx context.Context) (names []string, _ error) {
+		query := url.Values{"labelSelector": {managedBy + "=" + managedByElector}, "limit": {"100"}}
+		for {
+			var page struct {
+				Metadata struct{ Continue string }
+				Items    []struct{ Metadata metadata }
+			}
+			if err := b.call(ctx, http.MethodGet, b.path("")+"?"+query.Encode(), nil, &page); err != nil {
+				return nil, err
+			}
+			for _, item := range page.Items {
+				if name := item.Metadata.Annotations[electionAnnotation]; objectName(name) == item.Metadata.Name {
+					names = append(names, name)
+				}
+			}
+			if page.Metadata.Continue == "" {
+				return names, nil
+			}
+			query.Set("continue", page.Metadata.Continue)
+		}
+	})
+}
+
+// path returns that of a Lease, or of all of the namespace.
+func (b *Backend) path(object string) string {
+	path := "/apis/coordination.k8s.io/v1/namespaces/" + b.namespace + "/leases"
+	if object != "" {
+		path += "/" + object
+	}
+	return path
+}
+
+// Describe implements [backends.Backend].
+func (b *Backend) Describe() backends.Description {
+	return backends.Description{Store: b.handle.Store(), MinTTL: minTTL, PushesRenewals: true}
+}
+
+// Close implements [backends.Backend]. It ends the calls and watches under way, and
+// closes the connections, except those of a client that was given to New.
+func (b *Backend) Close() error { return b.handle.Close(b.release) }

@@ -1,0 +1,5 @@
+//go:build consul
+
+package stores
+
+func init() { only(Consul) }

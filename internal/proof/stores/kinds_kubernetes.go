@@ -1,0 +1,5 @@
+//go:build kubernetes
+
+package stores
+
+func init() { only(Kubernetes) }
