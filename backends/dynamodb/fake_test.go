@@ -128,6 +128,7 @@ func silent(ctx context.Context) http.HandlerFunc {
 		case <-ctx.Done():
 		case <-r.Context().Done():
 		}
+		panic(http.ErrAbortHandler) // an answer now could overtake the client's end of the connection
 	}
 }
 

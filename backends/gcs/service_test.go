@@ -214,6 +214,7 @@ func reset(_ http.ResponseWriter, r *http.Request) {
 func silent(_ http.ResponseWriter, r *http.Request) {
 	io.Copy(io.Discard, r.Body)
 	<-r.Context().Done()
+	panic(http.ErrAbortHandler) // an answer now could overtake the client's end of the connection
 }
 
 func (s *service) open(ctx context.Context) (backends.Backend, error) {
