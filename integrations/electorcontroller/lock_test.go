@@ -130,8 +130,13 @@ func TestLock(t *testing.T) {
 			s.Loss()
 			lost := time.Now()
 			// Before client-go notices: it asks every two seconds.
-			if late := (<-returned).Sub(lost); late > 0 {
-				t.Errorf("the manager ran for %v after the lease", late)
+			select {
+			case at := <-returned:
+				if late := at.Sub(lost); late > 0 {
+					t.Errorf("the manager ran for %v after the lease", late)
+				}
+			case <-time.After(time.Hour):
+				t.Fatal("the manager runs an hour after the lease")
 			}
 			if err := stop(); !errors.Is(err, elector.ErrLost) {
 				t.Errorf("Start returns %v", err)
@@ -257,8 +262,11 @@ func TestLock(t *testing.T) {
 			}
 			l := electorcontroller.NewLock(s.Elector)
 			m := newManager(t, l, func(context.Context) { t.Error("it leads") })
-			if err := l.Start(t.Context(), m.Start); !errors.Is(err, elector.ErrClosed) {
-				t.Errorf("Start returns %v", err)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			began := time.Now()
+			if err := l.Start(ctx, m.Start); !errors.Is(err, elector.ErrClosed) || time.Since(began) > time.Minute {
+				t.Errorf("Start returns after %v: %v", time.Since(began), err)
 			}
 		},
 		"client-go hangs": func(t *testing.T, s *electortest.Script) {
