@@ -6,17 +6,19 @@ TIME   ?= 60s
 PROOF  := internal/proof
 comma  := ,
 # The other modules. Where go.mod has no replace line, dev.work stands for it.
-MODULES := bench cmd/elector examples/service examples/recipes integrations/electorprom integrations/electorotel integrations/electorgocron
+MODULES := bench cmd/elector examples/service examples/recipes integrations/electorprom integrations/electorotel integrations/electorgocron integrations/electorcontroller
 METRICS := internal/proof/metrics
+CONTROLLERS := internal/proof/controllers
 within  = cd $(1) && $(if $(wildcard $(1)/dev.work),GOWORK=$(CURDIR)/$(1)/dev.work)
 race    = $(if $(filter bench cmd/elector examples/recipes,$(1)),,-race)
+tags    = $(if $(filter $(CONTROLLERS),$(1)),-tags kubernetes)
 TABLE  := $(CURDIR)/bin/table.txt
 FAULTS := $(CURDIR)/bin/faults.txt
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 ERRORLINT   := github.com/polyfloyd/go-errorlint@v1.8.0
 ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.PHONY: help demo demo-stores demo-cli test metrics sim mutants fuzz model chaos overlap bench bench-peers lint deps stores images test-containers test-declared api release-check
+.PHONY: help demo demo-stores demo-cli test metrics controllers sim mutants fuzz model chaos overlap bench bench-peers lint deps stores kube-apiserver images test-containers test-declared api release-check
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
@@ -62,6 +64,9 @@ ifneq ($(filter $(LONG),$(KINDS)),)
 	@cat $(FAULTS)
 	@! grep -iE 'DID NOT RUN|failed' $(FAULTS)
 endif
+ifneq ($(filter kubernetes,$(KINDS)),)
+	@$(MAKE) --no-print-directory controllers
+endif
 endif
 
 test/%:
@@ -69,6 +74,9 @@ test/%:
 
 metrics: stores ## the alert rules and the dashboard on Prometheus itself, which watches a lease being lost
 	cd $(METRICS) && go test -count=1 -v ./...
+
+controllers: kube-apiserver ## two controller-runtime managers on a real API server, under elector and under client-go's lock: the leader cut off, and stopped and continued
+	cd $(CONTROLLERS) && go test -tags kubernetes -count=1 -timeout=20m -v ./...
 
 TAKEOVERS ?= 500
 storms: stores ## paused writers of overtaken leaders against the guards of the stores, for TAKEOVERS in each storm
@@ -86,7 +94,7 @@ DURATION ?= 10m
 chaos: stores ## break network, processes and stores for DURATION; SEED=7 for the same faults, MUTANT=token-stays to see one found
 	cd $(PROOF) && go run ./cmd/chaos -out $(CURDIR)/bin/chaos -duration $(DURATION) $(if $(SEED),-seed $(SEED)) $(if $(PLACES),-places "$(PLACES)") $(if $(MUTANT),-mutant $(MUTANT))
 
-overlap: stores ## how long two processes lead at once after a cut, with other libraries and ours; PEERS="etcd pglock" for some
+overlap: stores $(if $(or $(if $(PEERS),,all),$(findstring client-go,$(PEERS))),kube-apiserver) ## how long two processes lead at once after a cut, with other libraries and ours; PEERS="etcd pglock" for some
 	cd bench && go run ./cmd/overlap $(PEERS)
 
 model: ## the protocol as a model for spin, searched exhaustively, and its mutants; LARGE=1 for larger bounds
@@ -100,7 +108,7 @@ bench: stores ## Check against time.Now; the requests to every store against the
 	cd bench && go run ./cmd/budget $(KINDS)
 	cd bench && go run ./cmd/fenced $(KINDS)
 
-bench-peers: stores ## what an election costs with other libraries and with ours; SHORT=1 for two minutes, into bin/peers
+bench-peers: stores kube-apiserver ## what an election costs with other libraries and with ours; SHORT=1 for two minutes, into bin/peers
 	cd bench && go run ./cmd/compare $(if $(SHORT),-short -out $(CURDIR)/bin/peers)
 
 # Comparisons of errors in tests are exact on purpose, so errorlint leaves them out.
@@ -109,16 +117,16 @@ lint: ## gofmt, go vet for three systems, staticcheck, errorlint, actionlint, wh
 	@! grep -nE 'errors\.(Is|As|AsType)\b|err(or)? [!=]= (Err|backends\.|context\.)' $$(ls *.go | grep -vE '^errors.go$$|_test.go$$') || { echo "the core tells errors apart in errors.go alone"; exit 1; }
 	@for system in linux darwin windows; do echo "vet for $$system"; GOOS=$$system CGO_ENABLED=0 go vet ./... || exit 1; done
 	@cd $(PROOF) && for system in linux darwin; do echo "vet $(PROOF) for $$system"; GOOS=$$system CGO_ENABLED=0 go vet -tags "containers $(LONG)" ./... || exit 1; done
-	@$(MAKE) --no-print-directory $(addprefix lint/,$(MODULES) $(METRICS))
+	@$(MAKE) --no-print-directory $(addprefix lint/,$(MODULES) $(METRICS) $(CONTROLLERS))
 	@for dir in . $(PROOF); do echo "staticcheck $$dir"; (cd $$dir && go run $(STATICCHECK) -tags "containers $(LONG)" ./...) || exit 1; done
 	@for dir in . $(PROOF); do echo "errorlint $$dir"; (cd $$dir && go run $(ERRORLINT) -test=false ./... 2>&1) | grep -vE '^exit status|^go: downloading' && exit 1; done; true
 	@echo "actionlint" && go run $(ACTIONLINT)
 	@echo "API" && go run ./internal/api
 
 lint/%:
-	@echo "vet $*" && $(call within,$*) go vet ./...
+	@echo "vet $*" && $(call within,$*) go vet $(call tags,$*) ./...
 	$(if $(wildcard $*/dev.work),@for system in darwin windows; do echo "vet $* for $$system"; $(call within,$*) GOOS=$$system CGO_ENABLED=0 go vet ./... || exit 1; cd $(CURDIR); done)
-	@echo "staticcheck $*" && $(call within,$*) go run $(STATICCHECK) ./...
+	@echo "staticcheck $*" && $(call within,$*) go run $(STATICCHECK) $(call tags,$*) ./...
 
 api: ## write the baseline of the exported API, which make lint compares with
 	go run ./internal/api -update
@@ -128,6 +136,9 @@ deps: ## the core imports only the standard library, no backend another store's 
 
 stores: ## fetch the real stores that are missing, and Prometheus, into .stores/; KINDS=kubernetes for one that takes long to build
 	cd $(PROOF) && go run ./cmd/fetch $(KINDS) $(filter $(LONG),$(subst $(comma), ,$(PLACES)))
+
+kube-apiserver: # what make stores leaves out
+	cd $(PROOF) && go run ./cmd/fetch kubernetes
 
 images: ## build stand-ins for the images of the stores, where no registry can be reached
 	cd $(PROOF) && go run ./cmd/images

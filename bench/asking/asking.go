@@ -48,13 +48,13 @@ func Measure(ctx context.Context, o Options) (all []results.Figure, failed error
 	stores.AnyCredentials()
 	for _, kind := range peers.Stores(o.Libraries) {
 		o.Log("asking: %s", kind)
-		s, err := stores.StartDurable(ctx, kind)
+		s, stop, err := peers.Start(ctx, kind)
 		if err != nil {
 			return all, errors.Join(failed, err)
 		}
 		figures, err := onStore(ctx, s, o)
 		all = append(all, figures...)
-		failed = errors.Join(failed, err, s.Stop())
+		failed = errors.Join(failed, err, stop())
 		if ctx.Err() != nil {
 			break
 		}

@@ -113,11 +113,11 @@ func Measure(ctx context.Context, o Options) ([]results.Figure, error) {
 }
 
 func onStore(ctx context.Context, kind string, libraries []peers.Library, o Options) (figures []results.Figure, err error) {
-	s, err := stores.StartDurable(ctx, kind)
+	s, stop, err := peers.Start(ctx, kind)
 	if err != nil {
 		return nil, fmt.Errorf("cost: %w", err)
 	}
-	defer func() { err = errors.Join(err, s.Stop()) }()
+	defer func() { err = errors.Join(err, stop()) }()
 	if err := peers.AdmitMany(ctx, s); err != nil {
 		return nil, fmt.Errorf("cost: %w", err)
 	}

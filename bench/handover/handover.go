@@ -91,20 +91,21 @@ func Measure(ctx context.Context, o Options) (figures []results.Figure, err erro
 	}
 	stores.AnyCredentials()
 	all := map[string]*stores.Store{}
+	var stops []func() error
 	defer func() {
-		for _, s := range all {
-			err = errors.Join(err, s.Stop())
+		for _, stop := range stops {
+			err = errors.Join(err, stop())
 		}
 	}()
 	for _, l := range o.Libraries {
 		if all[l.Store] != nil {
 			continue
 		}
-		s, err := stores.StartDurable(ctx, l.Store)
+		s, stop, err := peers.Start(ctx, l.Store)
 		if err != nil {
 			return nil, err
 		}
-		all[l.Store] = s
+		all[l.Store], stops = s, append(stops, stop)
 		if err := peers.AdmitMany(ctx, s); err != nil {
 			return nil, err
 		}

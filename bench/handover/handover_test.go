@@ -86,8 +86,8 @@ func TestBounds(t *testing.T) {
 		{"elector", stores.Postgres, 2400 * ms, 4540 * ms},
 		{"elector", stores.DynamoDB, 2400 * ms, 4540 * ms},
 		{"etcd", stores.Etcd, 1500 * ms, 3500 * ms},
-		{"client-go", stores.Etcd, 1600 * ms, 4760 * ms},
-		{"client-go/timeout+release", stores.Etcd, 1600 * ms, 4760 * ms},
+		{"client-go", stores.Kubernetes, 1600 * ms, 4760 * ms},
+		{"client-go/timeout+release", stores.Kubernetes, 1600 * ms, 4760 * ms},
 		{"zk-lock/careful", stores.ZooKeeper, 2000 * ms, 5000 * ms},
 		{"pglock/pgx", stores.Postgres, 2250 * ms, 6000 * ms},
 		{"dynamolock", stores.DynamoDB, 2250 * ms, 4000 * ms},
@@ -118,7 +118,7 @@ func TestRounds(t *testing.T) {
 
 // A library that does not release gets rows that say so, and touches no store.
 func TestKeeps(t *testing.T) {
-	l := peers.Library{Name: "client-go", Store: stores.Etcd}
+	l := peers.Library{Name: "client-go", Store: stores.Kubernetes}
 	r, err := rulesOf(l, 3*time.Second)
 	if err != nil {
 		t.Fatal(err)

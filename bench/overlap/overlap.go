@@ -61,13 +61,13 @@ func onStore(ctx context.Context, kind string, rows []*row, ttl time.Duration, r
 			r.errs = append(r.errs, err)
 		}
 	}
-	s, err := stores.StartDurable(ctx, kind)
+	s, stop, err := peers.Start(ctx, kind)
 	if err != nil {
 		fail(err)
 		return
 	}
 	defer func() {
-		if err := s.Stop(); err != nil {
+		if err := stop(); err != nil {
 			fail(err)
 		}
 	}()

@@ -12,6 +12,7 @@ func TestChoose(t *testing.T) {
 	}{
 		{"pglock", "elector@postgres pglock@postgres pglock/pgx@postgres"},
 		{"pglock/pgx", "elector@postgres pglock/pgx@postgres"},
+		{"client-go/release", "elector@kubernetes client-go/release@kubernetes"},
 		{"etcd dynamolock", "elector@etcd etcd@etcd elector@dynamodb dynamolock@dynamodb"},
 	} {
 		chosen, err := Choose(strings.Fields(c.wanted))

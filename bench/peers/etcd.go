@@ -26,10 +26,6 @@ var etcds = []Library{
 		Slowest: func(ttl time.Duration) time.Duration { return ttl / 2 },
 		Open:    openEtcd,
 	},
-	clientGo("client-go", false, false),
-	clientGo("client-go/release", true, false),
-	clientGo("client-go/timeout", false, true),
-	clientGo("client-go/timeout+release", true, true),
 }
 
 type etcdCandidate struct {

@@ -82,7 +82,7 @@ func (l Library) Version() string {
 // All returns every library that can be driven: ours first on each store.
 func All() []Library {
 	var all []Library
-	for _, on := range [][]Library{etcds, zookeepers, postgreses, dynamodbs} {
+	for _, on := range [][]Library{etcds, zookeepers, postgreses, dynamodbs, kuberneteses} {
 		all = append(all, on...)
 	}
 	return all

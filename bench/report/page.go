@@ -37,7 +37,7 @@ var chapters = []chapter{
 }
 
 // titles are how stores are called in headings.
-var titles = map[string]string{"etcd": "etcd", "zookeeper": "ZooKeeper", "postgres": "PostgreSQL", "dynamodb": "DynamoDB", "gcs": "Google Cloud Storage"}
+var titles = map[string]string{"etcd": "etcd", "zookeeper": "ZooKeeper", "postgres": "PostgreSQL", "dynamodb": "DynamoDB", "gcs": "Google Cloud Storage", "kubernetes": "Kubernetes"}
 
 // Page writes the page, in Markdown. It refers to the plots that [Plots]
 // returns, in the folder plots beside it.

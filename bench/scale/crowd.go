@@ -13,6 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 	"go.uber.org/zap"
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
@@ -52,7 +53,7 @@ func open(ctx context.Context, t task) (crowd, error) {
 	case "etcd":
 		return openEtcd(t)
 	case clientGo:
-		return openClientGo(ctx, t)
+		return openClientGo(t)
 	case "zk-lock":
 		return openZooKeeper(ctx, t)
 	case "pglock":
@@ -181,25 +182,25 @@ func (c *etcdElections) lost() int {
 // others do while elections are held.
 const clientGo = "client-go/timeout+release"
 
-// clientGoElections share a backend of ours, whose connection theirs is.
+// clientGoElections share a client.
 type clientGoElections struct {
-	backend backends.Backend
-	ttl     time.Duration
+	client coordinationv1.LeasesGetter
+	ttl    time.Duration
 
 	mutex sync.Mutex
 	held  []context.Context // each ends with its leading
 }
 
-func openClientGo(ctx context.Context, t task) (crowd, error) {
-	b, err := backends.Open(ctx, t.URL)
-	return &clientGoElections{backend: b, ttl: t.TTL}, err
+func openClientGo(t task) (crowd, error) {
+	client, err := peers.LeaseClient(t.URL, t.TTL, true)
+	return &clientGoElections{client: client, ttl: t.TTL}, err
 }
 
 func (c *clientGoElections) hold(ctx context.Context, name string) error {
 	won, ended := make(chan context.Context, 1), make(chan error, 1)
 	config := peers.Config{Name: name, ID: "scale", TTL: c.ttl}
 	go func() {
-		ended <- peers.RunClientGo(context.Background(), c.backend, config, func(ctx context.Context) { won <- ctx })
+		ended <- peers.RunClientGo(context.Background(), c.client, config, func(ctx context.Context) { won <- ctx })
 	}()
 	select {
 	case leading := <-won:
@@ -318,8 +319,9 @@ func (c *dynamoLocks) lost() (n int) {
 
 // libraries are those that are measured on each store, ours first.
 var libraries = map[string][]string{
-	stores.Etcd:      {"elector", "etcd", clientGo},
-	stores.ZooKeeper: {"elector", "zk-lock"},
-	stores.Postgres:  {"elector", "pglock"},
-	stores.DynamoDB:  {"elector", "dynamolock"},
+	stores.Etcd:       {"elector", "etcd"},
+	stores.ZooKeeper:  {"elector", "zk-lock"},
+	stores.Postgres:   {"elector", "pglock"},
+	stores.DynamoDB:   {"elector", "dynamolock"},
+	stores.Kubernetes: {"elector", clientGo},
 }

@@ -59,7 +59,7 @@ func Measure(ctx context.Context, o Options) ([]results.Figure, error) {
 	var all []results.Figure
 	var errs []error
 	var group sync.WaitGroup
-	for _, kind := range []string{stores.Etcd, stores.ZooKeeper, stores.Postgres, stores.DynamoDB} {
+	for _, kind := range []string{stores.Etcd, stores.ZooKeeper, stores.Postgres, stores.DynamoDB, stores.Kubernetes} {
 		group.Go(func() {
 			figures, err := onStore(ctx, o, kind)
 			mutex.Lock()
@@ -94,12 +94,12 @@ func onStore(ctx context.Context, o Options, kind string) (figures []results.Fig
 	if len(runs) == 0 {
 		return nil, nil
 	}
-	s, err := stores.StartDurable(ctx, kind)
+	s, stop, err := peers.Start(ctx, kind)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
-		if stopErr := s.Stop(); err == nil {
+		if stopErr := stop(); err == nil {
 			err = stopErr
 		}
 	}()
@@ -128,12 +128,13 @@ func wanted(some []peers.Library, name, kind string) bool {
 	return len(some) == 0
 }
 
-// counts are the numbers of elections. A store that is an emulator gets few.
+// counts are the numbers of elections. A store that is an emulator gets few, and so
+// does an API server, which needs a core for some hundred writes in a second.
 func counts(short bool, library, kind string) []int {
 	switch {
 	case short:
 		return []int{1, 100}
-	case kind == stores.DynamoDB:
+	case kind == stores.DynamoDB, kind == stores.Kubernetes:
 		return []int{1, 100}
 	case library == "elector":
 		return []int{1, 100, 1000, 10_000}

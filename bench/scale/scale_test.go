@@ -78,7 +78,7 @@ func TestWaitingChild(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if err := holder(task{Library: clientGo, URL: "memory://scale", TTL: time.Minute, Elections: 1, Prefix: fresh("other"), Wait: true}, strings.NewReader(""), func(message) {}); err == nil {
+	if err := holder(task{Library: clientGo, URL: "kubernetes://127.0.0.1:1/suite?tls=false", TTL: time.Minute, Elections: 1, Prefix: fresh("other"), Wait: true}, strings.NewReader(""), func(message) {}); err == nil {
 		t.Error("another library waits")
 	}
 }
@@ -138,22 +138,13 @@ func TestLibrariesAreKnown(t *testing.T) {
 
 // client-go's crowd counts contexts that have ended, and only those.
 func TestClientGo(t *testing.T) {
-	c, err := open(t.Context(), task{Library: clientGo, URL: "memory://scale", TTL: 15 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{fresh("one"), fresh("two")} {
-		if err := c.hold(t.Context(), name); err != nil {
-			t.Fatal(err)
-		}
-	}
+	c := &clientGoElections{held: []context.Context{t.Context(), t.Context()}}
 	if n := c.lost(); n != 0 {
 		t.Errorf("%d are lost", n)
 	}
-	g := c.(*clientGoElections)
-	over, end := context.WithCancel(g.held[0])
+	over, end := context.WithCancel(c.held[0])
 	end()
-	g.held[0] = over
+	c.held[0] = over
 	if n := c.lost(); n != 1 {
 		t.Errorf("%d are lost; want 1", n)
 	}

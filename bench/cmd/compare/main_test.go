@@ -55,15 +55,15 @@ func TestMerge(t *testing.T) {
 	}
 	libraries, _ := peers.Choose([]string{"client-go"})
 	before := []results.Figure{
-		f(results.Check, "postgres", "pglock", 1), f(results.Check, "etcd", "client-go (IsLeader)", 1), f(results.Check, "etcd", "etcd", 1),
-		f(results.Cost, "etcd", "elector", 1), f(results.Check, "etcd", "elector", 1),
+		f(results.Check, "postgres", "pglock", 1), f(results.Check, "kubernetes", "client-go (IsLeader)", 1), f(results.Check, "etcd", "etcd", 1),
+		f(results.Cost, "kubernetes", "elector", 1), f(results.Check, "kubernetes", "elector", 1),
 	}
-	now := []results.Figure{f(results.Check, "etcd", "elector", 2), f(results.Check, "etcd", "client-go", 2)}
+	now := []results.Figure{f(results.Check, "kubernetes", "elector", 2), f(results.Check, "kubernetes", "client-go", 2)}
 	var got []string
 	for _, f := range merge(before, now, []string{results.Check}, libraries) {
 		got = append(got, fmt.Sprint(f.Subject, " ", f.Store, " ", f.Library, " ", f.Values[0]))
 	}
-	want := []string{"cost etcd elector 1", "check etcd elector 2", "check etcd etcd 1", "check etcd client-go 2", "check postgres pglock 1"}
+	want := []string{"cost kubernetes elector 1", "check etcd etcd 1", "check postgres pglock 1", "check kubernetes elector 2", "check kubernetes client-go 2"}
 	if !slices.Equal(got, want) {
 		t.Errorf("merged:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}

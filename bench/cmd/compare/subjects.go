@@ -17,7 +17,6 @@ import (
 	"github.com/elector-go/elector/bench/report"
 	"github.com/elector-go/elector/bench/results"
 	"github.com/elector-go/elector/bench/scale"
-	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 // options are what each measurement is told.
@@ -125,13 +124,13 @@ func askStores(ctx context.Context, kinds []string, log func(string, ...any)) ([
 	var starting sync.WaitGroup
 	for i, kind := range kinds {
 		starting.Go(func() {
-			s, err := stores.StartDurable(ctx, kind)
+			s, stop, err := peers.Start(ctx, kind)
 			if err != nil {
 				errs[i] = err
 				return
 			}
 			systems[i] = report.System{Kind: kind, Name: version(s.How), Settings: s.Settings}
-			errs[i] = s.Stop()
+			errs[i] = stop()
 		})
 	}
 	starting.Wait()

@@ -67,6 +67,9 @@ func Task(variable string, task any) (bool, error) {
 	return true, json.Unmarshal([]byte(line), task)
 }
 
+// PID is the child's process, for [Freeze] and [Thaw].
+func (a *Again) PID() int { return a.cmd.Process.Pid }
+
 // Tell writes a line to the child's input.
 func (a *Again) Tell(line string) error {
 	_, err := io.WriteString(a.input, line+"\n")
