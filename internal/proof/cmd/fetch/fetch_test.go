@@ -39,6 +39,8 @@ var place = map[string]func(t *testing.T){
 	},
 	"dynamodb": func(t *testing.T) { placeFile(t, binaries.DynalitePath, binaries.DynaliteScript) },
 	"consul":   func(t *testing.T) { placeFile(t, binaries.ConsulPath) },
+
+	"azureblob": func(t *testing.T) { placeFile(t, binaries.AzuritePath, binaries.AzuriteScript) },
 	"kubernetes": func(t *testing.T) {
 		placeFile(t, binaries.EtcdPath)
 		placeFile(t, binaries.KubernetesPath)
@@ -154,19 +156,20 @@ func TestBrokenZooKeeper(t *testing.T) {
 }
 
 // The repository names no registry.
-func TestDynalitePinsNameNoHost(t *testing.T) {
-	for _, name := range []string{"package.json", "package-lock.json"} {
-		content, err := dynaliteLock.ReadFile("dynalite/" + name)
-		if err != nil {
-			t.Fatal(err)
+func TestPinsNameNoHost(t *testing.T) {
+	for name, version := range map[string]string{"azurite": binaries.AzuriteVersion, "dynalite": binaries.DynaliteVersion} {
+		for _, file := range []string{"package.json", "package-lock.json"} {
+			content, err := pins.ReadFile(name + "/" + file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(content), "://") {
+				t.Errorf("%s of %s has a URL", file, name)
+			}
+			if file == "package.json" && !strings.Contains(string(content), `"`+name+`": "`+version+`"`) {
+				t.Errorf("%s of %s has another version than %s", file, name, version)
+			}
 		}
-		if strings.Contains(string(content), "://") {
-			t.Errorf("%s has a URL", name)
-		}
-	}
-	content, err := dynaliteLock.ReadFile("dynalite/package.json")
-	if err != nil || !strings.Contains(string(content), `"dynalite": "`+binaries.DynaliteVersion+`"`) {
-		t.Errorf("package.json has another version than %s, %v", binaries.DynaliteVersion, err)
 	}
 }
 
