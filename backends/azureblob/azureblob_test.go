@@ -190,24 +190,26 @@ func TestForeignBlobs(t *testing.T) {
 
 // An answer without an ETag of one state is not the service's.
 func TestNoTag(t *testing.T) {
-	for _, tag := range []string{"", "*", `"*"`, `W/"0x1"`, "0x1"} {
-		s := newServer(t)
-		s.instead("write", func(w http.ResponseWriter, r *http.Request) {
-			io.Copy(io.Discard, r.Body)
-			w.Header().Set("ETag", tag)
-			w.WriteHeader(http.StatusCreated)
+	for name, tag := range map[string]string{"none": "", "any": "*", "any, quoted": `"*"`, "weak": `W/"0x1"`, "bare": "0x1"} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t)
+			s.instead("write", func(w http.ResponseWriter, r *http.Request) {
+				io.Copy(io.Discard, r.Body)
+				w.Header().Set("ETag", tag)
+				w.WriteHeader(http.StatusCreated)
+			})
+			s.instead("read", func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("ETag", tag)
+				w.Write(backends.Encode("a", record))
+			})
+			b := New(s.client(t), "")
+			if r, err := b.Load(t.Context(), "a"); !errors.Is(err, backends.ErrMisconfigured) {
+				t.Errorf("Load: got %+v and error %v, want ErrMisconfigured", r, err)
+			}
+			if r, err := b.Swap(t.Context(), "a", backends.Record{}, record); !errors.Is(err, backends.ErrMisconfigured) {
+				t.Errorf("Swap: got %+v and error %v, want ErrMisconfigured", r, err)
+			}
 		})
-		s.instead("read", func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("ETag", tag)
-			w.Write(backends.Encode("a", record))
-		})
-		b := New(s.client(t), "")
-		if r, err := b.Load(t.Context(), "a"); !errors.Is(err, backends.ErrMisconfigured) {
-			t.Errorf("Load with %q: got %+v and error %v, want ErrMisconfigured", tag, r, err)
-		}
-		if r, err := b.Swap(t.Context(), "a", backends.Record{}, record); !errors.Is(err, backends.ErrMisconfigured) {
-			t.Errorf("Swap with %q: got %+v and error %v, want ErrMisconfigured", tag, r, err)
-		}
 	}
 }
 
@@ -226,10 +228,12 @@ func TestSecondary(t *testing.T) {
 	u.RawQuery = ""
 	_, named := open(t.Context(), u)
 	_, loading := New(client, "").Load(t.Context(), "a")
-	for _, err := range []error{opening, named, loading} {
-		if !errors.Is(err, backends.ErrMisconfigured) || !strings.Contains(err.Error(), "primary") {
-			t.Errorf("got %v, want ErrMisconfigured", err)
-		}
+	for how, err := range map[string]error{"with an endpoint": opening, "with a connection string": named, "with a client": loading} {
+		t.Run(how, func(t *testing.T) {
+			if !errors.Is(err, backends.ErrMisconfigured) || !strings.Contains(err.Error(), "primary") {
+				t.Errorf("got %v, want ErrMisconfigured", err)
+			}
+		})
 	}
 	if n := s.requests(); len(n) > 0 {
 		t.Errorf("it was asked: %v", n)

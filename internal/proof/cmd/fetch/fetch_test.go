@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"compress/gzip"
 	"context"
+	"embed"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -157,18 +158,25 @@ func TestBrokenZooKeeper(t *testing.T) {
 
 // The repository names no registry.
 func TestPinsNameNoHost(t *testing.T) {
-	for name, version := range map[string]string{"azurite": binaries.AzuriteVersion, "dynalite": binaries.DynaliteVersion} {
-		for _, file := range []string{"package.json", "package-lock.json"} {
-			content, err := pins.ReadFile(name + "/" + file)
+	for server, pinned := range map[string]struct {
+		lock    embed.FS
+		version string
+	}{
+		"dynalite": {dynaliteLock, binaries.DynaliteVersion},
+		"azurite":  {azuriteLock, binaries.AzuriteVersion},
+	} {
+		for _, name := range []string{"package.json", "package-lock.json"} {
+			content, err := pinned.lock.ReadFile(server + "/" + name)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if strings.Contains(string(content), "://") {
-				t.Errorf("%s of %s has a URL", file, name)
+				t.Errorf("%s of %s has a URL", name, server)
 			}
-			if file == "package.json" && !strings.Contains(string(content), `"`+name+`": "`+version+`"`) {
-				t.Errorf("%s of %s has another version than %s", file, name, version)
-			}
+		}
+		content, err := pinned.lock.ReadFile(server + "/package.json")
+		if err != nil || !strings.Contains(string(content), `"`+server+`": "`+pinned.version+`"`) {
+			t.Errorf("package.json of %s has another version than %s, %v", server, pinned.version, err)
 		}
 	}
 }
