@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	blobs "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/elector-go/elector/internal/proof/internal/binaries"
@@ -87,15 +88,15 @@ func azuriteReady(_ context.Context, s *server) error {
 
 func azuriteEndpoint(address string) string { return "http://" + address + "/" + azuriteAccount }
 
-// AzuriteContainer is a client of a container on an azurite. done closes its
-// connections.
-func AzuriteContainer(address, name string) (client *blobs.Client, done func(), err error) {
+// AzuriteContainer is a client of a container on an azurite, with policies that see
+// each call. done closes its connections.
+func AzuriteContainer(address, name string, policies ...policy.Policy) (client *blobs.Client, done func(), err error) {
 	key, err := blobs.NewSharedKeyCredential(azuriteAccount, azuriteKey)
 	if err != nil {
 		return nil, nil, err
 	}
 	transport := &http.Transport{}
-	options := &blobs.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: &http.Client{Transport: transport}}}
+	options := &blobs.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: &http.Client{Transport: transport}, PerCallPolicies: policies}}
 	client, err = blobs.NewClientWithSharedKeyCredential(azuriteEndpoint(address)+"/"+name, key, options)
 	return client, transport.CloseIdleConnections, err
 }
