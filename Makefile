@@ -6,7 +6,7 @@ TIME   ?= 60s
 PROOF  := internal/proof
 comma  := ,
 # The other modules. Where go.mod has no replace line, dev.work stands for it.
-MODULES := bench cmd/elector examples/service examples/recipes integrations/electorprom integrations/electorotel integrations/electorgocron integrations/electorcontroller
+MODULES := backends/azureblob bench cmd/elector examples/service examples/recipes integrations/electorprom integrations/electorotel integrations/electorgocron integrations/electorcontroller
 METRICS := internal/proof/metrics
 CONTROLLERS := internal/proof/controllers
 within  = cd $(1) && $(if $(wildcard $(1)/dev.work),GOWORK=$(CURDIR)/$(1)/dev.work)
@@ -39,7 +39,7 @@ demo-cli: stores ## elector run under ROUNDS faults: no descendants of two terms
 # These take long to get, so make test leaves them out unless KINDS names them.
 LONG := consul kubernetes
 
-test: stores ## unit tests, simulation, the suite on all seven backends on real stores, and faults of network, processes and stores; KINDS=consul for the suite and the faults on that store alone
+test: stores ## unit tests, simulation, the suite on all eight backends on real stores, and faults of network, processes and stores; KINDS=consul for the suite and the faults on that store alone
 ifeq ($(KINDS),)
 	go test -race -timeout=20m $$(go list ./... | grep -v /internal/simulation)
 	go test -race -timeout=20m ./internal/simulation -seeds=99

@@ -37,6 +37,7 @@ var bundled = map[string]string{
 	"zookeepers": "zookeeper",
 	"dynamodb":   "dynamodb",
 	"gs":         "gcs",
+	"azureblob":  "azureblob",
 	"consul":     "consul",
 	"consuls":    "consul",
 	"kubernetes": "kubernetes",

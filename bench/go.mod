@@ -2,7 +2,10 @@ module github.com/elector-go/elector/bench
 
 go 1.26.0
 
-replace github.com/elector-go/elector => ..
+replace (
+	github.com/elector-go/elector => ..
+	github.com/elector-go/elector/backends/azureblob => ../backends/azureblob
+)
 
 replace github.com/elector-go/elector/internal/proof => ../internal/proof
 
@@ -14,7 +17,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/config v1.33.14
 	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.72.3
 	github.com/aws/smithy-go v1.28.8
-	github.com/elector-go/elector v0.0.0
+	github.com/elector-go/elector v0.1.0
 	github.com/elector-go/elector/internal/proof v0.0.0
 	github.com/go-zookeeper/zk v1.0.4
 	github.com/jackc/pgx/v5 v5.12.0
@@ -38,6 +41,9 @@ require (
 	cloud.google.com/go/monitoring v1.30.0 // indirect
 	dario.cat/mergo v1.0.2 // indirect
 	filippo.io/edwards25519 v1.1.0 // indirect
+	github.com/Azure/azure-sdk-for-go/sdk/azcore v1.21.1 // indirect
+	github.com/Azure/azure-sdk-for-go/sdk/internal v1.12.0 // indirect
+	github.com/Azure/azure-sdk-for-go/sdk/storage/azblob v1.7.0 // indirect
 	github.com/Azure/go-ansiterm v0.0.0-20250102033503-faa5f7b0171c // indirect
 	github.com/GoogleCloudPlatform/opentelemetry-operations-go/detectors/gcp v1.35.0 // indirect
 	github.com/GoogleCloudPlatform/opentelemetry-operations-go/exporter/metric v0.57.0 // indirect

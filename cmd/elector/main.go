@@ -15,6 +15,7 @@ import (
 
 	"github.com/elector-go/elector/cmd/elector/internal/cli"
 
+	_ "github.com/elector-go/elector/backends/azureblob"
 	_ "github.com/elector-go/elector/backends/consul"
 	_ "github.com/elector-go/elector/backends/dynamodb"
 	_ "github.com/elector-go/elector/backends/etcd"

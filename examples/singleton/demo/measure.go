@@ -24,6 +24,8 @@ type Figures struct {
 	Requests int           // of the one that waited, see Trace.Request
 	Idle     time.Duration // the time in which they were counted
 
+	Tokens []elector.Token // of the leaders, in their order
+
 	Late     []string // what was late, and for how long the machine stood still
 	Problems []string // what was not as promised; empty if everything was
 	TimeLine string   // what happened, for people, to look for the reason
@@ -158,6 +160,11 @@ func (v *verdict) figures(events []Event) *Figures {
 
 	f.Handover = v.timed(events, terminated, "handover after SIGTERM", v.rules.handover)
 	f.Takeover = v.timed(events, killed, "takeover after kill -9", v.rules.takeover)
+	for _, e := range events {
+		if e.Kind == leads {
+			f.Tokens = append(f.Tokens, e.Token)
+		}
+	}
 	f.Problems = v.problems
 	for _, s := range v.steps {
 		if late := s.late(); late != "" {

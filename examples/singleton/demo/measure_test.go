@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+
+	"github.com/elector-go/elector"
 )
 
 // pair is a history of playPair in which everything was as promised, with
@@ -53,6 +55,7 @@ func TestFigures(t *testing.T) {
 	want := Figures{
 		TTL: 2 * time.Second, Connect: 30 * ms, Acquire: 10 * ms, Handover: 50 * ms, Takeover: 2200 * ms,
 		HandoverLimit: time.Second, TakeoverLimit: 3350 * ms, Requests: 3, Idle: 6 * time.Second,
+		Tokens: []elector.Token{100, 200, 300},
 	}
 	if len(f.Problems) > 0 {
 		t.Errorf("problems: %q", f.Problems)

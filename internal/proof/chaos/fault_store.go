@@ -18,11 +18,11 @@ import (
 var storeFaults = []Fault{
 	{Name: "store: restart", on: single, strike: func(ctx context.Context, r *Round) error {
 		defer r.breaks("store: restart", "")()
-		return errors.Join(r.place.store.Restart(ctx), r.lookForRecord(ctx))
+		return errors.Join(r.place.inCalm(func() error { return r.place.store.Restart(ctx) }), r.lookForRecord(ctx))
 	}},
 	{Name: "store: kill -9", on: single, strike: func(ctx context.Context, r *Round) error {
 		defer r.breaks("store: kill -9", "")()
-		return errors.Join(r.place.store.Kill(), r.last(ctx, 0, 1.5), r.place.store.Restart(ctx), r.lookForRecord(ctx))
+		return errors.Join(r.place.inCalm(r.place.store.Kill), r.last(ctx, 0, 1.5), r.place.store.Restart(ctx), r.lookForRecord(ctx))
 	}},
 	{Name: "store: SIGSTOP", on: single, strike: func(ctx context.Context, r *Round) error {
 		defer r.breaks("store: SIGSTOP", "")()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	_ "github.com/elector-go/elector/backends/azureblob"
 	_ "github.com/elector-go/elector/backends/consul"
 	_ "github.com/elector-go/elector/backends/dynamodb"
 	_ "github.com/elector-go/elector/backends/etcd"
@@ -148,7 +149,7 @@ func (p *Place) openStore(ctx context.Context, kind string) (err error) {
 		p.url = func(through func(string) string) string {
 			return strings.Replace(direct(through), "//"+p.store.Admin.User+"@", "//"+candidateRole+"@", 1)
 		}
-	case stores.DynamoDB, stores.GCS:
+	case stores.DynamoDB, stores.GCS, stores.AzureBlob:
 		stores.AnyCredentials()
 		if p.gate, err = newThrottle(p.store.Address, kind); err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +19,7 @@ type throttle struct {
 	address string
 	kind    string
 	on      atomic.Bool
+	calm    sync.RWMutex // held while requests are under way
 	refused atomic.Int64 // requests
 	server  http.Server
 }
@@ -33,6 +35,8 @@ func newThrottle(upstream, kind string) (*throttle, error) {
 	t.server.ReadHeaderTimeout = time.Minute
 	t.server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !t.on.Load() {
+			t.calm.RLock()
+			defer t.calm.RUnlock()
 			forward.ServeHTTP(w, r)
 			return
 		}
@@ -51,9 +55,25 @@ func (t *throttle) refuse(w http.ResponseWriter) {
 		w.Write([]byte(`{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException","message":"The level of configured provisioned throughput for the table was exceeded."}`))
 		return
 	}
+	if t.kind == stores.AzureBlob {
+		w.Header().Set("x-ms-error-code", "ServerBusy")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		w.Write([]byte(`<Error><Code>ServerBusy</Code><Message>The server is currently unable to receive requests. Please retry your request.</Message></Error>`))
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusTooManyRequests)
 	w.Write([]byte(`{"error":{"code":429,"message":"The object exceeded the rate limit for object mutation operations.","errors":[{"domain":"usageLimits","reason":"rateLimitExceeded"}]}}`))
 }
 
 func (t *throttle) close() error { return t.server.Close() }
+
+// inCalm ends a server while none of the candidates' requests is under way, if that
+// may lose one that it acknowledges meanwhile: see stores.startAzureBlob.
+func (p *Place) inCalm(end func() error) error {
+	if p.store.Kind == stores.AzureBlob {
+		p.gate.calm.Lock()
+		defer p.gate.calm.Unlock()
+	}
+	return end()
+}

@@ -6,6 +6,7 @@ go 1.26.0
 
 replace (
 	github.com/elector-go/elector => ../../..
+	github.com/elector-go/elector/backends/azureblob => ../../../backends/azureblob
 	github.com/elector-go/elector/integrations/electorotel => ../../../integrations/electorotel
 	github.com/elector-go/elector/integrations/electorprom => ../../../integrations/electorprom
 	github.com/elector-go/elector/internal/proof => ..
@@ -24,6 +25,9 @@ require (
 require (
 	dario.cat/mergo v1.0.2 // indirect
 	filippo.io/edwards25519 v1.1.0 // indirect
+	github.com/Azure/azure-sdk-for-go/sdk/azcore v1.21.1 // indirect
+	github.com/Azure/azure-sdk-for-go/sdk/internal v1.12.0 // indirect
+	github.com/Azure/azure-sdk-for-go/sdk/storage/azblob v1.7.0 // indirect
 	github.com/Azure/go-ansiterm v0.0.0-20250102033503-faa5f7b0171c // indirect
 	github.com/Microsoft/go-winio v0.6.2 // indirect
 	github.com/Shopify/toxiproxy/v2 v2.12.0 // indirect

@@ -53,6 +53,7 @@ var settings = map[string]string{
 	Postgres:  "synced to the disk (fsync, full_page_writes and synchronous_commit on), shared_buffers 128 MB, the defaults; max_connections raised",
 	DynamoDB:  "an emulator, which does not sync",
 	GCS:       "an emulator, which does not sync",
+	AzureBlob: "an emulator, which does not sync",
 
 	Consul:     "one server; synced to the disk; raft_multiplier 1, as recommended for production",
 	Kubernetes: "one API server; one member of etcd, which syncs to the disk; the defaults but for priority and fairness, which is off",

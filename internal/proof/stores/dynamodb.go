@@ -71,9 +71,12 @@ func startDynamoDB(ctx context.Context) (*Store, error) {
 	return store, nil
 }
 
-// AnyCredentials puts some into the environment, unless ELECTOR_TEST_DYNAMODB names
-// a store that looks at them: clients want some even for a server that does not.
+// AnyCredentials puts those of emulators into the environment, unless
+// ELECTOR_TEST_DYNAMODB or ELECTOR_TEST_AZUREBLOB names a store with its own.
 func AnyCredentials() {
+	if os.Getenv(variables[AzureBlob]) == "" {
+		os.Setenv("AZURE_STORAGE_KEY", azuriteKey)
+	}
 	if os.Getenv(variables[DynamoDB]) == "" {
 		os.Setenv("AWS_ACCESS_KEY_ID", "test")
 		os.Setenv("AWS_SECRET_ACCESS_KEY", "test")

@@ -60,6 +60,9 @@ func (s *server) kill() error {
 	if s.hasExited() {
 		return s.notRunning()
 	}
+	if s.saves {
+		return s.end(s.quit)
+	}
 	return s.end(syscall.SIGKILL)
 }
 

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"cloud.google.com/go/storage"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -42,6 +45,7 @@ var openers = map[string]func(ctx context.Context, s *Store) (l link, done func(
 	ZooKeeper: openZooKeeper,
 	DynamoDB:  openDynamoDB,
 	GCS:       openGCS,
+	AzureBlob: openAzureBlob,
 	Consul:    openConsul,
 }
 
@@ -202,5 +206,30 @@ func (l gcsLink) get(ctx context.Context) (string, error) {
 	}
 	defer r.Close()
 	value, err := io.ReadAll(r)
+	return string(value), err
+}
+
+type azureLink struct{ *blockblob.Client }
+
+func openAzureBlob(_ context.Context, s *Store) (link, func(), error) {
+	c, done, err := AzuriteContainer(s.Address, azuriteContainer)
+	return azureLink{c.NewBlockBlobClient("key")}, done, err
+}
+
+func (l azureLink) put(ctx context.Context, value string) error {
+	_, err := l.Upload(ctx, streaming.NopCloser(strings.NewReader(value)), nil)
+	return err
+}
+
+func (l azureLink) get(ctx context.Context) (string, error) {
+	r, err := l.DownloadStream(ctx, nil)
+	if bloberror.HasCode(err, bloberror.BlobNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer r.Body.Close()
+	value, err := io.ReadAll(r.Body)
 	return string(value), err
 }

@@ -40,6 +40,10 @@ type recipe struct {
 
 	// quit is the signal that makes it end at once.
 	quit syscall.Signal
+
+	// saves is set if it has on its disk what it acknowledged only once it has
+	// ended by quit: Kill then uses that.
+	saves bool
 }
 
 // A server is a process of ours, with its folder, port and guard.

@@ -8,7 +8,7 @@
 // tried and what to do.
 //
 // The clouds' stores are played by programs: DynamoDB by dynalite, Google Cloud
-// Storage by fake-gcs-server.
+// Storage by fake-gcs-server, Azure Blob Storage by azurite.
 //
 // It works on Linux and macOS; make stores gets ZooKeeper on Debian only.
 package stores
@@ -119,7 +119,8 @@ func (s *Store) Continue() error {
 // Kill ends all of the server's processes with SIGKILL, as a crash of the
 // machine would but for what its disk has: that stays. It returns when they
 // are gone. On GCS, an object whose overwriting was under way may be lost: see
-// startGCS.
+// startGCS. On AzureBlob it uses SIGTERM, and a write that is under way may be lost:
+// see startAzureBlob.
 func (s *Store) Kill() error {
 	if s.server == nil {
 		return s.notOurs("kill")

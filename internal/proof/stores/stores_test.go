@@ -409,6 +409,8 @@ func TestAddressIn(t *testing.T) {
 		{GCS, "gs://bucket?endpoint=https%3A%2F%2Fa%2Fstorage%2Fv1%2F", "a:443"},
 		{GCS, "gs://bucket?endpoint=a:1", "error"},
 		{GCS, "%", "error"},
+		{AzureBlob, "azureblob://account/container", ""},
+		{AzureBlob, "azureblob://a/c?endpoint=http%3A%2F%2F127.0.0.1%3A1%2Fa", "127.0.0.1:1"},
 	} {
 		got, err := addressIn(c.kind, c.url)
 		if err != nil {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
+	_ "github.com/elector-go/elector/backends/azureblob"
 	_ "github.com/elector-go/elector/backends/consul"
 	_ "github.com/elector-go/elector/backends/dynamodb"
 	_ "github.com/elector-go/elector/backends/etcd"

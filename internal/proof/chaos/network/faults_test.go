@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	_ "github.com/elector-go/elector/backends/azureblob"
 	_ "github.com/elector-go/elector/backends/consul"
 	_ "github.com/elector-go/elector/backends/dynamodb"
 	_ "github.com/elector-go/elector/backends/etcd"
@@ -29,6 +30,7 @@ var noLogins = map[string]string{
 	stores.DynamoDB: "dynalite looks at no credentials",
 	stores.GCS:      "fake-gcs-server looks at no credentials",
 
+	stores.AzureBlob:  "azurite has one key, which it keeps; TestAzureBlobSAS takes a permission away",
 	stores.Kubernetes: "no login is in the URL; TestKubernetesRole takes the rights away",
 }
 

@@ -22,6 +22,7 @@ func TestMain(m *testing.M) {
 		"AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull} {
 		os.Setenv(key, value)
 	}
+	stores.AnyCredentials()
 	// The cases wait most of the time, so more of them run at once than there
 	// are processors.
 	flag.Parse()

@@ -90,6 +90,7 @@ func Open(ctx context.Context, s *stores.Store) (records Records, close func() e
 		stores.Postgres:  openPostgres,
 		stores.DynamoDB:  openDynamoDB,
 		stores.GCS:       openGCS,
+		stores.AzureBlob: openAzureBlob,
 		stores.Consul:    openConsul,
 	}[s.Kind]
 	if open == nil {

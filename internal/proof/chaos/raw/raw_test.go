@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	_ "github.com/elector-go/elector/backends/azureblob"
 	_ "github.com/elector-go/elector/backends/consul"
 	_ "github.com/elector-go/elector/backends/dynamodb"
 	_ "github.com/elector-go/elector/backends/etcd"
@@ -39,6 +40,7 @@ func must(t *testing.T, err error) {
 // What an adapter writes can be taken away and put back, and the adapter finds
 // what was done.
 func TestRecords(t *testing.T) {
+	stores.AnyCredentials()
 	for _, kind := range stores.Kinds {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

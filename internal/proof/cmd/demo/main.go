@@ -4,9 +4,9 @@
 // 1 if something was not as promised, or a store could not be had. Lateness is
 // no failure: it is reported with how long the machine stood still meanwhile.
 //
-// Usage: go run ./cmd/demo [etcd] [zookeeper] [postgres] [dynamodb] [gcs] [consul]
+// Usage: go run ./cmd/demo [KIND] …
 //
-// Without a name it shows all but consul.
+// Without a name it shows all of stores.Kinds.
 package main
 
 import (
@@ -21,6 +21,7 @@ import (
 	"syscall"
 
 	"github.com/elector-go/elector/examples/singleton/demo"
+	"github.com/elector-go/elector/internal/overlay"
 	"github.com/elector-go/elector/internal/proof/stores"
 
 	// To ask each store for its limits.
@@ -31,6 +32,7 @@ import (
 	_ "github.com/elector-go/elector/backends/kubernetes"
 	_ "github.com/elector-go/elector/backends/postgres"
 	_ "github.com/elector-go/elector/backends/zookeeper"
+	_ "github.com/elector-go/elector/internal/proof/modules"
 )
 
 func main() {
@@ -71,16 +73,21 @@ func run(ctx context.Context, wanted []string) error {
 	return nil
 }
 
-// build compiles the example as its users do: in the module that it belongs to,
-// with the clients that this one requires.
+// build compiles the example in this module, with one more file, which imports the
+// backends that are modules of their own.
 func build(ctx context.Context, program string) error {
 	const module = "github.com/elector-go/elector"
 	where, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
 	if err != nil {
 		return fmt.Errorf("looking for the folder of %s; work inside the repository: %w", module, err)
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, "./examples/singleton")
-	cmd.Dir = strings.TrimSpace(string(where))
+	list, err := overlay.Write(strings.TrimSpace(string(where)), filepath.Dir(program), "singleton", []overlay.Edit{
+		{File: "examples/singleton/modules.go", New: "package main\n\nimport _ \"" + module + "/internal/proof/modules\"\n"},
+	})
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-overlay", list, "-o", program, module+"/examples/singleton")
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("building examples/singleton: %w", err)

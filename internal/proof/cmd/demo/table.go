@@ -56,6 +56,9 @@ requests  a minute that the waiting process asks for; what a watch of the store
 	good := true
 	for _, r := range rows {
 		if r.figures != nil {
+			if r.figures.Tokens != nil {
+				fmt.Fprintf(out, "Tokens of %s, in order: %v\n", r.kind, r.figures.Tokens)
+			}
 			for _, late := range r.figures.Late {
 				fmt.Fprintf(out, "Late on %s: %s\n", r.kind, late)
 			}

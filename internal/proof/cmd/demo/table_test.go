@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/examples/singleton/demo"
 )
 
@@ -14,7 +15,7 @@ const ms = time.Millisecond
 func good() *demo.Figures {
 	return &demo.Figures{
 		TTL: 2 * time.Second, Connect: 34 * ms, Acquire: 4200 * time.Microsecond, Handover: 56 * ms, HandoverLimit: time.Second,
-		Takeover: 2290 * ms, TakeoverLimit: 3350 * ms, Requests: 12, Idle: 6 * time.Second, TimeLine: "  0.00 s  A  LEADS",
+		Takeover: 2290 * ms, TakeoverLimit: 3350 * ms, Requests: 12, Idle: 6 * time.Second, Tokens: []elector.Token{7, 8, 9}, TimeLine: "  0.00 s  A  LEADS",
 	}
 }
 
@@ -31,7 +32,7 @@ func TestReport(t *testing.T) {
 		has, lack []string
 	}{
 		{"all well", []row{etcd, {kind: "gcs", how: "container; not otherwise: because", figures: good()}}, true,
-			[]string{"etcd  ", "gcs  ", "local process etcd", "container", "2.00 s", "34 ms", "4.2 ms", "56 ms", "2.29 s", "3.35 s", "120.0"},
+			[]string{"etcd  ", "gcs  ", "local process etcd", "container", "2.00 s", "34 ms", "4.2 ms", "56 ms", "2.29 s", "3.35 s", "120.0", "Tokens of etcd, in order: [7 8 9]\n"},
 			[]string{"NOT AS PROMISED", "LEADS", "because"}},
 		{"problems", []row{etcd, {kind: "gcs", figures: bad}}, false,
 			[]string{"4.00 s", "NOT AS PROMISED on gcs: no leader was terminated", "NOT AS PROMISED on gcs: the leases overlapped", "What happened on gcs:\n  0.00 s  A  LEADS"},
@@ -70,8 +71,8 @@ func TestReport(t *testing.T) {
 }
 
 func TestUnknownStoreIsRefused(t *testing.T) {
-	err := run(t.Context(), []string{"etcd", "clay"})
-	if err == nil || !strings.Contains(err.Error(), `"clay"`) {
+	err := run(t.Context(), []string{"etcd", "clay tablets"})
+	if err == nil || !strings.Contains(err.Error(), `"clay tablets"`) {
 		t.Errorf("error %v; want one that names the store", err)
 	}
 }

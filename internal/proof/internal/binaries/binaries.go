@@ -24,6 +24,7 @@ const (
 	ZooKeeperVersion  = "3.8.0" // Debian 12's
 	MariaDBVersion    = "10.11" // Debian 12's, with its latest mends
 	DynaliteVersion   = "4.0.0"
+	AzuriteVersion    = "3.37.0"
 	FakeGCSVersion    = "1.56.1"
 	RedisVersion      = "7.0.15" // Debian 12's; one on the machine is taken as it is
 	PrometheusVersion = "2.42.0" // Debian 12's

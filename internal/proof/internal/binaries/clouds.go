@@ -38,11 +38,29 @@ func Dynalite() (string, error) {
 	return script, err
 }
 
-// Node returns the program that runs Dynalite.
+// AzuritePath returns the folder where azurite, which plays Azure Blob Storage, is
+// or would be once it is fetched: one with node_modules.
+func AzuritePath() (string, error) { return within("azurite-" + AzuriteVersion) }
+
+// AzuriteScript is what Node.js runs, below AzuritePath.
+var AzuriteScript = filepath.Join("node_modules", "azurite", "dist", "src", "blob", "main.js")
+
+// Azurite returns the fetched azurite's script.
+func Azurite() (string, error) {
+	path, err := AzuritePath()
+	if err != nil {
+		return "", err
+	}
+	script := filepath.Join(path, AzuriteScript)
+	_, err = os.Stat(script)
+	return script, err
+}
+
+// Node returns the program that runs Dynalite and Azurite.
 func Node() (string, error) {
 	path, err := exec.LookPath("node")
 	if err != nil {
-		return "", errors.New("dynalite needs Node.js 20 or later, and there is no node in PATH; install it (on Debian the package nodejs)")
+		return "", errors.New("dynalite and azurite need Node.js 20 or later, and there is no node in PATH; install it (on Debian the package nodejs)")
 	}
 	return path, nil
 }

@@ -1,0 +1,7 @@
+// Package modules imports the backends that are modules of their own, for programs of
+// the root module, which cannot.
+package modules
+
+import (
+	_ "github.com/elector-go/elector/backends/azureblob"
+)

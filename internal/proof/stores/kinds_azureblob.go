@@ -1,0 +1,5 @@
+//go:build azureblob
+
+package stores
+
+func init() { only(AzureBlob) }
