@@ -51,6 +51,12 @@ func (t *throttle) refuse(w http.ResponseWriter) {
 		w.Write([]byte(`{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException","message":"The level of configured provisioned throughput for the table was exceeded."}`))
 		return
 	}
+	if t.kind == stores.S3 {
+		w.Header().Set("Content-Type", "application/xml")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		w.Write([]byte(`<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>`))
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusTooManyRequests)
 	w.Write([]byte(`{"error":{"code":429,"message":"The object exceeded the rate limit for object mutation operations.","errors":[{"domain":"usageLimits","reason":"rateLimitExceeded"}]}}`))

@@ -71,10 +71,11 @@ func startDynamoDB(ctx context.Context) (*Store, error) {
 	return store, nil
 }
 
-// AnyCredentials puts some into the environment, unless ELECTOR_TEST_DYNAMODB names
-// a store that looks at them: clients want some even for a server that does not.
+// AnyCredentials puts some into the environment, unless ELECTOR_TEST_DYNAMODB or
+// ELECTOR_TEST_S3 names a store that looks at them: clients want some even for a server
+// that does not.
 func AnyCredentials() {
-	if os.Getenv(variables[DynamoDB]) == "" {
+	if os.Getenv(variables[DynamoDB]) == "" && os.Getenv(variables[S3]) == "" {
 		os.Setenv("AWS_ACCESS_KEY_ID", "test")
 		os.Setenv("AWS_SECRET_ACCESS_KEY", "test")
 	}

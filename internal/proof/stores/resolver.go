@@ -20,10 +20,11 @@ const (
 
 	Consul     = "consul"
 	Kubernetes = "kubernetes" // an API server and its etcd
+	S3         = "s3"
 )
 
-// Kinds are those that are tested: by default all but Consul and Kubernetes, whose
-// servers take eight and ten minutes to build. With build tags of their names they
+// Kinds are those that are tested: by default all but Consul, Kubernetes and S3, whose
+// servers take two to ten minutes to build. With build tags of their names they
 // are those that were named.
 var Kinds = []string{Etcd, ZooKeeper, Postgres, DynamoDB, GCS}
 
@@ -70,6 +71,7 @@ var variables = map[string]string{
 
 	Consul:     "ELECTOR_TEST_CONSUL",
 	Kubernetes: "ELECTOR_TEST_KUBERNETES",
+	S3:         "ELECTOR_TEST_S3",
 }
 
 // A method is one way of getting a store.
@@ -155,6 +157,7 @@ var programs = map[string]func(context.Context, manner) (*Store, error){
 	GCS:        func(ctx context.Context, _ manner) (*Store, error) { return startGCS(ctx) },
 	Consul:     func(ctx context.Context, _ manner) (*Store, error) { return startConsul(ctx) },
 	Kubernetes: startKubernetes,
+	S3:         func(ctx context.Context, _ manner) (*Store, error) { return startS3(ctx) },
 }
 
 // StartLocal starts a store as a local process, whatever the environment says:

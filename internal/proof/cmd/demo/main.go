@@ -4,13 +4,14 @@
 // 1 if something was not as promised, or a store could not be had. Lateness is
 // no failure: it is reported with how long the machine stood still meanwhile.
 //
-// Usage: go run ./cmd/demo [etcd] [zookeeper] [postgres] [dynamodb] [gcs] [consul]
+// Usage: go run ./cmd/demo [etcd] [zookeeper] [postgres] [dynamodb] [gcs] [consul] [s3]
 //
-// Without a name it shows all but consul.
+// Without a name it shows all but consul and s3.
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -30,6 +31,7 @@ import (
 	_ "github.com/elector-go/elector/backends/gcs"
 	_ "github.com/elector-go/elector/backends/kubernetes"
 	_ "github.com/elector-go/elector/backends/postgres"
+	_ "github.com/elector-go/elector/backends/s3"
 	_ "github.com/elector-go/elector/backends/zookeeper"
 )
 
@@ -52,13 +54,17 @@ func run(ctx context.Context, wanted []string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	program := filepath.Join(dir, "singleton")
-	if err := build(ctx, program); err != nil {
-		return err
-	}
+	programs := map[string]string{} // by the backend that they import besides the example's
 	var rows []row
 	for _, kind := range kinds {
-		r := play(ctx, program, kind)
+		backend := modules[kind]
+		if programs[backend] == "" {
+			programs[backend] = filepath.Join(dir, "singleton"+kind)
+			if err := build(ctx, programs[backend], backend); err != nil {
+				return err
+			}
+		}
+		r := play(ctx, programs[backend], kind)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -71,16 +77,32 @@ func run(ctx context.Context, wanted []string) error {
 	return nil
 }
 
+const module = "github.com/elector-go/elector"
+
+// modules are the backends that are modules of their own. The example's module does not
+// require them.
+var modules = map[string]string{stores.S3: module + "/backends/s3"}
+
 // build compiles the example as its users do: in the module that it belongs to,
-// with the clients that this one requires.
-func build(ctx context.Context, program string) error {
-	const module = "github.com/elector-go/elector"
+// with the clients that this one requires. With another backend it compiles it in the
+// module of this command, and adds the import.
+func build(ctx context.Context, program, backend string) error {
 	where, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
 	if err != nil {
 		return fmt.Errorf("looking for the folder of %s; work inside the repository: %w", module, err)
 	}
+	root := strings.TrimSpace(string(where))
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, "./examples/singleton")
-	cmd.Dir = strings.TrimSpace(string(where))
+	cmd.Dir = root
+	if backend != "" {
+		added, overlay := program+".go", program+".json"
+		list, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, "examples", "singleton", "added.go"): added}})
+		err = errors.Join(err, os.WriteFile(added, []byte("package main\n\nimport _ \""+backend+"\"\n"), 0o600), os.WriteFile(overlay, list, 0o600))
+		if err != nil {
+			return err
+		}
+		cmd = exec.CommandContext(ctx, "go", "build", "-overlay="+overlay, "-o", program, module+"/examples/singleton")
+	}
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("building examples/singleton: %w", err)

@@ -20,7 +20,25 @@ var dynaliteLock embed.FS
 
 // fetchDynamoDB gets dynalite, which plays DynamoDB, from npm.
 func fetchDynamoDB(ctx context.Context) (string, error) {
-	path, err := binaries.DynalitePath()
+	return nodeServer{
+		name:    "dynalite",
+		version: binaries.DynaliteVersion,
+		lock:    dynaliteLock,
+		path:    binaries.DynalitePath,
+		there:   binaries.Dynalite,
+	}.fetch(ctx)
+}
+
+// A server that is written for Node.js, and how to get it.
+type nodeServer struct {
+	name, version string
+	lock          embed.FS // a folder of its name
+	path          func() (string, error)
+	there         func() (string, error)
+}
+
+func (s nodeServer) fetch(ctx context.Context) (string, error) {
+	path, err := s.path()
 	if err != nil {
 		return "", err
 	}
@@ -31,7 +49,7 @@ func fetchDynamoDB(ctx context.Context) (string, error) {
 	if err := checkNode(ctx, node); err != nil {
 		return "", err
 	}
-	if _, err := binaries.Dynalite(); err == nil {
+	if _, err := s.there(); err == nil {
 		return "there: " + path, nil
 	}
 	partial, err := scratch()
@@ -39,12 +57,12 @@ func fetchDynamoDB(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(partial)
-	dir := filepath.Join(partial, "dynalite")
+	dir := filepath.Join(partial, s.name)
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return "", err
 	}
 	for _, name := range []string{"package.json", "package-lock.json"} {
-		content, err := dynaliteLock.ReadFile("dynalite/" + name)
+		content, err := s.lock.ReadFile(s.name + "/" + name)
 		if err != nil {
 			return "", err
 		}
@@ -52,18 +70,18 @@ func fetchDynamoDB(ctx context.Context) (string, error) {
 			return "", err
 		}
 	}
-	progress("getting dynalite %s from npm", binaries.DynaliteVersion)
+	progress("getting %s %s from npm", s.name, s.version)
 	if _, err := command(ctx, dir, nil, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"); err != nil {
 		return "", err
 	}
 	// Loads all of it, the compiled part for this system too.
-	if _, err := command(ctx, dir, nil, node, "-e", "require('dynalite')"); err != nil {
-		return "", fmt.Errorf("the fetched dynalite does not run: %w", err)
+	if _, err := command(ctx, dir, nil, node, "-e", "require('"+s.name+"')"); err != nil {
+		return "", fmt.Errorf("the fetched %s does not run: %w", s.name, err)
 	}
-	return "got dynalite from npm: " + path, replace(path, dir)
+	return "got " + s.name + " from npm: " + path, replace(path, dir)
 }
 
-// checkNode refuses versions that dynalite does not work with.
+// checkNode refuses versions that dynalite and others do not work with.
 func checkNode(ctx context.Context, node string) error {
 	said, err := command(ctx, "", nil, node, "--version")
 	if err != nil {
@@ -71,7 +89,7 @@ func checkNode(ctx context.Context, node string) error {
 	}
 	major, _, _ := strings.Cut(strings.TrimPrefix(said, "v"), ".")
 	if n, err := strconv.Atoi(major); err != nil || n < 20 {
-		return fmt.Errorf("dynalite needs Node.js 20 or later, and %s is %s; install a newer one", node, strings.TrimSpace(said))
+		return fmt.Errorf("Node.js 20 or later is needed, and %s is %s; install a newer one", node, strings.TrimSpace(said))
 	}
 	return nil
 }

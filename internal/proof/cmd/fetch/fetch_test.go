@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"compress/gzip"
 	"context"
+	"embed"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,6 +40,11 @@ var place = map[string]func(t *testing.T){
 	},
 	"dynamodb": func(t *testing.T) { placeFile(t, binaries.DynalitePath, binaries.DynaliteScript) },
 	"consul":   func(t *testing.T) { placeFile(t, binaries.ConsulPath) },
+	"s3": func(t *testing.T) {
+		placeFile(t, binaries.GoFakeS3Path)
+		placeFile(t, binaries.VersityGWPath)
+		placeFile(t, binaries.S3rverPath, binaries.S3rverScript)
+	},
 	"kubernetes": func(t *testing.T) {
 		placeFile(t, binaries.EtcdPath)
 		placeFile(t, binaries.KubernetesPath)
@@ -154,19 +160,27 @@ func TestBrokenZooKeeper(t *testing.T) {
 }
 
 // The repository names no registry.
-func TestDynalitePinsNameNoHost(t *testing.T) {
-	for _, name := range []string{"package.json", "package-lock.json"} {
-		content, err := dynaliteLock.ReadFile("dynalite/" + name)
-		if err != nil {
-			t.Fatal(err)
+func TestPinsNameNoHost(t *testing.T) {
+	for server, pinned := range map[string]struct {
+		lock    embed.FS
+		version string
+	}{
+		"dynalite": {dynaliteLock, binaries.DynaliteVersion},
+		"s3rver":   {s3rverLock, binaries.S3rverVersion},
+	} {
+		for _, name := range []string{"package.json", "package-lock.json"} {
+			content, err := pinned.lock.ReadFile(server + "/" + name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(content), "://") {
+				t.Errorf("%s of %s has a URL", name, server)
+			}
 		}
-		if strings.Contains(string(content), "://") {
-			t.Errorf("%s has a URL", name)
+		content, err := pinned.lock.ReadFile(server + "/package.json")
+		if err != nil || !strings.Contains(string(content), `"`+server+`": "`+pinned.version+`"`) {
+			t.Errorf("package.json of %s has another version than %s, %v", server, pinned.version, err)
 		}
-	}
-	content, err := dynaliteLock.ReadFile("dynalite/package.json")
-	if err != nil || !strings.Contains(string(content), `"dynalite": "`+binaries.DynaliteVersion+`"`) {
-		t.Errorf("package.json has another version than %s, %v", binaries.DynaliteVersion, err)
 	}
 }
 
