@@ -6,7 +6,7 @@ TIME   ?= 60s
 PROOF  := internal/proof
 comma  := ,
 # The other modules. Where go.mod has no replace line, dev.work stands for it.
-MODULES := bench cmd/elector examples/service examples/recipes integrations/electorprom integrations/electorotel integrations/electorgocron
+MODULES := backends/s3 bench cmd/elector examples/service examples/recipes integrations/electorprom integrations/electorotel integrations/electorgocron
 METRICS := internal/proof/metrics
 within  = cd $(1) && $(if $(wildcard $(1)/dev.work),GOWORK=$(CURDIR)/$(1)/dev.work)
 race    = $(if $(filter bench cmd/elector examples/recipes,$(1)),,-race)
@@ -35,7 +35,7 @@ demo-cli: stores ## elector run under ROUNDS faults: no descendants of two terms
 	cd $(PROOF) && go run ./cmd/democli -rounds $(ROUNDS) $(if $(SEED),-seed $(SEED)) $(if $(MUTANT),-mutant $(MUTANT))
 
 # These take long to get, so make test leaves them out unless KINDS names them.
-LONG := consul kubernetes
+LONG := consul kubernetes s3
 
 test: stores ## unit tests, simulation, the suite on all seven backends on real stores, and faults of network, processes and stores; KINDS=consul for the suite and the faults on that store alone
 ifeq ($(KINDS),)
@@ -107,7 +107,7 @@ lint: ## gofmt, go vet for three systems, staticcheck, errorlint, actionlint, wh
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
 	@! grep -nE 'errors\.(Is|As|AsType)\b|err(or)? [!=]= (Err|backends\.|context\.)' $$(ls *.go | grep -vE '^errors.go$$|_test.go$$') || { echo "the core tells errors apart in errors.go alone"; exit 1; }
 	@for system in linux darwin windows; do echo "vet for $$system"; GOOS=$$system CGO_ENABLED=0 go vet ./... || exit 1; done
-	@cd $(PROOF) && for system in linux darwin; do echo "vet $(PROOF) for $$system"; GOOS=$$system CGO_ENABLED=0 go vet -tags containers,consul,kubernetes ./... || exit 1; done
+	@cd $(PROOF) && for system in linux darwin; do echo "vet $(PROOF) for $$system"; GOOS=$$system CGO_ENABLED=0 go vet -tags containers,consul,kubernetes,s3 ./... || exit 1; done
 	@$(MAKE) --no-print-directory $(addprefix lint/,$(MODULES) $(METRICS))
 	@for dir in . $(PROOF); do echo "staticcheck $$dir"; (cd $$dir && go run $(STATICCHECK) ./...) || exit 1; done
 	@for dir in . $(PROOF); do echo "errorlint $$dir"; (cd $$dir && go run $(ERRORLINT) -test=false ./... 2>&1) | grep -vE '^exit status|^go: downloading' && exit 1; done; true
@@ -150,7 +150,7 @@ DECLARED := $(CURDIR)/bin/declared
 test-declared: stores ## the suite on real stores with the very client versions that go.mod declares; KINDS="etcd gcs" for some, CASES=backend for some cases
 	@mkdir -p bin && rm -f $(DECLARED).txt
 	cd $(PROOF) && go run ./cmd/declared $(DECLARED).mod
-	cd $(PROOF) && ELECTOR_TABLE=$(DECLARED).txt go test -modfile=$(DECLARED).mod -count=1 -timeout=20m \
+	cd $(PROOF) && ELECTOR_TABLE=$(DECLARED).txt go test -modfile=$(DECLARED).mod -tags "$(KINDS)" -count=1 -timeout=20m \
 		-run '(?i)^Test($(shell echo $(DECLARED_KINDS) | tr ' ' '|'))$$/$(CASES)' ./stores
 	@grep 'cases passed' $(DECLARED).txt
 	@! grep -E 'DID NOT RUN|failed' $(DECLARED).txt

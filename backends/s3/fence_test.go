@@ -143,7 +143,9 @@ func TestFenceInBetween(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newService(t)
-			s.set("x", object{content: []byte("new"), header: http.Header{"X-Amz-Meta-Elector-Token": {"5"}, "X-Amz-Meta-Elector-Election": {"a"}}})
+			if err := Write(t.Context(), s.client(t), "bucket", "x", lease{token: 5}, []byte("old"), nil); err != nil {
+				t.Fatal(err)
+			}
 			tries := 0
 			given := map[string]string{"mine": "1"}
 			err := Write(t.Context(), s.client(t), "bucket", "x", lease{token: 7}, []byte("newer"), func(in *s3.PutObjectInput) {

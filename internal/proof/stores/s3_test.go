@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -241,4 +242,15 @@ func TestS3VersityGW(t *testing.T) {
 	if conflicts.Load() == 0 {
 		t.Error("no two writers met")
 	}
+}
+
+// On a bucket that is set up as the package advises, every check is ok.
+func TestS3Doctor(t *testing.T) {
+	s := s3Store(t, startS3)
+	d := diagnose(t, buildTool(t), s.URL, "--ttl=10m")
+	bad := func(l diagnosisLine) bool { return l.Level != "ok" || l.Seen == "" || l.Cure != "" }
+	if d.code != 0 || len(d.lines) < 6 || slices.ContainsFunc(d.lines, bad) {
+		t.Fatalf("exit code %d: %s", d.code, d.output)
+	}
+	t.Log(d.output)
 }
