@@ -6,7 +6,7 @@ TIME   ?= 60s
 PROOF  := internal/proof
 comma  := ,
 # The other modules. Where go.mod has no replace line, dev.work stands for it.
-MODULES := backends/azureblob bench cmd/elector examples/service examples/recipes integrations/electorprom integrations/electorotel integrations/electorgocron integrations/electorcontroller
+MODULES := backends/azureblob backends/s3 bench cmd/elector examples/service examples/recipes integrations/electorprom integrations/electorotel integrations/electorgocron integrations/electorcontroller
 METRICS := internal/proof/metrics
 CONTROLLERS := internal/proof/controllers
 within  = cd $(1) && $(if $(wildcard $(1)/dev.work),GOWORK=$(CURDIR)/$(1)/dev.work)
@@ -37,7 +37,7 @@ demo-cli: stores ## elector run under ROUNDS faults: no descendants of two terms
 	cd $(PROOF) && go run ./cmd/democli -rounds $(ROUNDS) $(if $(SEED),-seed $(SEED)) $(if $(MUTANT),-mutant $(MUTANT))
 
 # These take long to get, so make test leaves them out unless KINDS names them.
-LONG := consul kubernetes
+LONG := azureblob consul kubernetes s3
 
 test: stores ## unit tests, simulation, the suite on all eight backends on real stores, and faults of network, processes and stores; KINDS=consul for the suite and the faults on that store alone
 ifeq ($(KINDS),)
@@ -162,7 +162,7 @@ DECLARED := $(CURDIR)/bin/declared
 test-declared: stores ## the suite on real stores with the very client versions that go.mod declares; KINDS="etcd gcs" for some, CASES=backend for some cases
 	@mkdir -p bin && rm -f $(DECLARED).txt
 	cd $(PROOF) && go run ./cmd/declared $(DECLARED).mod
-	cd $(PROOF) && ELECTOR_TABLE=$(DECLARED).txt go test -modfile=$(DECLARED).mod -count=1 -timeout=20m \
+	cd $(PROOF) && ELECTOR_TABLE=$(DECLARED).txt go test -modfile=$(DECLARED).mod -tags "$(KINDS)" -count=1 -timeout=20m \
 		-run '(?i)^Test($(shell echo $(DECLARED_KINDS) | tr ' ' '|'))$$/$(CASES)' ./stores
 	@grep 'cases passed' $(DECLARED).txt
 	@! grep -E 'DID NOT RUN|failed' $(DECLARED).txt

@@ -41,6 +41,7 @@ var bundled = map[string]string{
 	"consul":     "consul",
 	"consuls":    "consul",
 	"kubernetes": "kubernetes",
+	"s3":         "s3",
 }
 
 // url.Parse returns schemes in lower case.

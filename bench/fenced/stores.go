@@ -13,9 +13,11 @@ import (
 	"time"
 
 	"cloud.google.com/go/storage"
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/logging"
 	"github.com/go-zookeeper/zk"
 	"github.com/jackc/pgx/v5"
@@ -32,7 +34,9 @@ import (
 	"github.com/elector-go/elector/backends/etcd"
 	"github.com/elector-go/elector/backends/gcs"
 	"github.com/elector-go/elector/backends/postgres"
+	"github.com/elector-go/elector/backends/s3"
 	"github.com/elector-go/elector/backends/zookeeper"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 func etcds(_ context.Context, t *target) ([]pair, error) {
@@ -224,5 +228,20 @@ func gcses(ctx context.Context, t *target) ([]pair, error) {
 		return errors.Join(err, w.Close())
 	}, func(ctx context.Context, n int) error {
 		return gcs.Write(ctx, guarded, t.lease, []byte(fmt.Sprint(n)), nil)
+	}}}, nil
+}
+
+func s3s(_ context.Context, t *target) ([]pair, error) {
+	u, err := url.Parse(t.url)
+	if err != nil {
+		return nil, err
+	}
+	client, done := stores.S3Client(u.Query().Get("endpoint"), t.store.Admin)
+	t.closers = append(t.closers, done)
+	return []pair{{"s3.Write", func(ctx context.Context, n int) error {
+		_, err := client.PutObject(ctx, &awss3.PutObjectInput{Bucket: &u.Host, Key: aws.String("fenced/plain"), Body: strings.NewReader(fmt.Sprint(n))})
+		return err
+	}, func(ctx context.Context, n int) error {
+		return s3.Write(ctx, client, u.Host, "fenced/guarded", t.lease, []byte(fmt.Sprint(n)), nil)
 	}}}, nil
 }

@@ -77,7 +77,7 @@ func newDecoder(kind string) (decoder, error) {
 		return &zookeeper{}, nil
 	case stores.Postgres:
 		return &postgres{}, nil
-	case stores.DynamoDB, stores.GCS, stores.Consul, stores.Kubernetes:
+	case stores.DynamoDB, stores.GCS, stores.Consul, stores.Kubernetes, stores.S3:
 		return &http{}, nil
 	}
 	return nil, fmt.Errorf("wire: the protocol of a store of kind %q is not known here", kind)

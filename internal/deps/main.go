@@ -18,11 +18,12 @@ var plain = []string{"", "/backends", "/backends/consul", "/backends/kubernetes"
 
 // clients are the stores' client libraries, by the backend that may use them.
 var clients = map[string][]string{
-	"dynamodb":  {"github.com/aws/"},
+	"dynamodb":  {"github.com/aws/aws-sdk-go-v2/service/dynamodb"},
 	"etcd":      {"go.etcd.io/etcd/"},
 	"file":      {"github.com/fsnotify/fsnotify"},
 	"gcs":       {"cloud.google.com/go/storage"},
 	"postgres":  {"github.com/jackc/pgx/"},
+	"s3":        {"github.com/aws/aws-sdk-go-v2/service/s3"},
 	"zookeeper": {"github.com/go-zookeeper/zk"},
 }
 
@@ -77,6 +78,9 @@ func imports(pkg string) []string {
 		cmd := exec.Command("go", "list", "-deps", pkg)
 		cmd.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
 		cmd.Stderr = os.Stderr
+		if dir := strings.TrimPrefix(pkg, module+"/"); exists(dir + "/go.mod") { // a module of its own
+			cmd.Dir = dir
+		}
 		out, err := cmd.Output()
 		if err != nil {
 			fmt.Println("deps: go list -deps", pkg, err)
@@ -85,4 +89,9 @@ func imports(pkg string) []string {
 		all = append(all, strings.Fields(string(out))...)
 	}
 	return all
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

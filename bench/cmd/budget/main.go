@@ -2,7 +2,7 @@
 // repository's library, compares it with what the design allows, and measures
 // handovers. It exits 1 if a figure is over, or if a store could not be had.
 //
-// Usage: go run ./cmd/budget [etcd] [zookeeper] [postgres] [dynamodb] [gcs] [consul] [kubernetes]
+// Usage: go run ./cmd/budget [etcd] [zookeeper] [postgres] [dynamodb] [gcs] [consul] [kubernetes] [s3]
 //
 // Without a name it measures all but consul and kubernetes.
 package main
@@ -25,6 +25,7 @@ import (
 	_ "github.com/elector-go/elector/backends/consul"
 	_ "github.com/elector-go/elector/backends/gcs" // the others come with package peers
 	_ "github.com/elector-go/elector/backends/kubernetes"
+	_ "github.com/elector-go/elector/backends/s3"
 	"github.com/elector-go/elector/bench/cost"
 	"github.com/elector-go/elector/bench/handover"
 	"github.com/elector-go/elector/bench/peers"
@@ -162,6 +163,7 @@ var budgets = map[string]budget{
 	stores.GCS:       {3, 2, 2, "where an object is missing, one more request asks whether the bucket is"},
 
 	stores.Kubernetes: {2, 2, 0, ""}, // everything is pushed
+	stores.S3:         {2, 2, 2, ""},
 }
 
 // A line is a figure with its bounds. A counter that sees too little is broken.

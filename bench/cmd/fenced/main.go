@@ -2,9 +2,9 @@
 // of the same content: requests, counted on the wire, and medians of writes that take
 // turns.
 //
-// Usage: go run ./cmd/fenced [etcd] [zookeeper] [postgres] [dynamodb] [gcs] [consul]
+// Usage: go run ./cmd/fenced [etcd] [zookeeper] [postgres] [dynamodb] [gcs] [consul] [s3]
 //
-// Without a name it measures all but consul.
+// Without a name it measures all but consul and s3.
 package main
 
 import (
@@ -21,6 +21,7 @@ import (
 	_ "github.com/elector-go/elector/backends/etcd"
 	_ "github.com/elector-go/elector/backends/gcs"
 	_ "github.com/elector-go/elector/backends/postgres"
+	_ "github.com/elector-go/elector/backends/s3"
 	_ "github.com/elector-go/elector/backends/zookeeper"
 	"github.com/elector-go/elector/bench/fenced"
 	"github.com/elector-go/elector/internal/proof/stores"

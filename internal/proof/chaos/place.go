@@ -19,6 +19,7 @@ import (
 	_ "github.com/elector-go/elector/backends/gcs"
 	_ "github.com/elector-go/elector/backends/kubernetes"
 	_ "github.com/elector-go/elector/backends/postgres"
+	_ "github.com/elector-go/elector/backends/s3"
 	_ "github.com/elector-go/elector/backends/zookeeper"
 	"github.com/elector-go/elector/internal/proof/chaos/data"
 	"github.com/elector-go/elector/internal/proof/chaos/history"
@@ -149,7 +150,7 @@ func (p *Place) openStore(ctx context.Context, kind string) (err error) {
 		p.url = func(through func(string) string) string {
 			return strings.Replace(direct(through), "//"+p.store.Admin.User+"@", "//"+candidateRole+"@", 1)
 		}
-	case stores.DynamoDB, stores.GCS, stores.AzureBlob:
+	case stores.DynamoDB, stores.GCS, stores.AzureBlob, stores.S3:
 		stores.AnyCredentials()
 		if p.gate, err = newThrottle(p.store.Address, kind); err != nil {
 			return err

@@ -61,6 +61,12 @@ func (t *throttle) refuse(w http.ResponseWriter) {
 		w.Write([]byte(`<Error><Code>ServerBusy</Code><Message>The server is currently unable to receive requests. Please retry your request.</Message></Error>`))
 		return
 	}
+	if t.kind == stores.S3 {
+		w.Header().Set("Content-Type", "application/xml")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		w.Write([]byte(`<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>`))
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusTooManyRequests)
 	w.Write([]byte(`{"error":{"code":429,"message":"The object exceeded the rate limit for object mutation operations.","errors":[{"domain":"usageLimits","reason":"rateLimitExceeded"}]}}`))

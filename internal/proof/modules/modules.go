@@ -4,4 +4,5 @@ package modules
 
 import (
 	_ "github.com/elector-go/elector/backends/azureblob"
+	_ "github.com/elector-go/elector/backends/s3"
 )

@@ -56,5 +56,6 @@ var settings = map[string]string{
 	AzureBlob: "an emulator, which does not sync",
 
 	Consul:     "one server; synced to the disk; raft_multiplier 1, as recommended for production",
+	S3:         "a fake, which syncs each write to its file",
 	Kubernetes: "one API server; one member of etcd, which syncs to the disk; the defaults but for priority and fairness, which is off",
 }

@@ -72,12 +72,13 @@ func startDynamoDB(ctx context.Context) (*Store, error) {
 }
 
 // AnyCredentials puts those of emulators into the environment, unless
-// ELECTOR_TEST_DYNAMODB or ELECTOR_TEST_AZUREBLOB names a store with its own.
+// ELECTOR_TEST_DYNAMODB, ELECTOR_TEST_S3 or ELECTOR_TEST_AZUREBLOB names a store with its
+// own.
 func AnyCredentials() {
 	if os.Getenv(variables[AzureBlob]) == "" {
 		os.Setenv("AZURE_STORAGE_KEY", azuriteKey)
 	}
-	if os.Getenv(variables[DynamoDB]) == "" {
+	if os.Getenv(variables[DynamoDB]) == "" && os.Getenv(variables[S3]) == "" {
 		os.Setenv("AWS_ACCESS_KEY_ID", "test")
 		os.Setenv("AWS_SECRET_ACCESS_KEY", "test")
 	}

@@ -48,7 +48,7 @@ func addressIn(kind, raw string) (string, error) {
 		return "", errors.New("it is not a URL with a host")
 	}
 	port := ports[kind]
-	if kind == DynamoDB || kind == GCS || kind == AzureBlob {
+	if kind == DynamoDB || kind == GCS || kind == AzureBlob || kind == S3 {
 		endpoint := u.Query().Get("endpoint")
 		if endpoint == "" {
 			return "", nil

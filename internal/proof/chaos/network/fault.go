@@ -28,7 +28,7 @@ const (
 	// LoseReplies is silence from the store to the client. Requests on
 	// connections that are open arrive and are done, and the client sees its
 	// deadline pass. On a new connection that begins with a handshake, to
-	// every store but DynamoDB, GCS and AzureBlob, it gets no further than that.
+	// every store but DynamoDB, GCS, AzureBlob and S3, it gets no further than that.
 	LoseReplies Fault = "lose replies"
 
 	// Reset ends connections with a reset, and new ones as soon as they are

@@ -12,6 +12,7 @@ import (
 	_ "github.com/elector-go/elector/backends/gcs"
 	_ "github.com/elector-go/elector/backends/kubernetes"
 	_ "github.com/elector-go/elector/backends/postgres"
+	_ "github.com/elector-go/elector/backends/s3"
 	_ "github.com/elector-go/elector/backends/zookeeper"
 	"github.com/elector-go/elector/internal/proof/chaos/raw"
 	"github.com/elector-go/elector/internal/proof/stores"
@@ -29,6 +30,7 @@ type faultCase struct {
 var noLogins = map[string]string{
 	stores.DynamoDB: "dynalite looks at no credentials",
 	stores.GCS:      "fake-gcs-server looks at no credentials",
+	stores.S3:       "gofakes3 looks at no credentials",
 
 	stores.AzureBlob:  "azurite has one key, which it keeps; TestAzureBlobSAS takes a permission away",
 	stores.Kubernetes: "no login is in the URL; TestKubernetesRole takes the rights away",

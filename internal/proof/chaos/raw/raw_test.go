@@ -15,6 +15,7 @@ import (
 	_ "github.com/elector-go/elector/backends/gcs"
 	_ "github.com/elector-go/elector/backends/kubernetes"
 	_ "github.com/elector-go/elector/backends/postgres"
+	_ "github.com/elector-go/elector/backends/s3"
 	_ "github.com/elector-go/elector/backends/zookeeper"
 	"github.com/elector-go/elector/internal/leak"
 	"github.com/elector-go/elector/internal/proof/chaos/raw"

@@ -1,6 +1,6 @@
 // Command declared writes a modfile of this module with the store clients in
-// the versions that the root module's go.mod declares, the least that its users
-// get. This module's own go.mod has the newest.
+// the versions that go.mod declares, the root's and those of adapters that are modules
+// of their own: the least that their users get. This module's own go.mod has the newest.
 //
 // Usage: go run ./cmd/declared FILE.mod, then go test -modfile=FILE.mod
 package main
@@ -18,9 +18,12 @@ import (
 )
 
 const (
-	root = "../.."            // where the go.mod with the declared versions is
-	sys  = "golang.org/x/sys" // no store's client, and containers need a newer one
+	own = "github.com/elector-go/elector"
+	sys = "golang.org/x/sys" // no store's client, and containers need a newer one
 )
+
+// declaring are the folders of the modules that declare versions.
+var declaring = []string{"../..", "../../backends/s3"}
 
 func main() {
 	if len(os.Args) != 2 || filepath.Ext(os.Args[1]) != ".mod" {
@@ -34,19 +37,21 @@ func main() {
 }
 
 func run(file string) error {
-	declared, err := parse(filepath.Join(root, "go.mod"))
+	proof, err := parse("go.mod")
 	if err != nil {
 		return err
 	}
-	own, err := parse("go.mod")
-	if err != nil {
-		return err
+	clients := map[string]string{}
+	for _, dir := range declaring {
+		declared, err := parse(filepath.Join(dir, "go.mod"))
+		if err != nil {
+			return err
+		}
+		if err := lower(proof, declared, clients); err != nil {
+			return err
+		}
 	}
-	clients, err := lower(own, declared)
-	if err != nil {
-		return err
-	}
-	content, err := own.Format()
+	content, err := proof.Format()
 	if err != nil {
 		return err
 	}
@@ -70,36 +75,35 @@ func parse(file string) (*modfile.File, error) {
 	return modfile.Parse(file, content, nil)
 }
 
-// lower makes the module own build the direct requirements of declared in the
-// same versions, whatever else asks for newer ones, and forgets its indirect
-// ones. It returns the versions by path.
-func lower(own, declared *modfile.File) (map[string]string, error) {
-	for _, r := range slices.Clone(own.Require) {
+// lower makes the module proof build the direct requirements of declared in the same
+// versions, whatever else asks for newer ones, and forgets its indirect ones. It adds
+// the versions by path.
+func lower(proof, declared *modfile.File, versions map[string]string) error {
+	for _, r := range slices.Clone(proof.Require) {
 		if r.Indirect {
-			own.DropRequire(r.Mod.Path)
+			proof.DropRequire(r.Mod.Path)
 		}
 	}
-	versions := map[string]string{}
 	for _, r := range declared.Require {
-		if r.Indirect || r.Mod.Path == sys {
+		if r.Indirect || r.Mod.Path == sys || r.Mod.Path == own {
 			continue
 		}
 		versions[r.Mod.Path] = r.Mod.Version
-		if err := own.AddRequire(r.Mod.Path, r.Mod.Version); err != nil {
-			return nil, err
+		if err := proof.AddRequire(r.Mod.Path, r.Mod.Version); err != nil {
+			return err
 		}
-		if err := own.AddReplace(r.Mod.Path, "", r.Mod.Path, r.Mod.Version); err != nil {
-			return nil, err
+		if err := proof.AddReplace(r.Mod.Path, "", r.Mod.Path, r.Mod.Version); err != nil {
+			return err
 		}
 	}
-	own.Cleanup()
-	return versions, nil
+	proof.Cleanup()
+	return nil
 }
 
-// joinSums writes the known checksums of both modules.
+// joinSums writes the known checksums of all these modules.
 func joinSums(file string) error {
 	var sums []byte
-	for _, dir := range []string{".", root} {
+	for _, dir := range append([]string{"."}, declaring...) {
 		content, err := os.ReadFile(filepath.Join(dir, "go.sum"))
 		if err != nil {
 			return err
@@ -110,7 +114,7 @@ func joinSums(file string) error {
 }
 
 // compare shows what the go command builds with the modfile, and fails if that
-// is not what the root module declares.
+// is not what they declare.
 func compare(file string, declared map[string]string) error {
 	out, err := modules.Go(".", nil, "list", "-modfile="+file, "-m", "-f", "{{.Path}} {{with .Replace}}{{.Version}}{{end}}", "all")
 	if err != nil {

@@ -42,6 +42,11 @@ var place = map[string]func(t *testing.T){
 	"consul":   func(t *testing.T) { placeFile(t, binaries.ConsulPath) },
 
 	"azureblob": func(t *testing.T) { placeFile(t, binaries.AzuritePath, binaries.AzuriteScript) },
+	"s3": func(t *testing.T) {
+		placeFile(t, binaries.GoFakeS3Path)
+		placeFile(t, binaries.VersityGWPath)
+		placeFile(t, binaries.S3rverPath, binaries.S3rverScript)
+	},
 	"kubernetes": func(t *testing.T) {
 		placeFile(t, binaries.EtcdPath)
 		placeFile(t, binaries.KubernetesPath)
@@ -164,6 +169,7 @@ func TestPinsNameNoHost(t *testing.T) {
 	}{
 		"dynalite": {dynaliteLock, binaries.DynaliteVersion},
 		"azurite":  {azuriteLock, binaries.AzuriteVersion},
+		"s3rver":   {s3rverLock, binaries.S3rverVersion},
 	} {
 		for _, name := range []string{"package.json", "package-lock.json"} {
 			content, err := pinned.lock.ReadFile(server + "/" + name)

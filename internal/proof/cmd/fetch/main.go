@@ -4,11 +4,11 @@
 // fetch leaves nothing that looks complete. Servers that the machine has installed
 // are used instead where any version will do.
 //
-// Usage: go run ./cmd/fetch [etcd] [postgres] [zookeeper] [dynamodb] [gcs] [azureblob] [mariadb] [redis] [prometheus] [consul] [kubernetes]
+// Usage: go run ./cmd/fetch [KIND] … of etcd, postgres, zookeeper, dynamodb, gcs,
+// azureblob, mariadb, redis, prometheus, consul, kubernetes and s3
 //
-// Without a name it gets all but consul and kubernetes, whose servers take eight and
-// ten minutes of a
-// processor to build.
+// Without a name it gets all but consul, kubernetes and s3, whose servers take two to
+// ten minutes of a processor to build.
 package main
 
 import (
@@ -46,6 +46,7 @@ var fetchers = []struct {
 	{kind: "prometheus", fetch: fetchPrometheus},
 	{kind: "consul", fetch: fetchConsul, long: "its server takes eight minutes of a processor to build"},
 	{kind: "kubernetes", fetch: fetchKubernetes, long: "its API server takes ten minutes of a processor to build"},
+	{kind: "s3", fetch: fetchS3, long: "one of its servers takes two minutes of a processor to build"},
 }
 
 func main() {

@@ -1,0 +1,5 @@
+//go:build s3
+
+package stores
+
+func init() { only(S3) }
