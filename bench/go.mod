@@ -2,7 +2,10 @@ module github.com/elector-go/elector/bench
 
 go 1.26.0
 
-replace github.com/elector-go/elector => ..
+replace (
+	github.com/elector-go/elector => ..
+	github.com/elector-go/elector/backends/mysql => ../backends/mysql
+)
 
 replace github.com/elector-go/elector/internal/proof => ../internal/proof
 
@@ -14,7 +17,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/config v1.33.14
 	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.72.3
 	github.com/aws/smithy-go v1.28.8
-	github.com/elector-go/elector v0.0.0
+	github.com/elector-go/elector v0.1.0
 	github.com/elector-go/elector/internal/proof v0.0.0
 	github.com/go-zookeeper/zk v1.0.4
 	github.com/jackc/pgx/v5 v5.12.0

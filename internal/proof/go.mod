@@ -3,7 +3,10 @@ module github.com/elector-go/elector/internal/proof
 // etcd's client 3.7.3 asks for it; the root module is content with an older Go.
 go 1.26.0
 
-replace github.com/elector-go/elector => ../..
+replace (
+	github.com/elector-go/elector => ../..
+	github.com/elector-go/elector/backends/mysql => ../../backends/mysql
+)
 
 require (
 	cloud.google.com/go/storage v1.70.0
@@ -143,7 +146,8 @@ require (
 require (
 	github.com/coreos/go-semver v0.3.1 // indirect
 	github.com/coreos/go-systemd/v22 v22.7.0 // indirect
-	github.com/elector-go/elector v0.0.0
+	github.com/elector-go/elector v0.1.0
+	github.com/elector-go/elector/backends/mysql v0.1.0
 	github.com/golang/protobuf v1.5.4 // indirect
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.29.0 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect

@@ -6,6 +6,7 @@ go 1.26.0
 
 replace (
 	github.com/elector-go/elector => ../../..
+	github.com/elector-go/elector/backends/mysql => ../../../backends/mysql
 	github.com/elector-go/elector/integrations/electorotel => ../../../integrations/electorotel
 	github.com/elector-go/elector/integrations/electorprom => ../../../integrations/electorprom
 	github.com/elector-go/elector/internal/proof => ..

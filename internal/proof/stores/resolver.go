@@ -17,6 +17,7 @@ const (
 	ZooKeeper = "zookeeper"
 	DynamoDB  = "dynamodb"
 	GCS       = "gcs"
+	MySQL     = "mysql" // played by MariaDB
 
 	Consul     = "consul"
 	Kubernetes = "kubernetes" // an API server and its etcd
@@ -25,7 +26,7 @@ const (
 // Kinds are those that are tested: by default all but Consul and Kubernetes, whose
 // servers take eight and ten minutes to build. With build tags of their names they
 // are those that were named.
-var Kinds = []string{Etcd, ZooKeeper, Postgres, DynamoDB, GCS}
+var Kinds = []string{Etcd, ZooKeeper, Postgres, DynamoDB, GCS, MySQL}
 
 var named bool // a build tag has named kinds
 
@@ -67,6 +68,7 @@ var variables = map[string]string{
 	ZooKeeper: "ELECTOR_TEST_ZOOKEEPER",
 	DynamoDB:  "ELECTOR_TEST_DYNAMODB",
 	GCS:       "ELECTOR_TEST_GCS",
+	MySQL:     "ELECTOR_TEST_MYSQL",
 
 	Consul:     "ELECTOR_TEST_CONSUL",
 	Kubernetes: "ELECTOR_TEST_KUBERNETES",
@@ -155,6 +157,7 @@ var programs = map[string]func(context.Context, manner) (*Store, error){
 	GCS:        func(ctx context.Context, _ manner) (*Store, error) { return startGCS(ctx) },
 	Consul:     func(ctx context.Context, _ manner) (*Store, error) { return startConsul(ctx) },
 	Kubernetes: startKubernetes,
+	MySQL:      startMySQL,
 }
 
 // StartLocal starts a store as a local process, whatever the environment says:

@@ -91,6 +91,7 @@ func Open(ctx context.Context, s *stores.Store) (records Records, close func() e
 		stores.DynamoDB:  openDynamoDB,
 		stores.GCS:       openGCS,
 		stores.Consul:    openConsul,
+		stores.MySQL:     openMySQL,
 	}[s.Kind]
 	if open == nil {
 		return nil, nil, fmt.Errorf("no records of a store of the kind %q are known", s.Kind)
