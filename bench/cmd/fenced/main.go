@@ -2,7 +2,7 @@
 // of the same content: requests, counted on the wire, and medians of writes that take
 // turns.
 //
-// Usage: go run ./cmd/fenced [etcd] [zookeeper] [postgres] [dynamodb] [gcs] [consul]
+// Usage: go run ./cmd/fenced [etcd] [zookeeper] [postgres] [dynamodb] [gcs] [mysql] [consul]
 //
 // Without a name it measures all but consul.
 package main
@@ -20,6 +20,7 @@ import (
 	_ "github.com/elector-go/elector/backends/dynamodb"
 	_ "github.com/elector-go/elector/backends/etcd"
 	_ "github.com/elector-go/elector/backends/gcs"
+	_ "github.com/elector-go/elector/backends/mysql"
 	_ "github.com/elector-go/elector/backends/postgres"
 	_ "github.com/elector-go/elector/backends/zookeeper"
 	"github.com/elector-go/elector/bench/fenced"

@@ -28,7 +28,7 @@ func TestMySQLSemiSync(t *testing.T) {
 	}
 	primary, replica := start("1"), start("2")
 	must(t, opener(primary.URL)(t).Close()) // makes the table
-	const patience = 2 * time.Second // of the primary
+	const patience = 2 * time.Second        // of the primary
 	must(t, primary.MySQLExec(t.Context(), "set global rpl_semi_sync_master_wait_point = AFTER_SYNC",
 		fmt.Sprintf("set global rpl_semi_sync_master_timeout = %d", patience.Milliseconds()), "set global rpl_semi_sync_master_enabled = 1"))
 	host, port, err := net.SplitHostPort(primary.Address)

@@ -4,7 +4,7 @@
 // 1 if something was not as promised, or a store could not be had. Lateness is
 // no failure: it is reported with how long the machine stood still meanwhile.
 //
-// Usage: go run ./cmd/demo [etcd] [zookeeper] [postgres] [dynamodb] [gcs] [consul]
+// Usage: go run ./cmd/demo [etcd] [zookeeper] [postgres] [dynamodb] [gcs] [mysql] [consul]
 //
 // Without a name it shows all but consul.
 package main
@@ -21,6 +21,7 @@ import (
 	"syscall"
 
 	"github.com/elector-go/elector/examples/singleton/demo"
+	"github.com/elector-go/elector/internal/overlay"
 	"github.com/elector-go/elector/internal/proof/stores"
 
 	// To ask each store for its limits.
@@ -54,7 +55,7 @@ func run(ctx context.Context, wanted []string) error {
 	}
 	defer os.RemoveAll(dir)
 	program := filepath.Join(dir, "singleton")
-	if err := build(ctx, program); err != nil {
+	if err := build(ctx, dir, program); err != nil {
 		return err
 	}
 	var rows []row
@@ -72,22 +73,32 @@ func run(ctx context.Context, wanted []string) error {
 	return nil
 }
 
-// build compiles the example as its users do: in the module that it belongs to,
-// with the clients that this one requires.
-func build(ctx context.Context, program string) error {
+// build compiles the example with the backends that are modules of their own, which a
+// user imports beside the others.
+func build(ctx context.Context, dir, program string) error {
 	const module = "github.com/elector-go/elector"
 	where, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
 	if err != nil {
 		return fmt.Errorf("looking for the folder of %s; work inside the repository: %w", module, err)
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, "./examples/singleton")
-	cmd.Dir = strings.TrimSpace(string(where))
+	list, err := overlay.Write(strings.TrimSpace(string(where)), dir, "modules", []overlay.Edit{{File: "examples/singleton/modules.go", New: modules}})
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-overlay", list, "-o", program, module+"/examples/singleton")
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("building examples/singleton: %w", err)
 	}
 	return nil
 }
+
+const modules = `package main
+
+import (
+	_ "github.com/elector-go/elector/backends/mysql"
+)
+`
 
 // play starts a store, plays on it and stops it.
 func play(ctx context.Context, program, kind string) (r row) {
