@@ -6,7 +6,7 @@ TIME   ?= 60s
 PROOF  := internal/proof
 comma  := ,
 # The other modules. Where go.mod has no replace line, dev.work stands for it.
-MODULES := backends/azureblob backends/s3 bench cmd/elector examples/service examples/recipes integrations/electorprom integrations/electorotel integrations/electorgocron integrations/electorcontroller
+MODULES := backends/azureblob backends/mysql backends/s3 bench cmd/elector examples/service examples/recipes integrations/electorprom integrations/electorotel integrations/electorgocron integrations/electorcontroller
 METRICS := internal/proof/metrics
 CONTROLLERS := internal/proof/controllers
 within  = cd $(1) && $(if $(wildcard $(1)/dev.work),GOWORK=$(CURDIR)/$(1)/dev.work)
@@ -36,8 +36,9 @@ ROUNDS ?= 50
 demo-cli: stores ## elector run under ROUNDS faults: no descendants of two terms at once, none past its lease; cron; etcdctl lock beside it
 	cd $(PROOF) && go run ./cmd/democli -rounds $(ROUNDS) $(if $(SEED),-seed $(SEED)) $(if $(MUTANT),-mutant $(MUTANT))
 
-# These take long to get, so make test leaves them out unless KINDS names them.
-LONG := azureblob consul kubernetes s3
+# make test leaves these out unless KINDS names them: they take long to get, or their
+# clients are in modules of their own.
+MORE := azureblob consul kubernetes mysql s3
 
 test: stores ## unit tests, simulation, the suite on all eight backends on real stores, and faults of network, processes and stores; KINDS=consul for the suite and the faults on that store alone
 ifeq ($(KINDS),)
@@ -52,13 +53,13 @@ ifeq ($(KINDS),)
 	@cat $(FAULTS)
 	@! grep -iE 'DID NOT RUN|failed' $(FAULTS)
 	@$(MAKE) --no-print-directory -j2 --output-sync=target $(addprefix test/,$(MODULES))
-	@for kind in $(LONG); do echo "NOT RUN: $$kind; make test KINDS=$$kind runs it"; done
+	@for kind in $(MORE); do echo "NOT RUN: $$kind; make test KINDS=$$kind runs it"; done
 else
 	@mkdir -p bin && rm -f $(TABLE) $(FAULTS)
 	cd $(PROOF) && ELECTOR_TABLE=$(TABLE) go test -tags "$(KINDS)" -count=1 -timeout=20m -run '(?i)^Test($(shell echo $(KINDS) | tr ' ' '|'))' ./stores
 	@cat $(TABLE)
 	@! grep -E 'DID NOT RUN|failed' $(TABLE)
-ifneq ($(filter $(LONG),$(KINDS)),)
+ifneq ($(filter $(MORE),$(KINDS)),)
 	cd $(PROOF) && ELECTOR_FAULT_TABLE=$(FAULTS) go test -tags "$(KINDS)" -count=1 -timeout=20m -p 1 \
 		-run '^Test(Faults|Records)$$|(?i:^Test.*($(shell echo $(KINDS) | tr ' ' '|')))' ./storms ./chaos/network ./chaos/raw ./chaos/cluster
 	@cat $(FAULTS)
@@ -116,9 +117,9 @@ lint: ## gofmt, go vet for three systems, staticcheck, errorlint, actionlint, wh
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
 	@! grep -nE 'errors\.(Is|As|AsType)\b|err(or)? [!=]= (Err|backends\.|context\.)' $$(ls *.go | grep -vE '^errors.go$$|_test.go$$') || { echo "the core tells errors apart in errors.go alone"; exit 1; }
 	@for system in linux darwin windows; do echo "vet for $$system"; GOOS=$$system CGO_ENABLED=0 go vet ./... || exit 1; done
-	@cd $(PROOF) && for system in linux darwin; do echo "vet $(PROOF) for $$system"; GOOS=$$system CGO_ENABLED=0 go vet -tags "containers $(LONG)" ./... || exit 1; done
+	@cd $(PROOF) && for system in linux darwin; do echo "vet $(PROOF) for $$system"; GOOS=$$system CGO_ENABLED=0 go vet -tags "containers $(MORE)" ./... || exit 1; done
 	@$(MAKE) --no-print-directory $(addprefix lint/,$(MODULES) $(METRICS) $(CONTROLLERS))
-	@for dir in . $(PROOF); do echo "staticcheck $$dir"; (cd $$dir && go run $(STATICCHECK) -tags "containers $(LONG)" ./...) || exit 1; done
+	@for dir in . $(PROOF); do echo "staticcheck $$dir"; (cd $$dir && go run $(STATICCHECK) -tags "containers $(MORE)" ./...) || exit 1; done
 	@for dir in . $(PROOF); do echo "errorlint $$dir"; (cd $$dir && go run $(ERRORLINT) -test=false ./... 2>&1) | grep -vE '^exit status|^go: downloading' && exit 1; done; true
 	@echo "actionlint" && go run $(ACTIONLINT)
 	@echo "API" && go run ./internal/api
@@ -135,7 +136,7 @@ deps: ## the core imports only the standard library, no backend another store's 
 	@go run ./internal/deps
 
 stores: ## fetch the real stores that are missing, and Prometheus, into .stores/; KINDS=kubernetes for one that takes long to build
-	cd $(PROOF) && go run ./cmd/fetch $(KINDS) $(filter $(LONG),$(subst $(comma), ,$(PLACES)))
+	cd $(PROOF) && go run ./cmd/fetch $(KINDS) $(filter $(MORE),$(subst $(comma), ,$(PLACES)))
 
 kube-apiserver: # what make stores leaves out
 	cd $(PROOF) && go run ./cmd/fetch kubernetes

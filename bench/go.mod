@@ -5,6 +5,7 @@ go 1.26.0
 replace (
 	github.com/elector-go/elector => ..
 	github.com/elector-go/elector/backends/azureblob => ../backends/azureblob
+	github.com/elector-go/elector/backends/mysql => ../backends/mysql
 	github.com/elector-go/elector/backends/s3 => ../backends/s3
 	github.com/elector-go/elector/internal/proof => ../internal/proof
 )
@@ -19,8 +20,10 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/s3 v1.114.7
 	github.com/aws/smithy-go v1.28.8
 	github.com/elector-go/elector v0.1.0
+	github.com/elector-go/elector/backends/mysql v0.1.0
 	github.com/elector-go/elector/backends/s3 v0.1.0
 	github.com/elector-go/elector/internal/proof v0.0.0
+	github.com/go-sql-driver/mysql v1.9.3
 	github.com/go-zookeeper/zk v1.0.4
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/lib/pq v1.10.9
@@ -109,7 +112,6 @@ require (
 	github.com/go-openapi/swag/stringutils v0.27.1 // indirect
 	github.com/go-openapi/swag/typeutils v0.27.1 // indirect
 	github.com/go-openapi/swag/yamlutils v0.27.1 // indirect
-	github.com/go-sql-driver/mysql v1.9.3 // indirect
 	github.com/golang/protobuf v1.5.4 // indirect
 	github.com/google/gnostic-models v0.7.0 // indirect
 	github.com/google/s2a-go v0.1.11 // indirect

@@ -85,6 +85,7 @@ func TestBounds(t *testing.T) {
 		{"elector", stores.Kubernetes, 2400 * ms, 3550 * ms},
 		{"elector", stores.Postgres, 2400 * ms, 4540 * ms},
 		{"elector", stores.DynamoDB, 2400 * ms, 4540 * ms},
+		{"elector", stores.MySQL, 2400 * ms, 4540 * ms},
 		{"etcd", stores.Etcd, 1500 * ms, 3500 * ms},
 		{"client-go", stores.Kubernetes, 1600 * ms, 4760 * ms},
 		{"client-go/timeout+release", stores.Kubernetes, 1600 * ms, 4760 * ms},

@@ -57,6 +57,25 @@ func calls() []byte {
 	)
 }
 
+// packet is one of MySQL's.
+func packet(number byte, payload ...byte) []byte {
+	n := len(payload)
+	return append([]byte{byte(n), byte(n >> 8), byte(n >> 16), number}, payload...)
+}
+
+// commands is a MySQL client that logs in, sends three commands, one of them long, and
+// ends its session.
+func commands() []byte {
+	return slices.Concat(
+		packet(1, make([]byte, 90)...),
+		packet(3, make([]byte, 20)...),                          // more of the login
+		packet(0, 3, 0, 0, 0),                                   // 1
+		packet(0, append([]byte{3}, make([]byte, 70000)...)...), // 2
+		packet(0, 0x0e),                                         // 3
+		packet(0, mysqlQuit),
+	)
+}
+
 // session is a ZooKeeper client.
 func session() []byte {
 	frame := func(number int32, rest int) []byte {
@@ -119,6 +138,7 @@ func TestRequestsAreCounted(t *testing.T) {
 		{"statements", stores.Postgres, statements(), 3, 0},
 		{"a later version", stores.Postgres, slices.Concat(before(3<<16|2, make([]byte, 30)...), frontend('Q', 0)), 1, 0},
 		{"a cancellation", stores.Postgres, before(cancelRequest, make([]byte, 8)...), 0, 0},
+		{"commands", stores.MySQL, commands(), 3, 0},
 		{"requests", stores.DynamoDB, requests(), 8, 0},
 		{"requests", stores.GCS, requests(), 8, 0},
 	} {
@@ -161,6 +181,9 @@ func TestOtherProtocolsAreRefused(t *testing.T) {
 		{"TLS", stores.Etcd, tls},
 		{"TLS", stores.ZooKeeper, tls},
 		{"TLS", stores.Postgres, tls},
+		{"TLS", stores.MySQL, tls},
+		{"TLS that was agreed on", stores.MySQL, slices.Concat(packet(1, make([]byte, 32)...), tls)},
+		{"an empty packet", stores.MySQL, slices.Concat(packet(1, make([]byte, 90)...), packet(0), packet(0, 3))},
 		{"TLS that was agreed on", stores.Postgres, slices.Concat(before(tlsRequest), tls)},
 		{"TLS", stores.DynamoDB, append(tls, '\n')},
 		{"HTTP/1.1", stores.Etcd, requests()},
@@ -188,7 +211,7 @@ func TestOtherProtocolsAreRefused(t *testing.T) {
 			}
 		}
 	}
-	if _, err := newDecoder("consul"); err == nil || !strings.Contains(err.Error(), `"consul"`) {
+	if _, err := newDecoder("clay tablets"); err == nil || !strings.Contains(err.Error(), `"clay tablets"`) {
 		t.Errorf("error %v; want one that names the kind", err)
 	}
 }

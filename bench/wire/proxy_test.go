@@ -159,7 +159,7 @@ func TestUndecodable(t *testing.T) {
 	if err := p.Close(); err == nil || !strings.Contains(err.Error(), "postgres store at "+target) {
 		t.Errorf("error %v; want one that names the store", err)
 	}
-	if _, err := Start("consul", target); err == nil {
+	if _, err := Start("clay tablets", target); err == nil {
 		t.Error("a proxy for a kind of store that it does not know")
 	}
 }

@@ -11,6 +11,7 @@
 //     They are counted apart as well. The frame that opens the session is not.
 //   - PostgreSQL: a round trip that the server has to execute, which is a Query
 //     or a Sync. Asking for TLS, logging in and cancelling are not.
+//   - MySQL: a command, but for the one that ends the session. Logging in is not.
 //   - DynamoDB, Cloud Storage, Consul and Kubernetes: an HTTP/1.1 request.
 //
 // Nothing can be counted inside TLS; such a connection is an error, see
@@ -77,6 +78,8 @@ func newDecoder(kind string) (decoder, error) {
 		return &zookeeper{}, nil
 	case stores.Postgres:
 		return &postgres{}, nil
+	case stores.MySQL:
+		return &mysql{}, nil
 	case stores.DynamoDB, stores.GCS, stores.Consul, stores.Kubernetes, stores.S3:
 		return &http{}, nil
 	}

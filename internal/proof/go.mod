@@ -6,6 +6,7 @@ go 1.26.0
 replace (
 	github.com/elector-go/elector => ../..
 	github.com/elector-go/elector/backends/azureblob => ../../backends/azureblob
+	github.com/elector-go/elector/backends/mysql => ../../backends/mysql
 	github.com/elector-go/elector/backends/s3 => ../../backends/s3
 )
 
@@ -156,6 +157,7 @@ require (
 	github.com/coreos/go-semver v0.3.1 // indirect
 	github.com/coreos/go-systemd/v22 v22.7.0 // indirect
 	github.com/elector-go/elector v0.1.0
+	github.com/elector-go/elector/backends/mysql v0.1.0
 	github.com/elector-go/elector/backends/s3 v0.1.0
 	github.com/golang/protobuf v1.5.4 // indirect
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.29.0 // indirect

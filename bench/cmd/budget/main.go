@@ -2,7 +2,7 @@
 // repository's library, compares it with what the design allows, and measures
 // handovers. It exits 1 if a figure is over, or if a store could not be had.
 //
-// Usage: go run ./cmd/budget [etcd] [zookeeper] [postgres] [dynamodb] [gcs] [consul] [kubernetes] [s3]
+// Usage: go run ./cmd/budget [etcd] [zookeeper] [postgres] [dynamodb] [gcs] [consul] [kubernetes] [mysql] [s3]
 //
 // Without a name it measures all but consul and kubernetes.
 package main
@@ -25,6 +25,7 @@ import (
 	_ "github.com/elector-go/elector/backends/consul"
 	_ "github.com/elector-go/elector/backends/gcs" // the others come with package peers
 	_ "github.com/elector-go/elector/backends/kubernetes"
+	_ "github.com/elector-go/elector/backends/mysql"
 	_ "github.com/elector-go/elector/backends/s3"
 	"github.com/elector-go/elector/bench/cost"
 	"github.com/elector-go/elector/bench/handover"
@@ -160,6 +161,7 @@ var budgets = map[string]budget{
 	stores.Postgres:  {2, 2, 2, ""},
 	stores.DynamoDB:  {2, 2, 2, ""},
 	stores.Consul:    {2, 2, 2, ""},
+	stores.MySQL:     {2, 2, 2, ""},
 	stores.GCS:       {3, 2, 2, "where an object is missing, one more request asks whether the bucket is"},
 
 	stores.Kubernetes: {2, 2, 0, ""}, // everything is pushed

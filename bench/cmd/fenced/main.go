@@ -2,7 +2,7 @@
 // of the same content: requests, counted on the wire, and medians of writes that take
 // turns.
 //
-// Usage: go run ./cmd/fenced [etcd] [zookeeper] [postgres] [dynamodb] [gcs] [consul] [s3]
+// Usage: go run ./cmd/fenced [etcd] [zookeeper] [postgres] [dynamodb] [gcs] [consul] [mysql] [s3]
 //
 // Without a name it measures all but consul and s3.
 package main
@@ -20,6 +20,7 @@ import (
 	_ "github.com/elector-go/elector/backends/dynamodb"
 	_ "github.com/elector-go/elector/backends/etcd"
 	_ "github.com/elector-go/elector/backends/gcs"
+	_ "github.com/elector-go/elector/backends/mysql"
 	_ "github.com/elector-go/elector/backends/postgres"
 	_ "github.com/elector-go/elector/backends/s3"
 	_ "github.com/elector-go/elector/backends/zookeeper"

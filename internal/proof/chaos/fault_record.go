@@ -83,9 +83,12 @@ func (r *Round) remember(ctx context.Context) error {
 	return nil
 }
 
-// spoil makes the record one that nobody can read. PostgreSQL takes nothing but
-// rows.
+// spoil makes the record one that nobody can read. PostgreSQL and MySQL take nothing
+// but rows.
 func (r *Round) spoil(ctx context.Context) error {
+	if s := r.place.store; s != nil && s.Kind == stores.MySQL {
+		return s.MySQLExec(ctx, "update elector set attempt = '' where name = '"+r.election.Name+"'")
+	}
 	if s := r.place.store; s != nil && s.Kind == stores.Postgres {
 		return runPostgres(ctx, s, "update elector set attempt = '' where name = '"+r.election.Name+"'")
 	}

@@ -71,9 +71,23 @@ var storeFaults = []Fault{
 		err := r.place.store.RevokeKubernetes(ctx)
 		return errors.Join(err, r.last(ctx, 0.3, 2), r.place.store.GrantKubernetes(ctx))
 	}},
+	{Name: "store: connections terminated", on: isKind(stores.MySQL), felt: true, strike: func(ctx context.Context, r *Round) error {
+		defer r.breaks("store: connections terminated", "")()
+		return r.place.store.MySQLExec(ctx, "kill user "+candidateRole)
+	}},
+	{Name: "store: read-only", on: isKind(stores.MySQL), felt: true, strike: func(ctx context.Context, r *Round) error {
+		defer r.breaks("store: read-only", "")()
+		err := r.place.store.MySQLExec(ctx, "set global read_only = 1")
+		return errors.Join(err, r.last(ctx, 0.3, 2), r.place.store.MySQLExec(ctx, "set global read_only = 0"))
+	}},
+	{Name: "store: permission revoked", on: isKind(stores.MySQL), felt: true, strike: func(ctx context.Context, r *Round) error {
+		defer r.breaks("store: permission revoked", "")()
+		err := r.place.store.MySQLExec(ctx, "revoke select, insert, update on elector from "+candidateRole)
+		return errors.Join(err, r.last(ctx, 0.3, 2), r.place.store.MySQLExec(ctx, grantCandidate))
+	}},
 }
 
-// What candidates are at a PostgreSQL server: no superuser, so that there is
+// What candidates are at a PostgreSQL or MySQL server: no superuser, so that there is
 // something to revoke.
 const (
 	candidateRole  = "candidate"
@@ -88,6 +102,15 @@ func limitPostgres(ctx context.Context, s *stores.Store) error {
 		return err
 	}
 	return errors.Join(b.Close(), runPostgres(ctx, s, `create role `+candidateRole+` login`, grantCandidate, data.Table(candidateRole)))
+}
+
+// limitMySQL does the same on MySQL.
+func limitMySQL(ctx context.Context, s *stores.Store) error {
+	b, err := backends.Open(ctx, s.URL)
+	if err != nil {
+		return err
+	}
+	return errors.Join(b.Close(), s.MySQLExec(ctx, "create user "+candidateRole, grantCandidate, data.MySQLTable, "grant select, insert, update on data to "+candidateRole))
 }
 
 // etcdPrefix is of the keys that candidates may use.

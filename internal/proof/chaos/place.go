@@ -18,6 +18,7 @@ import (
 	_ "github.com/elector-go/elector/backends/file"
 	_ "github.com/elector-go/elector/backends/gcs"
 	_ "github.com/elector-go/elector/backends/kubernetes"
+	_ "github.com/elector-go/elector/backends/mysql"
 	_ "github.com/elector-go/elector/backends/postgres"
 	_ "github.com/elector-go/elector/backends/s3"
 	_ "github.com/elector-go/elector/backends/zookeeper"
@@ -82,7 +83,7 @@ func of(kinds []string) []string {
 // through its guard.
 func Guarded(name string) bool {
 	kind := strings.TrimSuffix(name, Nodes)
-	return kind == stores.Etcd || kind == stores.Postgres || kind == stores.Consul
+	return kind == stores.Etcd || kind == stores.Postgres || kind == stores.Consul || kind == stores.MySQL
 }
 
 // Open starts a place, by its name. Close ends it.
@@ -144,6 +145,14 @@ func (p *Place) openStore(ctx context.Context, kind string) (err error) {
 		administrator.URL = p.store.Admin.In(p.store.URL)
 	case stores.Postgres:
 		if err := limitPostgres(ctx, p.store); err != nil {
+			return err
+		}
+		direct := p.url
+		p.url = func(through func(string) string) string {
+			return strings.Replace(direct(through), "//"+p.store.Admin.User+"@", "//"+candidateRole+"@", 1)
+		}
+	case stores.MySQL:
+		if err := limitMySQL(ctx, p.store); err != nil {
 			return err
 		}
 		direct := p.url

@@ -168,3 +168,5 @@ require (
 replace github.com/elector-go/elector/backends/s3 => ../../../backends/s3
 
 replace github.com/elector-go/elector/backends/azureblob => ../../../backends/azureblob
+
+replace github.com/elector-go/elector/backends/mysql => ../../../backends/mysql

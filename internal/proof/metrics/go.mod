@@ -7,6 +7,7 @@ go 1.26.0
 replace (
 	github.com/elector-go/elector => ../../..
 	github.com/elector-go/elector/backends/azureblob => ../../../backends/azureblob
+	github.com/elector-go/elector/backends/mysql => ../../../backends/mysql
 	github.com/elector-go/elector/backends/s3 => ../../../backends/s3
 	github.com/elector-go/elector/integrations/electorotel => ../../../integrations/electorotel
 	github.com/elector-go/elector/integrations/electorprom => ../../../integrations/electorprom

@@ -4,5 +4,6 @@ package modules
 
 import (
 	_ "github.com/elector-go/elector/backends/azureblob"
+	_ "github.com/elector-go/elector/backends/mysql"
 	_ "github.com/elector-go/elector/backends/s3"
 )

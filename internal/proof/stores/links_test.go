@@ -2,6 +2,7 @@ package stores
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"io"
 	"net/http"
@@ -17,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/go-sql-driver/mysql"
 	"github.com/go-zookeeper/zk"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -47,6 +49,7 @@ var openers = map[string]func(ctx context.Context, s *Store) (l link, done func(
 	GCS:       openGCS,
 	AzureBlob: openAzureBlob,
 	Consul:    openConsul,
+	MySQL:     openMySQL,
 }
 
 type etcdLink struct{ *clientv3.Client }
@@ -105,6 +108,26 @@ func (l postgresLink) get(ctx context.Context) (string, error) {
 	var value string
 	err := l.QueryRow(ctx, "SELECT value FROM t").Scan(&value)
 	if e := (*pgconn.PgError)(nil); errors.As(err, &e) && e.Code == "42P01" {
+		return "", nil // no such table
+	}
+	return value, err
+}
+
+type mySQLLink struct{ *sql.DB }
+
+func openMySQL(_ context.Context, s *Store) (link, func(), error) {
+	db, err := sql.Open("mysql", s.MySQLName())
+	return mySQLLink{db}, func() { db.Close() }, err
+}
+
+func (l mySQLLink) put(ctx context.Context, value string) error {
+	_, err := l.ExecContext(ctx, "create table t as select '"+value+"' as value")
+	return err
+}
+
+func (l mySQLLink) get(ctx context.Context) (value string, err error) {
+	err = l.QueryRowContext(ctx, "select value from t").Scan(&value)
+	if e := (*mysql.MySQLError)(nil); errors.As(err, &e) && e.Number == 1146 {
 		return "", nil // no such table
 	}
 	return value, err

@@ -23,6 +23,19 @@ const mariaDBDatabase = "test"
 // password. URL is the data source name of an empty database for the driver
 // "mysql" of database/sql. See Start.
 func StartMariaDB(ctx context.Context) (*Store, error) {
+	s, err := mariaDBServer(ctx, quick)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{
+		Kind: "mariadb", How: mariaDBHow(s), URL: mariaDBName(s.address()), Address: s.address(), PID: s.pid, Admin: Login{User: "root"}, server: s,
+	}, nil
+}
+
+func mariaDBHow(s *server) string { return "local process " + s.name + " (Debian's packages)" }
+
+// mariaDBServer starts a MariaDB with more arguments.
+func mariaDBServer(ctx context.Context, m manner, more ...string) (*server, error) {
 	from, err := binaries.MariaDB()
 	if err != nil {
 		return nil, fmt.Errorf("no MariaDB to test with: %w; run make stores", err)
@@ -31,32 +44,27 @@ func StartMariaDB(ctx context.Context) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := newServer(ctx, recipe{
+	if m == quick {
+		more = append([]string{"--innodb-flush-log-at-trx-commit=0", "--innodb-flush-method=nosync"}, more...)
+	}
+	return newServer(ctx, recipe{
 		name:    "MariaDB " + binaries.MariaDBVersion,
 		program: "/usr/bin/env", // becomes the server
 		account: account,
 		prepare: func(ctx context.Context, s *server) error { return mariaDBInstall(ctx, s, from) },
 		arguments: func(s *server) []string {
-			return append(mariaDBProgram(s, from),
+			return append(append(mariaDBProgram(s, from),
 				"--bind-address=127.0.0.1", "--port="+strconv.Itoa(s.port), "--skip-name-resolve",
-				"--socket="+filepath.Join(s.dir, "socket"), "--pid-file="+filepath.Join(s.dir, "pid"),
-				"--innodb-flush-log-at-trx-commit=0", "--innodb-flush-method=nosync")
+				"--socket="+filepath.Join(s.dir, "socket"), "--pid-file="+filepath.Join(s.dir, "pid")), more...)
 		},
 		ready: func(ctx context.Context, s *server) error { return mariaDBReady(ctx, mariaDBName(s.address()), s.dir) },
 		quit:  syscall.SIGKILL, // it takes its time for any other
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &Store{
-		Kind: "mariadb", How: "local process " + s.name + " (Debian's packages)",
-		URL: mariaDBName(s.address()), Address: s.address(), PID: s.pid, Admin: Login{User: "root"}, server: s,
-	}, nil
 }
 
 func mariaDBName(address string) string { return "root@tcp(" + address + ")/" + mariaDBDatabase }
 
-// mariaDBProgram is the command for a small server, which is quick and not durable.
+// mariaDBProgram is the command for a small server.
 func mariaDBProgram(s *server, from string) []string {
 	return []string{
 		"LD_LIBRARY_PATH=" + filepath.Join(from, "lib"), filepath.Join(from, "mariadbd"), "--no-defaults",

@@ -21,6 +21,7 @@ const (
 	AzureBlob  = "azureblob"
 	Consul     = "consul"
 	Kubernetes = "kubernetes" // an API server and its etcd
+	MySQL      = "mysql"      // played by MariaDB
 	S3         = "s3"
 )
 
@@ -70,6 +71,7 @@ var variables = map[string]string{
 	DynamoDB:  "ELECTOR_TEST_DYNAMODB",
 	GCS:       "ELECTOR_TEST_GCS",
 	AzureBlob: "ELECTOR_TEST_AZUREBLOB",
+	MySQL:     "ELECTOR_TEST_MYSQL",
 
 	Consul:     "ELECTOR_TEST_CONSUL",
 	Kubernetes: "ELECTOR_TEST_KUBERNETES",
@@ -161,6 +163,7 @@ var programs = map[string]func(context.Context, manner) (*Store, error){
 	Consul:     func(ctx context.Context, _ manner) (*Store, error) { return startConsul(ctx) },
 	Kubernetes: startKubernetes,
 	S3:         func(ctx context.Context, _ manner) (*Store, error) { return startS3(ctx) },
+	MySQL:      startMySQL,
 }
 
 // StartLocal starts a store as a local process, whatever the environment says:

@@ -70,6 +70,8 @@ func Open(store string) (Data, error) {
 			return nil, errors.New("the URL is not one of PostgreSQL")
 		}
 		return postgresData{pool}, nil
+	case "mysql":
+		return openMySQL(u)
 	}
 	return nil, nil
 }

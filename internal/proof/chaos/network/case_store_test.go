@@ -130,6 +130,8 @@ func secured(s *scene) (login stores.Login, storeURL string, revoke func()) {
 		return securedZooKeeper(s)
 	case stores.Consul:
 		return securedConsul(s)
+	case stores.MySQL:
+		return securedMySQL(s)
 	}
 	s.Fatalf("%s has no logins", s.store.Kind)
 	panic("not reached")
@@ -163,6 +165,15 @@ func securedPostgres(s *scene) (stores.Login, string, func()) {
 	return s.store.User, s.store.User.In(s.store.PasswordURL), func() {
 		_, err := admin.Exec(s.context(), "revoke select, insert, update on elector from "+s.store.User.User)
 		s.must(err, "revoking access")
+	}
+}
+
+func securedMySQL(s *scene) (stores.Login, string, func()) {
+	s.handle(s.store.Admin.In(s.store.PasswordURL) + "?create=true") // makes the table
+	user := s.store.User.User
+	s.must(s.store.MySQLExec(s.context(), "grant select, insert, update on secured.elector to "+user), "granting access")
+	return s.store.User, s.store.User.In(s.store.PasswordURL), func() {
+		s.must(s.store.MySQLExec(s.context(), "revoke select, insert, update on secured.elector from "+user), "revoking access")
 	}
 }
 

@@ -93,6 +93,7 @@ func Open(ctx context.Context, s *stores.Store) (records Records, close func() e
 		stores.AzureBlob: openAzureBlob,
 		stores.Consul:    openConsul,
 		stores.S3:        openS3,
+		stores.MySQL:     openMySQL,
 	}[s.Kind]
 	if open == nil {
 		return nil, nil, fmt.Errorf("no records of a store of the kind %q are known", s.Kind)

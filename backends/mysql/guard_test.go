@@ -1,0 +1,55 @@
+package mysql
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	gomysql "github.com/go-sql-driver/mysql"
+
+	"github.com/elector-go/elector/backends"
+)
+
+type holding backends.Acquisition
+
+func (h holding) Acquisition() (backends.Acquisition, error) { return backends.Acquisition(h), nil }
+
+func TestGuard(t *testing.T) {
+	b := &Backend{table: table{"db", "elector"}}
+	h := holding{Backend: b, Election: "reports", Record: backends.Record{Holder: "h", Token: 7, Attempt: backends.Attempt{Nonce: `a'b\c`, Sequence: 1}}}
+	statement, err := Guard(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		" from `db`.`elector` force index (term) where ",
+		" name = x'7265706f727473' ",
+		fmt.Sprintf(" term = x'%x' ", term(h.Record)),
+		" lock in share mode)",
+		"'elector: stale fencing token 7 of election reports'",
+	} {
+		if !strings.Contains(statement, want) {
+			t.Errorf("the guard lacks %s: %s", want, statement)
+		}
+	}
+	h.Backend = other{}
+	if _, err := Guard(h); !errors.Is(err, backends.ErrMisconfigured) {
+		t.Errorf("an election on another store: %v", err)
+	}
+}
+
+type other struct{ backends.Backend }
+
+func TestRefused(t *testing.T) {
+	for err, want := range map[error]bool{
+		nil: false,
+		&gomysql.MySQLError{Number: 1649, Message: "Unknown locale: 'elector: stale fencing token 7 of el'"}: true,
+		&gomysql.MySQLError{Number: 1649, Message: "Unknown locale: 'xx'"}:                                   false,
+		fmt.Errorf("saving: %w", backends.ErrStale):                                                          true,
+	} {
+		if Refused(err) != want {
+			t.Errorf("Refused(%v) is %v", err, !want)
+		}
+	}
+}

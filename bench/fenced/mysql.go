@@ -1,0 +1,43 @@
+package fenced
+
+import (
+	"context"
+	"database/sql"
+
+	gomysql "github.com/go-sql-driver/mysql"
+
+	"github.com/elector-go/elector/backends/mysql"
+)
+
+func mysqls(ctx context.Context, t *target) ([]pair, error) {
+	config, err := gomysql.ParseDSN(t.store.MySQLName())
+	if err != nil {
+		return nil, err
+	}
+	config.Addr, config.InterpolateParams = t.address, true
+	server, err := gomysql.NewConnector(config)
+	if err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(server)
+	t.closers = append(t.closers, func() { db.Close() })
+	for _, statement := range []string{"create table if not exists fenced (id int primary key, n int)", "replace into fenced values (1, 0)"} {
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			return nil, err
+		}
+	}
+	const update = "update fenced set n = ? where id = 1"
+	return []pair{{"mysql.Transact", func(ctx context.Context, n int) error {
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback() // does nothing after a commit
+		if _, err := tx.ExecContext(ctx, update, n); err != nil {
+			return err
+		}
+		return tx.Commit()
+	}, func(ctx context.Context, n int) error {
+		return mysql.Transact(ctx, db, t.lease, func(tx *sql.Tx) error { _, err := tx.ExecContext(ctx, update, n); return err })
+	}}}, nil
+}

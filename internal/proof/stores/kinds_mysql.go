@@ -1,0 +1,5 @@
+//go:build mysql
+
+package stores
+
+func init() { only(MySQL) }
