@@ -52,7 +52,6 @@ func (f *fake) backend(t testing.TB, o Options) *Backend {
 
 type fakeConn struct {
 	fake *fake
-	lost bool
 }
 
 func (*fakeConn) Prepare(string) (driver.Stmt, error) { panic("a statement is prepared") }

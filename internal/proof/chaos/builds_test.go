@@ -22,10 +22,8 @@ import (
 // of the tenure, and k_one only where there is none. While barring is set in its environment, its acquisitions and
 // releases write the critical ones too.
 var nextBuild = []overlay.Edit{
-	{File: "campaign.go", Old: "	a.record.Extensions = r.Extensions.Class('k')\n",
-		New: "	a.record.Extensions = nextBars(nextExtends(r.Extensions.Class('k')))\n"},
-	{File: "renew.go", Old: "		r.Extensions = r.Extensions.Class('k')\n",
-		New: "		r.Extensions = nextBars(r.Extensions.Class('k'))\n"},
+	{File: "campaign.go", Old: ".into(r.Extensions.Class('k'))\n", New: ".into(nextBars(nextExtends(r.Extensions.Class('k'))))\n"},
+	{File: "renew.go", Old: "		r.Extensions = a.bequeathed()\n", New: "		r.Extensions = nextBars(a.bequeathed())\n"},
 	{File: "nextbuild.go", New: `package elector
 
 import (

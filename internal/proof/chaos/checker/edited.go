@@ -187,7 +187,10 @@ func (e *election) checkExtensions(report tell) {
 		json.Unmarshal([]byte(v.Detail), &stand) // there may be none
 		for name, value := range stand {
 			i, ok := added[history.Extension(name, value)]
-			if x := e.edits[max(i, 0)]; ok && x.rule() == "rec/tenure" && x.over(v) && !e.emptied(x, v) {
+			if !ok {
+				continue
+			}
+			if x := e.edits[i]; x.rule() == "rec/tenure" && x.over(v) && !e.emptied(x, v) {
 				report(x.rule(), v.At, "the extension %s, which was of the tenure of token %d, stands in the record of token %d, held by %q",
 					x.Detail, x.Token, v.Token, v.Holder)
 			}
