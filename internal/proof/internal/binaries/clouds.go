@@ -38,11 +38,11 @@ func Dynalite() (string, error) {
 	return script, err
 }
 
-// Node returns the program that runs Dynalite.
+// Node returns the program that runs Dynalite and S3rver.
 func Node() (string, error) {
 	path, err := exec.LookPath("node")
 	if err != nil {
-		return "", errors.New("dynalite needs Node.js 20 or later, and there is no node in PATH; install it (on Debian the package nodejs)")
+		return "", errors.New("the stand-ins for DynamoDB and S3 need Node.js 20 or later, and there is no node in PATH; install it (on Debian the package nodejs)")
 	}
 	return path, nil
 }
