@@ -48,7 +48,7 @@ func TestOpen(t *testing.T) {
 		{what: "no such user", absent: refusal(403, "InvalidAccessKeyId", "The AWS Access Key Id you provided does not exist in our records."), want: backends.ErrDenied, says: "credentials"},
 		{what: "a wrong secret", absent: refusal(403, "SignatureDoesNotMatch", "The request signature we calculated does not match"), want: backends.ErrDenied, says: "credentials"},
 		{what: "another region", absent: refusal(301, "PermanentRedirect", "The bucket you are attempting to access must be addressed using the specified endpoint."), want: backends.ErrMisconfigured, says: "another region"},
-		{what: "a redirect", absent: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login", 302) }, want: backends.ErrMisconfigured, says: "redirects"},
+		{what: "a redirect", absent: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login", http.StatusFound) }, want: backends.ErrMisconfigured, says: "redirects"},
 		{what: "a region in the signature", absent: refusal(400, "AuthorizationHeaderMalformed", "the region 'us-east-1' is wrong; expecting 'eu-west-1'"), want: backends.ErrMisconfigured, says: "another region"},
 		{what: "a wrong clock", absent: refusal(403, "RequestTimeTooSkewed", "The difference between the request time and the current time is too large."), want: backends.ErrUnavailable, says: "clock"},
 		{what: "an expired token", absent: refusal(400, "ExpiredToken", "The provided token has expired."), want: backends.ErrDenied, says: "expired"},

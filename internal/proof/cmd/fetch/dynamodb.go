@@ -49,7 +49,7 @@ func (s nodeServer) fetch(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := checkNode(ctx, node); err != nil {
+	if err := checkNode(ctx, s.name, node); err != nil {
 		return "", err
 	}
 	if _, err := s.there(); err == nil {
@@ -79,15 +79,15 @@ func (s nodeServer) fetch(ctx context.Context) (string, error) {
 	return "got " + s.name + " from npm: " + path, replace(path, dir)
 }
 
-// checkNode refuses versions that dynalite and others do not work with.
-func checkNode(ctx context.Context, node string) error {
+// checkNode refuses versions that a server does not work with.
+func checkNode(ctx context.Context, server, node string) error {
 	said, err := command(ctx, "", nil, node, "--version")
 	if err != nil {
 		return err
 	}
 	major, _, _ := strings.Cut(strings.TrimPrefix(said, "v"), ".")
 	if n, err := strconv.Atoi(major); err != nil || n < 20 {
-		return fmt.Errorf("Node.js 20 or later is needed, and %s is %s; install a newer one", node, strings.TrimSpace(said))
+		return fmt.Errorf("%s needs Node.js 20 or later, and %s is %s; install a newer one", server, node, strings.TrimSpace(said))
 	}
 	return nil
 }

@@ -56,11 +56,11 @@ func Azurite() (string, error) {
 	return script, err
 }
 
-// Node returns the program that runs Dynalite and Azurite.
+// Node returns the program that runs the servers of npm.
 func Node() (string, error) {
 	path, err := exec.LookPath("node")
 	if err != nil {
-		return "", errors.New("dynalite and azurite need Node.js 20 or later, and there is no node in PATH; install it (on Debian the package nodejs)")
+		return "", errors.New("the stand-ins for DynamoDB, S3 and Azure Blob Storage need Node.js 20 or later, and there is no node in PATH; install it (on Debian the package nodejs)")
 	}
 	return path, nil
 }
