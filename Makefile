@@ -145,7 +145,7 @@ test-containers: ## the suite on the five stores in containers; starts Docker's 
 	@! grep -E 'DID NOT RUN|failed' bin/containers.txt
 	@test "$$(grep -c 'cases passed; Docker image' bin/containers.txt)" = 5 || { echo "not all five stores ran in containers"; exit 1; }
 
-DECLARED_KINDS = $(or $(KINDS),etcd postgres zookeeper dynamodb gcs)
+DECLARED_KINDS = $(or $(KINDS),etcd postgres zookeeper dynamodb gcs azureblob)
 DECLARED := $(CURDIR)/bin/declared
 test-declared: stores ## the suite on real stores with the very client versions that go.mod declares; KINDS="etcd gcs" for some, CASES=backend for some cases
 	@mkdir -p bin && rm -f $(DECLARED).txt

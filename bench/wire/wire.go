@@ -11,7 +11,7 @@
 //     They are counted apart as well. The frame that opens the session is not.
 //   - PostgreSQL: a round trip that the server has to execute, which is a Query
 //     or a Sync. Asking for TLS, logging in and cancelling are not.
-//   - DynamoDB, Cloud Storage, Consul and Kubernetes: an HTTP/1.1 request.
+//   - DynamoDB, Cloud Storage, Azure Blob, Consul and Kubernetes: an HTTP/1.1 request.
 //
 // Nothing can be counted inside TLS; such a connection is an error, see
 // [Proxy.Close].
@@ -77,7 +77,7 @@ func newDecoder(kind string) (decoder, error) {
 		return &zookeeper{}, nil
 	case stores.Postgres:
 		return &postgres{}, nil
-	case stores.DynamoDB, stores.GCS, stores.Consul, stores.Kubernetes:
+	case stores.DynamoDB, stores.GCS, stores.AzureBlob, stores.Consul, stores.Kubernetes:
 		return &http{}, nil
 	}
 	return nil, fmt.Errorf("wire: the protocol of a store of kind %q is not known here", kind)

@@ -2,7 +2,7 @@
 // of the same content: requests, counted on the wire, and medians of writes that take
 // turns.
 //
-// Usage: go run ./cmd/fenced [etcd] [zookeeper] [postgres] [dynamodb] [gcs] [consul]
+// Usage: go run ./cmd/fenced [etcd] [zookeeper] [postgres] [dynamodb] [gcs] [azureblob] [consul]
 //
 // Without a name it measures all but consul.
 package main

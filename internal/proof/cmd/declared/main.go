@@ -1,6 +1,6 @@
 // Command declared writes a modfile of this module with the store clients in
-// the versions that the root module's go.mod declares, the least that its users
-// get. This module's own go.mod has the newest.
+// the versions that the go.mod of the root module declares, and those of the backends
+// that are modules of their own: the least that their users get. This module's own go.mod has the newest.
 //
 // Usage: go run ./cmd/declared FILE.mod, then go test -modfile=FILE.mod
 package main
@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	root = "../.."            // where the go.mod with the declared versions is
+	root = "../.." // where the go.mod with the declared versions is
+	ours = "github.com/elector-go/elector"
 	sys  = "golang.org/x/sys" // no store's client, and containers need a newer one
 )
 
@@ -34,18 +35,32 @@ func main() {
 }
 
 func run(file string) error {
-	declared, err := parse(filepath.Join(root, "go.mod"))
-	if err != nil {
-		return err
-	}
 	own, err := parse("go.mod")
 	if err != nil {
 		return err
 	}
-	clients, err := lower(own, declared)
+	// The root's is the last: where both need a client, its version counts.
+	all, err := filepath.Glob(filepath.Join(root, "backends", "*", "go.mod"))
 	if err != nil {
 		return err
 	}
+	all = append(all, filepath.Join(root, "go.mod"))
+	clients := map[string]string{}
+	for _, r := range slices.Clone(own.Require) { // it forgets its indirect ones
+		if r.Indirect {
+			own.DropRequire(r.Mod.Path)
+		}
+	}
+	for _, gomod := range all {
+		declared, err := parse(gomod)
+		if err != nil {
+			return err
+		}
+		if err := lower(own, declared, clients); err != nil {
+			return err
+		}
+	}
+	own.Cleanup()
 	content, err := own.Format()
 	if err != nil {
 		return err
@@ -53,7 +68,7 @@ func run(file string) error {
 	if err := os.WriteFile(file, content, 0o644); err != nil {
 		return err
 	}
-	if err := joinSums(strings.TrimSuffix(file, ".mod") + ".sum"); err != nil {
+	if err := joinSums(strings.TrimSuffix(file, ".mod")+".sum", append(all, "go.mod")); err != nil {
 		return err
 	}
 	if _, err := modules.Go(".", nil, "mod", "tidy", "-modfile="+file); err != nil {
@@ -71,36 +86,28 @@ func parse(file string) (*modfile.File, error) {
 }
 
 // lower makes the module own build the direct requirements of declared in the
-// same versions, whatever else asks for newer ones, and forgets its indirect
-// ones. It returns the versions by path.
-func lower(own, declared *modfile.File) (map[string]string, error) {
-	for _, r := range slices.Clone(own.Require) {
-		if r.Indirect {
-			own.DropRequire(r.Mod.Path)
-		}
-	}
-	versions := map[string]string{}
+// same versions, whatever else asks for newer ones, and notes the versions by path.
+func lower(own, declared *modfile.File, versions map[string]string) error {
 	for _, r := range declared.Require {
-		if r.Indirect || r.Mod.Path == sys {
+		if r.Indirect || r.Mod.Path == sys || strings.HasPrefix(r.Mod.Path, ours) {
 			continue
 		}
 		versions[r.Mod.Path] = r.Mod.Version
 		if err := own.AddRequire(r.Mod.Path, r.Mod.Version); err != nil {
-			return nil, err
+			return err
 		}
 		if err := own.AddReplace(r.Mod.Path, "", r.Mod.Path, r.Mod.Version); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	own.Cleanup()
-	return versions, nil
+	return nil
 }
 
-// joinSums writes the known checksums of both modules.
-func joinSums(file string) error {
+// joinSums writes the known checksums of the modules.
+func joinSums(file string, of []string) error {
 	var sums []byte
-	for _, dir := range []string{".", root} {
-		content, err := os.ReadFile(filepath.Join(dir, "go.sum"))
+	for _, gomod := range of {
+		content, err := os.ReadFile(strings.TrimSuffix(gomod, ".mod") + ".sum")
 		if err != nil {
 			return err
 		}
@@ -110,7 +117,7 @@ func joinSums(file string) error {
 }
 
 // compare shows what the go command builds with the modfile, and fails if that
-// is not what the root module declares.
+// is not what is declared.
 func compare(file string, declared map[string]string) error {
 	out, err := modules.Go(".", nil, "list", "-modfile="+file, "-m", "-f", "{{.Path}} {{with .Replace}}{{.Version}}{{end}}", "all")
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -65,6 +66,11 @@ func run(ctx context.Context, wanted []string) error {
 			return context.Cause(ctx)
 		}
 		rows = append(rows, r)
+	}
+	for _, kind := range stores.All() {
+		if !slices.Contains(kinds, kind) {
+			fmt.Printf("NOT RUN: %s; name it to see it\n", kind)
+		}
 	}
 	fmt.Println()
 	if !report(os.Stdout, rows) {
