@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"cloud.google.com/go/storage"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -29,6 +30,7 @@ import (
 	"google.golang.org/api/option"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/backends/azureblob"
 	"github.com/elector-go/elector/backends/consul"
 	fencedynamodb "github.com/elector-go/elector/backends/dynamodb"
 	"github.com/elector-go/elector/backends/etcd"
@@ -243,5 +245,20 @@ func s3s(_ context.Context, t *target) ([]pair, error) {
 		return err
 	}, func(ctx context.Context, n int) error {
 		return s3.Write(ctx, client, u.Host, "fenced/guarded", t.lease, []byte(fmt.Sprint(n)), nil)
+	}}}, nil
+}
+
+func azureBlobs(ctx context.Context, t *target) ([]pair, error) {
+	client, done, err := stores.AzuriteContainer(t.address, "elector")
+	if err != nil {
+		return nil, err
+	}
+	t.closers = append(t.closers, done)
+	plain, guarded := client.NewBlockBlobClient("fenced/plain"), client.NewBlockBlobClient("fenced/guarded")
+	return []pair{{"azureblob.Write", func(ctx context.Context, n int) error {
+		_, err := plain.Upload(ctx, streaming.NopCloser(strings.NewReader(fmt.Sprint(n))), nil)
+		return err
+	}, func(ctx context.Context, n int) error {
+		return azureblob.Write(ctx, guarded, t.lease, []byte(fmt.Sprint(n)), nil)
 	}}}, nil
 }

@@ -82,7 +82,7 @@ func ours(store string, ttl time.Duration) (rules, error) {
 		r.poll = r.renew
 		r.handover = "the blocking query of each waiter returns the release; " + gives
 		r.why = counts + "; blocking queries return renewals"
-	case stores.Postgres, stores.DynamoDB, stores.GCS, stores.MySQL, stores.S3:
+	case stores.Postgres, stores.DynamoDB, stores.GCS, stores.AzureBlob, stores.MySQL, stores.S3:
 		r.latest += r.renew + min(ourOffset, r.renew/10)
 		r.why = counts + "; renewals are polled in step with the holder: once their rhythm is known, that is 0.1 TTL after them at most, and an interval of 0.3 TTL and 0.1 s before, of which the latest is"
 		if store == stores.Postgres {

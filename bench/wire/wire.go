@@ -12,7 +12,7 @@
 //   - PostgreSQL: a round trip that the server has to execute, which is a Query
 //     or a Sync. Asking for TLS, logging in and cancelling are not.
 //   - MySQL: a command, but for the one that ends the session. Logging in is not.
-//   - DynamoDB, Cloud Storage, Consul and Kubernetes: an HTTP/1.1 request.
+//   - DynamoDB, Cloud Storage, Azure Blob, S3, Consul and Kubernetes: an HTTP/1.1 request.
 //
 // Nothing can be counted inside TLS; such a connection is an error, see
 // [Proxy.Close].
@@ -80,7 +80,7 @@ func newDecoder(kind string) (decoder, error) {
 		return &postgres{}, nil
 	case stores.MySQL:
 		return &mysql{}, nil
-	case stores.DynamoDB, stores.GCS, stores.Consul, stores.Kubernetes, stores.S3:
+	case stores.DynamoDB, stores.GCS, stores.AzureBlob, stores.Consul, stores.Kubernetes, stores.S3:
 		return &http{}, nil
 	}
 	return nil, fmt.Errorf("wire: the protocol of a store of kind %q is not known here", kind)

@@ -2,7 +2,8 @@
 // repository's library, compares it with what the design allows, and measures
 // handovers. It exits 1 if a figure is over, or if a store could not be had.
 //
-// Usage: go run ./cmd/budget [etcd] [zookeeper] [postgres] [dynamodb] [gcs] [consul] [kubernetes] [mysql] [s3]
+// Usage: go run ./cmd/budget [KIND] …, of etcd, zookeeper, postgres, dynamodb, gcs,
+// azureblob, consul, kubernetes, mysql and s3
 //
 // Without a name it measures all but consul and kubernetes.
 package main
@@ -22,6 +23,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector"
+	_ "github.com/elector-go/elector/backends/azureblob"
 	_ "github.com/elector-go/elector/backends/consul"
 	_ "github.com/elector-go/elector/backends/gcs" // the others come with package peers
 	_ "github.com/elector-go/elector/backends/kubernetes"
@@ -162,6 +164,7 @@ var budgets = map[string]budget{
 	stores.DynamoDB:  {2, 2, 2, ""},
 	stores.Consul:    {2, 2, 2, ""},
 	stores.MySQL:     {2, 2, 2, ""},
+	stores.AzureBlob: {2, 2, 2, ""},
 	stores.GCS:       {3, 2, 2, "where an object is missing, one more request asks whether the bucket is"},
 
 	stores.Kubernetes: {2, 2, 0, ""}, // everything is pushed

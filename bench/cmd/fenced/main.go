@@ -2,7 +2,8 @@
 // of the same content: requests, counted on the wire, and medians of writes that take
 // turns.
 //
-// Usage: go run ./cmd/fenced [etcd] [zookeeper] [postgres] [dynamodb] [gcs] [consul] [mysql] [s3]
+// Usage: go run ./cmd/fenced [KIND] …, of etcd, zookeeper, postgres, dynamodb, gcs,
+// azureblob, consul, mysql and s3
 //
 // Without a name it measures all but consul and s3.
 package main

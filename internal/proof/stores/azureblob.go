@@ -12,6 +12,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	blobs "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/elector-go/elector/internal/proof/internal/binaries"
@@ -61,20 +62,33 @@ func startAzureBlob(ctx context.Context) (*Store, error) {
 	store := &Store{
 		Kind:    AzureBlob,
 		How:     "local process " + name + " (from npm)",
-		URL:     "azureblob://" + azuriteAccount + "/" + azuriteContainer + "?" + url.Values{"endpoint": {azuriteEndpoint(s.address())}}.Encode(),
+		URL:     azureURL(s.address()),
 		Address: s.address(),
 		PID:     s.pid,
 		server:  s,
 	}
-	client, done, err := AzuriteContainer(s.address(), azuriteContainer)
-	if err == nil {
-		_, err = client.Create(ctx, nil)
-		done()
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("making the container %s: %w", azuriteContainer, err), store.Stop())
+	if err := azuriteMakeContainer(ctx, s.address()); err != nil {
+		return nil, errors.Join(err, store.Stop())
 	}
 	return store, nil
+}
+
+func azureURL(address string) string {
+	return "azureblob://" + azuriteAccount + "/" + azuriteContainer + "?" + url.Values{"endpoint": {azuriteEndpoint(address)}}.Encode()
+}
+
+// azuriteMakeContainer makes the container if it is not there yet.
+func azuriteMakeContainer(ctx context.Context, address string) error {
+	client, done, err := AzuriteContainer(address, azuriteContainer)
+	if err != nil {
+		return err
+	}
+	defer done()
+	_, err = client.Create(policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1}), nil)
+	if err != nil && !bloberror.HasCode(err, bloberror.ContainerAlreadyExists) {
+		return fmt.Errorf("making the container %s: %w", azuriteContainer, err)
+	}
+	return nil
 }
 
 // azuriteReady looks into its log: nothing that it answers shows whose it is, but it

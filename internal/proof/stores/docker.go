@@ -18,6 +18,7 @@ type image struct {
 	env        map[string]string // of the server
 	files      map[string]string // content by path, for all to read
 	stopSignal string            // makes it end at once; the image's own if empty
+	saves      bool              // see recipe; Kill then uses stopSignal
 
 	// command is the server's command line, or what the image's entry point
 	// adds to its own. address is where we reach the server. Nil for the
@@ -36,6 +37,7 @@ var images = map[string]func(context.Context, manner) (*Store, error){
 	Postgres:  dockerPostgres,
 	DynamoDB:  func(ctx context.Context, _ manner) (*Store, error) { return dockerDynamoDB(ctx) },
 	GCS:       func(ctx context.Context, _ manner) (*Store, error) { return dockerGCS(ctx) },
+	AzureBlob: func(ctx context.Context, _ manner) (*Store, error) { return dockerAzureBlob(ctx) },
 }
 
 // docker starts a container, if an engine answers and the image is on this
@@ -182,6 +184,23 @@ func gcsMakeBucket(ctx context.Context, address string) error {
 		return fmt.Errorf("making the bucket %s: %s", gcsBucket, response.Status)
 	}
 	return nil
+}
+
+// dockerAzureBlob starts azurite, with the container elector.
+func dockerAzureBlob(ctx context.Context) (*Store, error) {
+	c, err := newContainer(ctx, AzureBlob, image{
+		port: "10000",
+		command: func(string) []string {
+			return []string{"azurite-blob", "--blobHost", "0.0.0.0", "--location", "/tmp", "--skipApiVersionCheck", "--disableTelemetry", "--silent"}
+		},
+		ready:      azuriteMakeContainer,
+		stopSignal: "SIGTERM",
+		saves:      true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.store(azureURL(c.address())), nil
 }
 
 func (c *container) how() string { return "Docker image " + engine.Image(c.kind) }

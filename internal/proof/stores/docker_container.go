@@ -210,11 +210,18 @@ func (c *container) kill() error {
 	if err := c.alive(); err != nil {
 		return err
 	}
+	by := "SIGKILL"
+	if c.saves {
+		if err := c.resume(); err != nil {
+			return err
+		}
+		by = c.stopSignal
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), orders)
 	defer cancel()
 	id := c.running.GetContainerID()
 	ended := c.provider.Client().ContainerWait(ctx, id, client.ContainerWaitOptions{Condition: dockercontainer.WaitConditionNotRunning})
-	if _, err := c.provider.Client().ContainerKill(ctx, id, client.ContainerKillOptions{Signal: "SIGKILL"}); err != nil {
+	if _, err := c.provider.Client().ContainerKill(ctx, id, client.ContainerKillOptions{Signal: by}); err != nil {
 		return err
 	}
 	c.told, c.paused = true, false

@@ -18,6 +18,7 @@ func TestDockerByOrder(t *testing.T) {
 		ZooKeeper: "ELECTOR_TEST_IMAGE_ZOOKEEPER",
 		DynamoDB:  "ELECTOR_TEST_IMAGE_DYNAMODB",
 		GCS:       "ELECTOR_TEST_IMAGE_GCS",
+		AzureBlob: "ELECTOR_TEST_IMAGE_AZUREBLOB",
 	} {
 		t.Setenv(variable, noImage)
 		s, err := Start(t.Context(), kind)

@@ -1,6 +1,6 @@
 // Command declared writes a modfile of this module with the store clients in
-// the versions that go.mod declares, the root's and those of adapters that are modules
-// of their own: the least that their users get. This module's own go.mod has the newest.
+// the versions that the go.mod of the root module declares, and those of the backends
+// that are modules of their own: the least that their users get. This module's own go.mod has the newest.
 //
 // Usage: go run ./cmd/declared FILE.mod, then go test -modfile=FILE.mod
 package main
@@ -18,12 +18,10 @@ import (
 )
 
 const (
-	own = "github.com/elector-go/elector"
-	sys = "golang.org/x/sys" // no store's client, and containers need a newer one
+	root = "../.." // where the go.mod with the declared versions is
+	ours = "github.com/elector-go/elector"
+	sys  = "golang.org/x/sys" // no store's client, and containers need a newer one
 )
-
-// declaring are the folders of the modules that declare versions.
-var declaring = []string{"../..", "../../backends/s3"}
 
 func main() {
 	if len(os.Args) != 2 || filepath.Ext(os.Args[1]) != ".mod" {
@@ -37,28 +35,40 @@ func main() {
 }
 
 func run(file string) error {
-	proof, err := parse("go.mod")
+	own, err := parse("go.mod")
 	if err != nil {
 		return err
 	}
+	// The root's is the last: where both need a client, its version counts.
+	all, err := filepath.Glob(filepath.Join(root, "backends", "*", "go.mod"))
+	if err != nil {
+		return err
+	}
+	all = append(all, filepath.Join(root, "go.mod"))
 	clients := map[string]string{}
-	for _, dir := range declaring {
-		declared, err := parse(filepath.Join(dir, "go.mod"))
+	for _, r := range slices.Clone(own.Require) { // it forgets its indirect ones
+		if r.Indirect {
+			own.DropRequire(r.Mod.Path)
+		}
+	}
+	for _, gomod := range all {
+		declared, err := parse(gomod)
 		if err != nil {
 			return err
 		}
-		if err := lower(proof, declared, clients); err != nil {
+		if err := lower(own, declared, clients); err != nil {
 			return err
 		}
 	}
-	content, err := proof.Format()
+	own.Cleanup()
+	content, err := own.Format()
 	if err != nil {
 		return err
 	}
 	if err := os.WriteFile(file, content, 0o644); err != nil {
 		return err
 	}
-	if err := joinSums(strings.TrimSuffix(file, ".mod") + ".sum"); err != nil {
+	if err := joinSums(strings.TrimSuffix(file, ".mod")+".sum", append(all, "go.mod")); err != nil {
 		return err
 	}
 	if _, err := modules.Go(".", nil, "mod", "tidy", "-modfile="+file); err != nil {
@@ -75,36 +85,29 @@ func parse(file string) (*modfile.File, error) {
 	return modfile.Parse(file, content, nil)
 }
 
-// lower makes the module proof build the direct requirements of declared in the same
-// versions, whatever else asks for newer ones, and forgets its indirect ones. It adds
-// the versions by path.
-func lower(proof, declared *modfile.File, versions map[string]string) error {
-	for _, r := range slices.Clone(proof.Require) {
-		if r.Indirect {
-			proof.DropRequire(r.Mod.Path)
-		}
-	}
+// lower makes the module own build the direct requirements of declared in the
+// same versions, whatever else asks for newer ones, and notes the versions by path.
+func lower(own, declared *modfile.File, versions map[string]string) error {
 	for _, r := range declared.Require {
-		if r.Indirect || r.Mod.Path == sys || r.Mod.Path == own {
+		if r.Indirect || r.Mod.Path == sys || strings.HasPrefix(r.Mod.Path, ours) {
 			continue
 		}
 		versions[r.Mod.Path] = r.Mod.Version
-		if err := proof.AddRequire(r.Mod.Path, r.Mod.Version); err != nil {
+		if err := own.AddRequire(r.Mod.Path, r.Mod.Version); err != nil {
 			return err
 		}
-		if err := proof.AddReplace(r.Mod.Path, "", r.Mod.Path, r.Mod.Version); err != nil {
+		if err := own.AddReplace(r.Mod.Path, "", r.Mod.Path, r.Mod.Version); err != nil {
 			return err
 		}
 	}
-	proof.Cleanup()
 	return nil
 }
 
-// joinSums writes the known checksums of all these modules.
-func joinSums(file string) error {
+// joinSums writes the known checksums of the modules.
+func joinSums(file string, of []string) error {
 	var sums []byte
-	for _, dir := range append([]string{"."}, declaring...) {
-		content, err := os.ReadFile(filepath.Join(dir, "go.sum"))
+	for _, gomod := range of {
+		content, err := os.ReadFile(strings.TrimSuffix(gomod, ".mod") + ".sum")
 		if err != nil {
 			return err
 		}
@@ -114,7 +117,7 @@ func joinSums(file string) error {
 }
 
 // compare shows what the go command builds with the modfile, and fails if that
-// is not what they declare.
+// is not what is declared.
 func compare(file string, declared map[string]string) error {
 	out, err := modules.Go(".", nil, "list", "-modfile="+file, "-m", "-f", "{{.Path}} {{with .Replace}}{{.Version}}{{end}}", "all")
 	if err != nil {

@@ -68,12 +68,22 @@ var standIns = map[string]standIn{
 	},
 	"dynamodb": {
 		version: fixed("dynalite-" + binaries.DynaliteVersion),
-		fill:    fillDynalite,
+		fill:    func(_ context.Context, r *root) error { return fillNode(r, binaries.DynalitePath, "/dynalite") },
 		// Of the arguments, which are DynamoDB local's, it takes none.
 		changes: []string{
 			"EXPOSE 8000",
 			fmt.Sprintf("USER %d", userID),
 			`ENTRYPOINT ["/bin/sh", "-c", "exec /bin/node /dynalite/` + binaries.DynaliteScript + ` --host=0.0.0.0 --port=8000 --path=` + data + `/db --createTableMs=0 --deleteTableMs=0 --updateTableMs=0"]`,
+		},
+	},
+	"azureblob": {
+		version: fixed("azurite-" + binaries.AzuriteVersion),
+		fill:    func(_ context.Context, r *root) error { return fillNode(r, binaries.AzuritePath, "/azurite") },
+		// The first argument is the program of the official image.
+		changes: []string{
+			"EXPOSE 10000",
+			fmt.Sprintf("USER %d", userID),
+			`ENTRYPOINT ["/bin/sh", "-c", "exec /bin/node /azurite/` + binaries.AzuriteScript + ` \"$@\""]`,
 		},
 	},
 	"postgres": {
@@ -137,7 +147,8 @@ func fillZooKeeper(_ context.Context, r *root) error {
 // debianNode are the parts of Node.js that Debian keeps outside of its program.
 const debianNode = "/usr/share/nodejs/"
 
-func fillDynalite(_ context.Context, r *root) error {
+// fillNode puts Node.js and a program for it in.
+func fillNode(r *root, from func() (string, error), to string) error {
 	node, err := binaries.Node()
 	if err != nil {
 		return err
@@ -155,11 +166,11 @@ func fillDynalite(_ context.Context, r *root) error {
 			}
 		}
 	}
-	dynalite, err := binaries.DynalitePath()
+	program, err := from()
 	if err != nil {
 		return err
 	}
-	return r.tree(dynalite, "/dynalite", nil)
+	return r.tree(program, to, nil)
 }
 
 // postgresVersion is that of the PostgreSQL which is installed here or was

@@ -24,6 +24,7 @@ var official = map[string]string{
 	"postgres":  "postgres:17",
 	"dynamodb":  "amazon/dynamodb-local:3.3.1",
 	"gcs":       "fsouza/fake-gcs-server:1.56.1",
+	"azureblob": "mcr.microsoft.com/azure-storage/azurite:3.37.0",
 }
 
 // Kinds are the kinds of stores that there are images of.
