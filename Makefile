@@ -6,7 +6,7 @@ TIME   ?= 60s
 PROOF  := internal/proof
 comma  := ,
 # The other modules. Where go.mod has no replace line, dev.work stands for it.
-MODULES := bench cmd/elector examples/service examples/recipes integrations/electorprom integrations/electorotel integrations/electorgocron
+MODULES := backends/mysql bench cmd/elector examples/service examples/recipes integrations/electorprom integrations/electorotel integrations/electorgocron
 METRICS := internal/proof/metrics
 within  = cd $(1) && $(if $(wildcard $(1)/dev.work),GOWORK=$(CURDIR)/$(1)/dev.work)
 race    = $(if $(filter bench cmd/elector examples/recipes,$(1)),,-race)
@@ -36,8 +36,10 @@ demo-cli: stores ## elector run under ROUNDS faults: no descendants of two terms
 
 # These take long to get, so make test leaves them out unless KINDS names them.
 LONG := consul kubernetes
+# Those whose faults and guards run alone, by a build tag.
+TAGGED := $(LONG) mysql
 
-test: stores ## unit tests, simulation, the suite on all seven backends on real stores, and faults of network, processes and stores; KINDS=consul for the suite and the faults on that store alone
+test: stores ## unit tests, simulation, the suite on all eight backends on real stores, and faults of network, processes and stores; KINDS=consul for the suite and the faults on that store alone
 ifeq ($(KINDS),)
 	go test -race -timeout=20m ./...
 	go test -count=1 -run 'TestSimulation/sim/replay' ./internal/simulation # the race detector shuffles what happens at one instant
@@ -55,7 +57,7 @@ else
 	cd $(PROOF) && ELECTOR_TABLE=$(TABLE) go test -tags "$(KINDS)" -count=1 -timeout=20m -run '(?i)^Test($(shell echo $(KINDS) | tr ' ' '|'))' ./stores
 	@cat $(TABLE)
 	@! grep -E 'DID NOT RUN|failed' $(TABLE)
-ifneq ($(filter $(LONG),$(KINDS)),)
+ifneq ($(filter $(TAGGED),$(KINDS)),)
 	cd $(PROOF) && ELECTOR_FAULT_TABLE=$(FAULTS) go test -tags "$(KINDS)" -count=1 -timeout=20m -p 1 \
 		-run '^Test(Faults|Records)$$|(?i:^Test.*($(shell echo $(KINDS) | tr ' ' '|')))' ./storms ./chaos/network ./chaos/raw ./chaos/cluster
 	@cat $(FAULTS)
@@ -92,7 +94,7 @@ model: ## the protocol as a model for spin, searched exhaustively, and its mutan
 	go run ./internal/model $(if $(LARGE),-large)
 
 fuzz: ## every decoder, URL, name and token, TIME for each target; what is found stays in testdata/fuzz
-	go run ./internal/fuzz -time $(TIME)
+	go run ./internal/fuzz -time $(TIME) . $(filter backends/%,$(MODULES))
 
 bench: stores ## Check against time.Now; the requests to every store against the budget, handovers, and guarded writes; KINDS="etcd gcs" for some
 	go test -run '^TestCheckCost$$' -count=1 -v . -cost
@@ -107,7 +109,7 @@ lint: ## gofmt, go vet for three systems, staticcheck, errorlint, actionlint, wh
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
 	@! grep -nE 'errors\.(Is|As|AsType)\b|err(or)? [!=]= (Err|backends\.|context\.)' $$(ls *.go | grep -vE '^errors.go$$|_test.go$$') || { echo "the core tells errors apart in errors.go alone"; exit 1; }
 	@for system in linux darwin windows; do echo "vet for $$system"; GOOS=$$system CGO_ENABLED=0 go vet ./... || exit 1; done
-	@cd $(PROOF) && for system in linux darwin; do echo "vet $(PROOF) for $$system"; GOOS=$$system CGO_ENABLED=0 go vet -tags containers,consul,kubernetes ./... || exit 1; done
+	@cd $(PROOF) && for system in linux darwin; do echo "vet $(PROOF) for $$system"; GOOS=$$system CGO_ENABLED=0 go vet -tags containers,consul,kubernetes,mysql ./... || exit 1; done
 	@$(MAKE) --no-print-directory $(addprefix lint/,$(MODULES) $(METRICS))
 	@for dir in . $(PROOF); do echo "staticcheck $$dir"; (cd $$dir && go run $(STATICCHECK) ./...) || exit 1; done
 	@for dir in . $(PROOF); do echo "errorlint $$dir"; (cd $$dir && go run $(ERRORLINT) -test=false ./... 2>&1) | grep -vE '^exit status|^go: downloading' && exit 1; done; true

@@ -88,8 +88,9 @@ func (l *lab) build(to string, m mutant, flags ...string) error {
 	args := append([]string{"test", "-c", "-vet=off", "-o", to}, flags...)
 	c := exec.Command("go", append(args, m.pkg)...)
 	c.Dir = filepath.Join(l.root, m.module)
-	if m.module != "" { // it builds on the root only in its workspace
-		c.Env = append(os.Environ(), "GOWORK="+filepath.Join(c.Dir, "dev.work"))
+	work := filepath.Join(c.Dir, "dev.work")
+	if _, err := os.Stat(work); m.module != "" && err == nil { // it builds on the root only in its workspace
+		c.Env = append(os.Environ(), "GOWORK="+work)
 	}
 	if out, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, out)

@@ -4,7 +4,7 @@
 // fetch leaves nothing that looks complete. Servers that the machine has installed
 // are used instead where any version will do.
 //
-// Usage: go run ./cmd/fetch [etcd] [postgres] [zookeeper] [dynamodb] [gcs] [mariadb] [redis] [prometheus] [consul] [kubernetes]
+// Usage: go run ./cmd/fetch [etcd] [postgres] [zookeeper] [dynamodb] [gcs] [mysql] [redis] [prometheus] [consul] [kubernetes]
 //
 // Without a name it gets all but consul and kubernetes, whose servers take eight and
 // ten minutes of a
@@ -40,7 +40,7 @@ var fetchers = []struct {
 	{kind: "zookeeper", fetch: fetchZooKeeper},
 	{kind: "dynamodb", fetch: fetchDynamoDB},
 	{kind: "gcs", fetch: fetchGCS},
-	{kind: "mariadb", fetch: fetchMariaDB},
+	{kind: "mysql", fetch: fetchMariaDB},
 	{kind: "redis", fetch: fetchRedis},
 	{kind: "prometheus", fetch: fetchPrometheus},
 	{kind: "consul", fetch: fetchConsul, long: "its server takes eight minutes of a processor to build"},
