@@ -102,7 +102,7 @@ model: ## the protocol as a model for spin, searched exhaustively, and its mutan
 	go run ./internal/model $(if $(LARGE),-large)
 
 fuzz: ## every decoder, URL, name and token, TIME for each target; what is found stays in testdata/fuzz
-	go run ./internal/fuzz -time $(TIME)
+	go run ./internal/fuzz -time $(TIME) . $(filter backends/%,$(MODULES))
 
 bench: stores ## Check against time.Now; the requests to every store against the budget, handovers, and guarded writes; KINDS="etcd gcs" for some
 	go test -run '^TestCheckCost$$' -count=1 -v . -cost

@@ -24,8 +24,8 @@ var (
 	openers      = map[string]Opener{}
 )
 
-// bundled names the package of this module that serves each scheme, for the error
-// that names a missing import.
+// bundled names the package beside this one that serves each scheme, for the error
+// that names a missing import. Some are modules of their own.
 var bundled = map[string]string{
 	"memory":     "memory",
 	"file":       "file",
@@ -41,6 +41,8 @@ var bundled = map[string]string{
 	"consul":     "consul",
 	"consuls":    "consul",
 	"kubernetes": "kubernetes",
+	"mysql":      "mysql",
+	"mysqls":     "mysql",
 	"s3":         "s3",
 }
 

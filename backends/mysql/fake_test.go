@@ -50,9 +50,7 @@ func (f *fake) backend(t testing.TB, o Options) *Backend {
 	return b
 }
 
-type fakeConn struct {
-	fake *fake
-}
+type fakeConn struct{ fake *fake }
 
 func (*fakeConn) Prepare(string) (driver.Stmt, error) { panic("a statement is prepared") }
 func (*fakeConn) Begin() (driver.Tx, error)           { panic("a transaction is begun") }

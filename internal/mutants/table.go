@@ -508,6 +508,28 @@ var mutants = []mutant{
 		"backends/consul/consul.go", `func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }`, `nil`}}},
 	{name: "a read in Consul's default mode", breaks: "Load", catch: "Load", pkg: "./backends/consul", parent: "TestConsistent", edits: []edit{{
 		"backends/consul/request.go", `query.Set(consistent, "")`, ``}}},
+	{name: "extensions left out of the comparison on MySQL", breaks: "Swap", catch: "TestWholeRow", module: "backends/mysql", pkg: ".", edits: []edit{{
+		"backends/mysql/mysql.go", `strings.Join(fields, " = ? and "))`, `strings.Join(fields[:6], " = ? and "))`}, {
+		"backends/mysql/mysql.go", `row(was)...`, `row(was)[:6]...`}}},
+	{name: "every failed insert on MySQL a conflict", breaks: "Errors", catch: "TestNothingIsSentTwice", module: "backends/mysql", pkg: ".", edits: []edit{{
+		"backends/mysql/mysql.go", `if number(err) == duplicate {`, `if number(err) != 0 {`}}},
+	{name: "a read from a replica of MySQL", breaks: "Load", catch: "TestReadOfReplica", module: "backends/mysql", pkg: ".", edits: []edit{{
+		"backends/mysql/mysql.go", `case on(readOnly) || on(engineReadOnly):`, `case on(readOnly) && on(engineReadOnly):`}}},
+	{name: "a cluster of Galera for MySQL", breaks: "Open", catch: "a_node_of_Galera", parent: "TestSettle", module: "backends/mysql", pkg: ".", edits: []edit{{
+		"backends/mysql/connect.go", `case on(is["wsrep_on"]) && !b.options.OneNode:`, `case on(is["wsrep_on"]) && b.options.OneNode:`}}},
+	{name: "a configuration for MySQL without autocommit", breaks: "Open", catch: "TestNewRefuses", module: "backends/mysql", pkg: ".", edits: []edit{{
+		"backends/mysql/open.go", `"autocommit") && !on(`, `"autocommit") && value == "" && !on(`}}},
+	{name: "a write that no replica of MySQL has acknowledged", breaks: "Swap", catch: "TestSemiSync", module: "backends/mysql", pkg: ".", edits: []edit{{
+		"backends/mysql/connect.go", `case !on(status):`, `case status == "":`}}},
+	{name: "a write to MySQL repeated after it was sent", breaks: "Swap", catch: "TestSemiSync", module: "backends/mysql", pkg: ".", edits: []edit{{
+		"backends/mysql/connect.go", `replica has the write: %v"`, `replica has the write: %w"`}}},
+	{name: "a guard of MySQL without a lock", breaks: "Guard", catch: "TestGuard", module: "backends/mysql", pkg: ".", edits: []edit{{
+		"backends/mysql/guard.go", ` lock in share mode)"`, `)"`}}},
+	{name: "a guard of MySQL that a release leaves", breaks: "Guard", catch: "TestTerm", module: "backends/mysql", pkg: ".", edits: []edit{{
+		"backends/mysql/mysql.go", `	if r.Vacant() {
+		return fmt`, `	if false {
+		return fmt`}}},
+
 	// The door of a resource.
 	{name: "a higher token enters before older writes have left", breaks: "Fence", catch: "older_writes_leave_first", pkg: ".", parent: "TestFence", edits: []edit{{
 		"fencing.go", `case r.older > 0 || r.raising:`, `case r.raising:`}}},

@@ -99,7 +99,9 @@ func TestMySQLDoctor(t *testing.T) {
 		}
 		t.Log(d.output)
 	}
-	unsynced := begin(t, MySQL)
+	unsynced, err := startMySQLWith(t.Context(), quick, "--innodb-flush-log-at-trx-commit=0")
+	must(t, err)
+	t.Cleanup(func() { must(t, unsynced.Stop()) })
 	replica := begin(t, MySQL)
 	must(t, replica.MySQLExec(context.Background(), "set global read_only = 1"))
 	for name, test := range map[string]struct {

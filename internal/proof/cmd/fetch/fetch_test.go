@@ -24,7 +24,7 @@ var place = map[string]func(t *testing.T){
 			placeFile(t, binaries.ZooKeeperPath, class)
 		}
 	},
-	"mariadb": func(t *testing.T) {
+	"mysql": func(t *testing.T) {
 		for _, name := range binaries.MariaDBFiles {
 			placeFile(t, binaries.MariaDBPath, name)
 		}
