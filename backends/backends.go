@@ -140,6 +140,36 @@ func AsWatcher(b Backend) (Watcher, bool) {
 	return w, ok && !b.Describe().NoWatch
 }
 
+// A Liner is a Watcher whose store can keep, beside each record, a place in line: a
+// short text by which one of the candidates that wait shows that it is next. The
+// place is a hint, and decides only who tries first after a release. The elector
+// believes no more than that, so the store may lose a place, or show it late, twice
+// or for too long. A place costs a waiter no request until it is taken.
+type Liner interface {
+	Watcher
+
+	// WatchLine is Watch, and also calls placed with the place in line: with the
+	// present one, before or after the first call of changed, unless there is none,
+	// and after each change. The empty place means that there is none. placed never
+	// blocks; one goroutine at a time calls changed or placed.
+	WatchLine(ctx context.Context, name string, changed func(Record), placed func(place string)) error
+
+	// SwapPlace replaces the place by next if it is prev; an empty prev means that
+	// there is none, and an empty next removes the place. ErrConflict means that
+	// there is another place. A place has at most MaxPlace bytes and no NUL. It
+	// ends with this handle: Close, or the end of the process, removes it, if only
+	// after a while. A Swap that acquires may remove it too. SwapPlace changes
+	// nothing that Load returns.
+	SwapPlace(ctx context.Context, name string, prev, next string) error
+}
+
+// AsLiner returns b as a Liner, and whether it is one whose Watch is not switched
+// off.
+func AsLiner(b Backend) (Liner, bool) {
+	l, ok := b.(Liner)
+	return l, ok && !b.Describe().NoWatch
+}
+
 // A PresenceWatcher is a Watcher whose store shows, besides the record, that a
 // holder is present: by a mark that the holder's session keeps alive, such as an
 // ephemeral node. The Swap that acquires makes the mark, and the Swap that
