@@ -27,7 +27,8 @@ type Leader struct {
 	Unchanged time.Duration
 
 	// Heir is the ID of the candidate that should lead next, if there is one: see
-	// ResignTo, RequestResign and Options.Priority.
+	// ResignTo, RequestResign and Options.Priority. While this Elector campaigns it
+	// may also be one that has no priority and is first in line.
 	Heir string
 
 	// RequestedBy is the ID of the process that has requested the leader to
