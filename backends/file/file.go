@@ -11,7 +11,8 @@
 // same without a URL.
 //
 // The directory holds NAME.json, the record of the election, and NAME.lock,
-// which is empty and stays. Do not delete a lock file, nor move the directory,
+// which is empty and stays. While candidates wait there is NAME.next, which says who
+// is first in line and may be deleted. Do not delete a lock file, nor move the directory,
 // while a candidate runs. Temporary files are called .tmp-*; those of a killed
 // process are removed when the directory is opened an hour later or more.
 //

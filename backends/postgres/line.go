@@ -66,16 +66,19 @@ func (b *Backend) placeOf(w *watch) string {
 // A handle that watches the election can take the place, any can remove it.
 func (b *Backend) SwapPlace(ctx context.Context, name, prev, next string) error {
 	return b.handle.SwapPlace(ctx, name, func(ctx context.Context) error {
-		if err := b.mayMove(move{name, prev, next}); err != nil {
+		allowed, err := b.mayMove(move{name, prev, next})
+		if err != nil || !allowed {
 			return err
 		}
-		_, err := b.queryRow(ctx, "select pg_notify($1, $2)::text, set_config('synchronous_commit', 'off', true)",
+		_, err = b.queryRow(ctx, "select pg_notify($1, $2)::text, set_config('synchronous_commit', 'off', true)",
 			[]any{b.table.channel(), b.payload(move{name, prev, next})}, nil, nil)
 		return err
 	})
 }
 
-func (b *Backend) mayMove(m move) error {
+// mayMove compares with the present place, and counts a new one. It returns false,
+// and no error, if the handle has as many as it may: then the place is lost.
+func (b *Backend) mayMove(m move) (bool, error) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	var here *watch
@@ -91,14 +94,14 @@ func (b *Backend) mayMove(m move) error {
 	}
 	switch {
 	case here != nil && here.place != m.prev:
-		return backends.ErrConflict
+		return false, backends.ErrConflict
 	case m.next == "":
-		return nil
+		return true, nil
 	case here == nil:
-		return fmt.Errorf("%w: the election is not watched", backends.ErrUnavailable)
+		return false, fmt.Errorf("%w: the election is not watched", backends.ErrUnavailable)
 	case ours >= maxPlaces:
-		return fmt.Errorf("%w: this handle has %d places in line already", backends.ErrUnavailable, maxPlaces)
+		return false, nil
 	}
 	here.ours = m.next
-	return nil
+	return true, nil
 }
