@@ -330,9 +330,6 @@ func (v *view) leader(r backends.Record) Leader {
 	if q.to != "" {
 		l.Heir = q.to
 	}
-	if l.Heir == "" {
-		l.Heir = inPlace(v.place, r)
-	}
 	if v.any && r.Version == v.record.Version {
 		now := v.clock.Now().Mono
 		l.Unchanged = now - v.since
