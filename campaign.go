@@ -127,11 +127,12 @@ func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
 	var last *failure
 	var leader Token
 	backoff := e.newBackoff("campaign")
-	p := e.newPlace()
+	p, q := e.newPlace(), e.newLine()
 	won := false
 	defer func() {
 		if !won {
 			p.withdraw(ctx)
+			q.withdraw(ctx)
 		}
 	}()
 	for {
@@ -155,7 +156,7 @@ func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
 				w = e.watch(ctx, reading, "campaign")
 				defer w.stop()
 			}
-			if err := e.awaitChance(ctx, w, p, &leader); ctx.Err() != nil {
+			if err := e.awaitChance(ctx, w, p, q, &leader); ctx.Err() != nil {
 				return nil, e.ended(ctx, last)
 			} else if err != nil {
 				return nil, err
@@ -172,7 +173,7 @@ func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
 // awaitChance blocks until the record may be taken over, and then for a random
 // time, in which it gives way to a winner. An heir does not wait. awaitChance logs
 // each leader with another token than the last one.
-func (e *Elector) awaitChance(ctx context.Context, w *watcher, p *place, last *Token) error {
+func (e *Elector) awaitChance(ctx context.Context, w *watcher, p *place, q *line, last *Token) error {
 	for {
 		version, from, heir := e.view.chance(e.headStart)
 		if r := e.view.look().record; !r.Vacant() && Token(r.Token) != *last {
@@ -190,11 +191,16 @@ func (e *Elector) awaitChance(ctx context.Context, w *watcher, p *place, last *T
 			}
 			continue
 		}
-		at := p.next()
-		if changed, err := w.wait(ctx, version, min(from, at)); err != nil {
+		announces, lines := p.next(), q.next()
+		changed, err := w.wait(ctx, version, min(from, announces, lines))
+		switch now := e.clock.Now().Mono; {
+		case err != nil:
 			return err
-		} else if !changed && at <= e.clock.Now().Mono {
+		case changed:
+		case announces <= now:
 			p.act(ctx)
+		case lines <= now:
+			q.act(ctx)
 		}
 	}
 }

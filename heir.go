@@ -12,7 +12,8 @@ import (
 
 // An heir is the candidate that should lead next: the one that the leader or a
 // request to resign named, or the one that announced the highest priority. The
-// extension t_heir holds it.
+// extension t_heir holds it. If the record names none, the heir is the candidate with
+// the place in line: see line.go.
 //
 // It is a courtesy and decides only when a candidate tries: after a release the
 // heir tries at once, and the others let it have a head start. Whether a candidate
@@ -136,16 +137,20 @@ func (v *view) turn(headStart func(backends.Record) time.Duration) (from time.Du
 	return from, ""
 }
 
-// successor returns the ID of the heir, if the record last seen is a vacancy that
-// names one. The caller holds the mutex.
+// successor returns the ID of the heir, if the record last seen is a vacancy: the one
+// that it names, or otherwise the candidate with the place in line. The caller holds
+// the mutex.
 func (v *view) successor() string {
 	if !v.record.Exists() || !v.record.Vacant() {
 		return ""
 	}
-	return heirOf(v.record).id
+	if id := heirOf(v.record).id; id != "" {
+		return id
+	}
+	return inPlace(v.place, v.record)
 }
 
-// inheritance returns the vacancy last seen if it names this candidate, which then
+// inheritance returns the vacancy last seen if this candidate is its heir, who then
 // need not read it: its swap compares.
 func (v *view) inheritance() (backends.Record, bool) {
 	v.mutex.Lock()

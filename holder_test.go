@@ -211,12 +211,12 @@ func TestBlockedTraceBlocksNoWatch(t *testing.T) {
 
 // watchful counts the calls of changed that have not returned.
 type watchful struct {
-	*memory.Backend
+	backends.Watcher
 	in *atomic.Int32
 }
 
 func (w watchful) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
-	return w.Backend.Watch(ctx, name, func(r backends.Record) {
+	return w.Watcher.Watch(ctx, name, func(r backends.Record) {
 		w.in.Add(1)
 		changed(r)
 		w.in.Add(-1)
@@ -365,7 +365,7 @@ func TestWatchWorksAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		logger, told := logged()
 		s := memory.NewStore()
-		w := &fragile{Backend: s.Handle(), breaks: 3}
+		w := &fragile{Watcher: s.Handle(), breaks: 3}
 		win(t, join(t, s.Handle(), elector.Options{}))
 		waits := join(t, w, elector.Options{Logger: logger})
 		go waits.Campaign(t.Context())
@@ -450,7 +450,7 @@ func TestReleaseWorksAgain(t *testing.T) {
 
 // A fragile backend's watches break at once, the first ones.
 type fragile struct {
-	*memory.Backend
+	backends.Watcher
 	breaks int
 }
 
@@ -458,7 +458,7 @@ func (f *fragile) Watch(ctx context.Context, name string, changed func(backends.
 	if f.breaks--; f.breaks >= 0 {
 		return errors.New("the connection broke")
 	}
-	return f.Backend.Watch(ctx, name, changed)
+	return f.Watcher.Watch(ctx, name, changed)
 }
 
 // A backend whose Watch ends without a reason is a backend in trouble.
@@ -475,7 +475,7 @@ func TestWatchWithoutAReason(t *testing.T) {
 	})
 }
 
-type unreasoned struct{ *memory.Backend }
+type unreasoned struct{ backends.Backend }
 
 func (unreasoned) Watch(context.Context, string, func(backends.Record)) error { return nil }
 

@@ -26,8 +26,8 @@ type Leader struct {
 	// TTL*(1+ClockDrift), or use Observe.
 	Unchanged time.Duration
 
-	// Heir is the ID of the candidate that should lead next, if there is one: see
-	// ResignTo, RequestResign and Options.Priority.
+	// Heir is the ID of the candidate that should lead next, if the record names one:
+	// see ResignTo, RequestResign and Options.Priority.
 	Heir string
 
 	// RequestedBy is the ID of the process that has requested the leader to

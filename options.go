@@ -67,8 +67,12 @@ type Options struct {
 	// unless one with the same priority or a higher one did: that costs one read
 	// and one write in each tenure, two requests of the leader, and one read of each
 	// waiter where the store pushes changes. While it is the heir Healthy is called
-	// in each renewal interval. Default 0: no request and no delay. See
-	// SetPriority.
+	// in each renewal interval. See SetPriority.
+	//
+	// If the record names no heir, one of the candidates with the priority 0, the
+	// default, is the heir where the store can keep a place in line: in etcd,
+	// ZooKeeper, PostgreSQL and files. To take that place costs one or two requests
+	// in each tenure.
 	Priority int
 
 	// Value is published with the record while this candidate leads: its

@@ -18,6 +18,7 @@ const (
 	reading                     // a read of a campaign or a leader
 	writing                     // a write of a campaign or a leader
 	asking                      // a write into another process's record: see extend
+	placing                     // a write of a place in line
 	examining                   // a call of Options.Healthy
 	watching                    // not counted: it is meant to last
 	attending                   // the same
@@ -26,7 +27,7 @@ const (
 
 // String returns the Op of RequestInfo.
 func (p purpose) String() string {
-	return [...]string{"load", "load", "swap", "swap", "healthy", "watch", "watch-presence"}[p]
+	return [...]string{"load", "load", "swap", "swap", "place", "healthy", "watch", "watch-presence"}[p]
 }
 
 // request makes one request to the store. It returns when the request is answered,

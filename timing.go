@@ -40,11 +40,18 @@ func (t *timing) write(now time.Duration) {
 // one before it: however many processes wait, few of them draw the earliest slot
 // drawn, and the others see a winner before their time comes. No process needs to
 // know how many others there are.
-func (e *Elector) jitter() time.Duration {
-	const slots = 8
+func (e *Elector) jitter() time.Duration { return e.scattered(e.span()) }
+
+// span is the longest that jitter returns: ten round trips, within bounds.
+func (e *Elector) span() time.Duration {
 	e.timing.mutex.Lock()
-	span := min(max(10*e.timing.roundTrip, 5*time.Millisecond), 250*time.Millisecond)
-	e.timing.mutex.Unlock()
+	defer e.timing.mutex.Unlock()
+	return min(max(10*e.timing.roundTrip, 5*time.Millisecond), 250*time.Millisecond)
+}
+
+// scattered returns a random time within span: see jitter.
+func (e *Elector) scattered(span time.Duration) time.Duration {
+	const slots = 8
 	ticket := uint(e.random()*(1<<slots-1)) + 1 // 1 … 255, slot i from 2^i
 	slot := bits.Len(ticket) - 1
 	return time.Duration((float64(slot) + e.random()) * float64(span) / slots)

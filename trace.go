@@ -90,7 +90,7 @@ type CampaignInfo struct {
 type RequestInfo struct {
 	Election string
 	Store    string
-	Op       string // "load", "swap", "watch" or "watch-presence"; "healthy" for Options.Healthy
+	Op       string // "load", "swap", "place", "watch" or "watch-presence"; "healthy" for Options.Healthy
 	Result   string // "ok"; "conflict": another process wrote first; "cancelled" by the caller; or "error"
 	Duration time.Duration
 	Err      error

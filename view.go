@@ -35,6 +35,8 @@ type view struct {
 	count   uint64          // of states seen: shows what a read overlapped with
 	claim   claim           // of this Elector's latest acquisition
 
+	place string // in line, as the store has shown it last
+
 	aside      string        // nonce of the acquisition that was given up upon a request, see standAside
 	asideUntil time.Duration // monotonic
 }

@@ -31,6 +31,7 @@ type watcher struct {
 	mutex  sync.Mutex
 	live   bool     // a Watch runs and has shown the record
 	doubt  bool     // what was pushed may be out of date: only a read can settle that
+	moved  bool     // the place in line was pushed, and wait has not returned since
 	broken *failure // why further watching makes no sense
 }
 
@@ -41,9 +42,18 @@ func (e *Elector) watch(ctx context.Context, why purpose, what string) *watcher 
 	w.rhythm.offset = e.random()
 	b, ok := backends.AsWatcher(e.backend)
 	if ok && e.begin(ctx) == nil {
-		go w.run(b, e.newBackoff(what+": watching the record"))
+		go w.run(w.follow(b), e.newBackoff(what+": watching the record"))
 	}
 	return w
+}
+
+// follow returns the Watch to run: for a campaign that with the place in line, if the
+// store has one.
+func (w *watcher) follow(b backends.Watcher) func(context.Context) error {
+	if l, ok := backends.AsLiner(b); ok && w.why == reading {
+		return func(ctx context.Context) error { return l.WatchLine(ctx, w.e.name, w.pushed, w.placed) }
+	}
+	return func(ctx context.Context) error { return b.Watch(ctx, w.e.name, w.pushed) }
 }
 
 func (w *watcher) stop() {
@@ -52,7 +62,7 @@ func (w *watcher) stop() {
 }
 
 // run keeps a Watch running until the watcher is stopped.
-func (w *watcher) run(b backends.Watcher, backoff *backoff) {
+func (w *watcher) run(watch func(context.Context) error, backoff *backoff) {
 	e := w.e
 	defer e.active.Done()
 	for w.ctx.Err() == nil {
@@ -62,7 +72,7 @@ func (w *watcher) run(b backends.Watcher, backoff *backoff) {
 				backoff.over()
 			}
 		})
-		err := b.Watch(w.ctx, e.name, w.pushed)
+		err := watch(w.ctx)
 		stop()
 		if w.ctx.Err() != nil {
 			return
@@ -105,6 +115,17 @@ func (w *watcher) pushed(r backends.Record) {
 	w.wake()
 }
 
+// placed takes the place in line that the store pushes, as pushed does.
+func (w *watcher) placed(place string) {
+	if !w.e.view.placed(place) {
+		return
+	}
+	w.mutex.Lock()
+	w.moved = true
+	w.mutex.Unlock()
+	w.wake()
+}
+
 func (w *watcher) wake() {
 	select {
 	case w.woken <- struct{}{}:
@@ -114,7 +135,7 @@ func (w *watcher) wake() {
 
 // wait blocks until the record has another version than the one given, until
 // a monotonic time (0 for none), or until ctx ends. It reports whether the
-// record changed. It waits out failures that may pass.
+// record changed, or the place in line did. It waits out failures that may pass.
 func (w *watcher) wait(ctx context.Context, since backends.Version, until time.Duration) (changed bool, err error) {
 	e := w.e
 	for {
@@ -127,10 +148,14 @@ func (w *watcher) wait(ctx context.Context, since backends.Version, until time.D
 			return true, nil
 		}
 		w.mutex.Lock()
-		live, doubt, broken := w.live, w.doubt, w.broken
+		live, doubt, broken, moved := w.live, w.doubt, w.broken, w.moved
+		w.moved = false
 		w.mutex.Unlock()
 		if broken != nil {
 			return false, broken.err
+		}
+		if moved {
+			return true, nil
 		}
 		now := e.clock.Now().Mono
 		if until != 0 && now >= until {

@@ -64,7 +64,7 @@
 // Harness.Slow is for every store where a write costs milliseconds, and a longer
 // Harness.TTL is for a busy machine or a distant store.
 //
-// [Watcher], [PresenceWatcher], [Batcher], [Loader], [Lister] and [Inspector] are for
+// [Watcher], [Liner], [PresenceWatcher], [Batcher], [Loader], [Lister] and [Inspector] are for
 // stores that can do more.
 //
 // LoadMany, of a [Loader], reads each record as Load does:

@@ -114,6 +114,12 @@ func (h *Handle) Watch(ctx context.Context, name string, watch func(context.Cont
 	return err
 }
 
+// SwapPlace makes a request that replaces a place in line, see [Liner].
+func (h *Handle) SwapPlace(ctx context.Context, name string, swap func(context.Context) error) error {
+	_, err := named(ctx, h, "taking a place in line for election ", name, func(ctx context.Context) (Record, error) { return Record{}, swap(ctx) })
+	return err
+}
+
 // RenewMany makes a request that renews many records, see [Batcher]. An error is
 // the Outcome of each.
 func (h *Handle) RenewMany(ctx context.Context, renewals []Renewal, renew func(context.Context) ([]Outcome, error)) []Outcome {

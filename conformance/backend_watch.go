@@ -24,6 +24,11 @@ func watchSubscribe(s *suite) {
 		s.notApplicable(noWatch)
 		return
 	}
+	s.subscribes(b)
+}
+
+// subscribes checks the rule of watch/subscribe.
+func (s *suite) subscribes(b backends.Watcher) {
 	writer := s.open()
 	for i := range s.rounds(50, 5) {
 		name := fmt.Sprintf("%s-%d", s.name, i)
@@ -142,6 +147,15 @@ func watchEnd(s *suite) {
 		s.notApplicable(noWatch)
 		return
 	}
+	closing, ok := backends.AsWatcher(s.open())
+	if !ok {
+		s.Fatal("either every handle on a store is a Watcher or none is")
+	}
+	s.endsWatches(b, closing)
+}
+
+// endsWatches checks the rule of watch/end. It closes the second handle.
+func (s *suite) endsWatches(b, closing backends.Watcher) {
 	once := func() {
 		w := s.watch(b, s.name)
 		w.until("Watch reports the present record first", isZero)
@@ -151,10 +165,6 @@ func watchEnd(s *suite) {
 	s.settles(s.rounds(200, 50), "a Watch that has returned leaves nothing behind", once)
 	s.shows([]backends.Backend{b}, s.name, backends.Record{}, "a handle works after its Watches have ended")
 
-	closing, ok := backends.AsWatcher(s.open())
-	if !ok {
-		s.Fatal("either every handle on a store is a Watcher or none is")
-	}
 	w := s.watch(closing, s.name)
 	w.until("Watch reports the present record first", isZero)
 	s.must(s.together(1, "Close returns while a Watch runs", func(int) error { return closing.Close() })[0], "Close while a Watch runs")

@@ -45,12 +45,13 @@ import (
 const Legend = `amb: a lost answer            auth: permissions           bad: bad records, names, set-ups
 batch: shared renewals        cb: callbacks               close: Close
 ctx: contexts                 exp: expiry                 leak: nothing left behind
-list: List                    many: scale                 misuse: concurrent calls
-move: a steered handover      mx: mutual exclusion        obs: Observe
-part: partitions              presence: marks of presence raw: the harness's access
-rec: fields of the record     ren: renewal                res: resignation
-run: Run                      store: Describe             tok: fencing tokens
-try: TryCampaign              watch: Watch`
+line: places in line          list: List                  load: shared reads
+many: scale                   misuse: concurrent calls    move: a steered handover
+mx: mutual exclusion          obs: Observe                part: partitions
+presence: marks of presence   raw: the harness's access   rec: fields of the record
+ren: renewal                  res: resignation            run: Run
+store: Describe               tok: fencing tokens         try: TryCampaign
+watch: Watch`
 
 // A Harness describes how the suite reaches a store.
 type Harness struct {

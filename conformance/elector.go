@@ -44,6 +44,7 @@ var electorCases = []testCase{
 	{name: "move/old", run: oldVersion},
 	{name: "move/heir", run: heirs},
 	{name: "move/priority", run: priorities},
+	{name: "move/line", run: inLine},
 	{name: "move/history", run: historyKept},
 
 	{name: "run/again", run: runAgain},

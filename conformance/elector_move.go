@@ -3,7 +3,9 @@ package conformance
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -286,6 +288,53 @@ func priorities(s *suite) {
 	released.Store(time.Now().UnixNano())
 	s.must(a.Resign(s.context()), "resigning")
 	s.either(announced, plain)
+}
+
+// move/line: a waiting candidate has the place in line, and tries first after a
+// release; it need not read. If it does not come, another one leads, without waiting
+// for C.
+func inLine(s *suite) {
+	shown, ok := backends.AsLiner(s.open())
+	if !ok {
+		s.notApplicable(noLine)
+		return
+	}
+	el := s.election("")
+	o := s.brisk()
+	a, b, c := el.join(o), el.join(o), el.join(o)
+	a.lead()
+	line := s.lineUp(shown, el.name)
+	ctx, stop := context.WithCancel(s.context())
+	defer stop()
+	first := b.campaign(ctx)
+	b.sees(a)
+	const rule = "a waiting candidate takes the place in line"
+	for overdue := time.After(s.limit()); len(line.seen()) == 0; {
+		select {
+		case <-line.news:
+		case <-overdue:
+			s.Fatalf("%s: it did not", rule)
+		}
+	}
+	if got := line.seen()[0]; !strings.Contains(got, b.ID()) {
+		s.Fatalf("%s: the place is %q, and only %q waits", rule, got, b.ID())
+	}
+	released := s.lets(b, c, o.RenewEvery)
+	second := c.campaign(ctx)
+	c.sees(a)
+	released.Store(time.Now().UnixNano())
+	s.must(a.Resign(s.context()), "resigning")
+	winner, other := s.either(first, second)
+	b.faults.Always(nil)
+	c.faults.Always(nil)
+	other.c.sees(winner)
+	gone := fmt.Sprintf("%d no-such-candidate", el.record(shown).Token)
+	for err := error(backends.ErrConflict); errors.Is(err, backends.ErrConflict); { // the other one takes it too
+		all := line.seen()
+		err = shown.SwapPlace(s.context(), el.name, all[len(all)-1], gone)
+	}
+	s.must(winner.Resign(s.context()), "resigning")
+	other.won("one who has the place in line and does not come is not waited for")
 }
 
 // move/history: acquisitions and releases record who led, renewals do not.

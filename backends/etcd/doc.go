@@ -48,7 +48,7 @@
 //
 // # Expiry
 //
-// By the elector's rule alone. The package does not use etcd's leases: neither an
+// By the elector's rule alone. The package does not use etcd's leases for it: neither an
 // acknowledged keep-alive nor an existing key proves that a lease lives on. A
 // leader of the cluster that was stopped and continues can delete the keys of
 // leases right after it acknowledged their keep-alives.
@@ -57,6 +57,12 @@
 // waiters and observers send no requests. It reads, then watches from the
 // revision after that read, and asks the server to end the watch if the server
 // loses the cluster's leader. All watches of a handle share one stream.
+//
+// One of those who wait has the place in line (see [backends.Liner]): the key
+// /prefix/NAME+next, under a lease of an hour that serves for such hints alone. The
+// same watch shows it. Nothing keeps that lease alive; a candidate whose place has
+// expired takes it again. The transaction that acquires deletes the key. No process
+// leads, or ceases to, by this lease.
 //
 // While a watch or a request is under way, the client pings a silent connection
 // after 10 s, the least that gRPC allows, and gives it up 3 s later; on Linux it
@@ -87,7 +93,8 @@
 //
 // # Permissions
 //
-// Read and write on the prefix, nothing else; read is enough to observe:
+// Read and write on the prefix, nothing else; read is enough to observe. Rights on
+// the keys of records alone are not enough, because of the places in line:
 //
 //	etcdctl role add elector
 //	etcdctl role grant-permission elector --prefix=true readwrite /elector/

@@ -24,10 +24,11 @@ type Backend struct {
 	client *clientv3.Client
 	prefix string
 	own    bool // Close closes the client
+	line   *session
 }
 
 var (
-	_ backends.Watcher   = (*Backend)(nil)
+	_ backends.Liner     = (*Backend)(nil)
 	_ backends.Batcher   = (*Backend)(nil)
 	_ backends.Lister    = (*Backend)(nil)
 	_ backends.Inspector = (*Backend)(nil)
@@ -61,7 +62,7 @@ func New(client *clientv3.Client, prefix string) *Backend {
 
 func newBackend(store, prefix string) *Backend {
 	classify := func(err error) (string, error) { return classify(err, prefix) }
-	return &Backend{handle: backends.NewHandle(store, classify), prefix: prefix}
+	return &Backend{handle: backends.NewHandle(store, classify), prefix: prefix, line: &session{turn: make(chan struct{}, 1)}}
 }
 
 // Load implements [backends.Backend].
@@ -102,7 +103,7 @@ func (b *Backend) List(ctx context.Context) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		names := make([]string, len(answer.Kvs))
+		names := make([]string, len(answer.Kvs)) // and places in line, which no election has for a name
 		for i, kv := range answer.Kvs {
 			names[i] = strings.TrimPrefix(string(kv.Key), b.prefix)
 		}
@@ -115,7 +116,11 @@ func (b *Backend) List(ctx context.Context) ([]string, error) {
 func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
 	return b.handle.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
 		same, put, next := b.change(name, prev, next)
-		answer, err := b.client.Txn(ctx).If(same).Then(put).Commit()
+		do := []clientv3.Op{put}
+		if prev.Attempt.Nonce != next.Attempt.Nonce { // the place was for the tenure before
+			do = append(do, clientv3.OpDelete(b.placeKey(name)))
+		}
+		answer, err := b.client.Txn(ctx).If(same).Then(do...).Commit()
 		if err == nil && !answer.Succeeded {
 			err = backends.ErrConflict
 		}
@@ -135,59 +140,20 @@ func (b *Backend) change(name string, prev, next backends.Record) (clientv3.Cmp,
 	return same, clientv3.OpPut(key, value), next
 }
 
-// Watch implements [backends.Watcher].
-func (b *Backend) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
-	return b.handle.Watch(ctx, name, func(ctx context.Context) error {
-		return b.watch(clientv3.WithRequireLeader(ctx), name, changed)
-	})
-}
-
-func (b *Backend) watch(ctx context.Context, name string, changed func(backends.Record)) error {
-	// A remembered revision could be compacted, again and again; the one just
-	// read is not.
-	r, revision, err := b.load(ctx, name)
-	if err != nil {
-		return err
-	}
-	changed(r)
-	ctx, cancel := context.WithCancel(ctx)
-	answers := b.client.Watch(ctx, b.prefix+name, clientv3.WithRev(revision+1))
-	defer func() {
-		cancel()
-		for range answers { // closed once nothing of the watch is left
-		}
-	}()
-	for answer := range answers {
-		if err := answer.Err(); err != nil {
-			return err
-		}
-		if len(answer.Events) == 0 {
-			continue
-		}
-		last, r := answer.Events[len(answer.Events)-1], backends.Record{}
-		if last.Type != clientv3.EventTypeDelete {
-			if r, err = decode(name, last.Kv.Value); err != nil {
-				return err
-			}
-		}
-		changed(r)
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return errWatchEnded
-}
-
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
 	return backends.Description{Store: b.handle.Store(), MinTTL: minTTL, MaxBatch: maxBatch, PushesRenewals: true}
 }
 
-// Close implements [backends.Backend]. It ends the calls and watches under way,
-// and closes the client unless that was given to New.
+// Close implements [backends.Backend]. It ends the calls and watches under way and
+// the lease of the places in line, for which it waits at most a second, and closes
+// the client unless that was given to New.
 func (b *Backend) Close() error {
-	if !b.own {
-		return b.handle.Close(nil)
-	}
-	return b.handle.Close(b.client.Close)
+	return b.handle.Close(func() error {
+		b.line.end(b.client)
+		if !b.own {
+			return nil
+		}
+		return b.client.Close()
+	})
 }

@@ -72,8 +72,8 @@ func FuzzContent(f *testing.F) {
 	})
 }
 
-// FuzzNames: two names are two keys right below the prefix; what is no name is
-// asked of nobody.
+// FuzzNames: two names are two keys right below the prefix, and no key of one is
+// between those of the other; what is no name is asked of nobody.
 func FuzzNames(f *testing.F) {
 	for _, names := range check.Names() {
 		f.Add(names[0], names[1])
@@ -90,10 +90,10 @@ func FuzzNames(f *testing.F) {
 				}
 				return
 			}
-			if len(s.keys) != 3 {
-				t.Fatalf("%q: a read, a comparison and a write have the keys %q", name, s.keys)
+			if len(s.keys) != 4 || s.keys[3] != s.keys[0]+"+next" {
+				t.Fatalf("%q: a read, a comparison, a write and the place in line have the keys %q", name, s.keys)
 			}
-			for _, key := range s.keys {
+			for _, key := range s.keys[:3] {
 				if key != s.keys[0] || !strings.HasPrefix(key, DefaultPrefix) || strings.Contains(key[len(DefaultPrefix):], "/") {
 					t.Fatalf("%q has the keys %q", name, s.keys)
 				}
@@ -102,6 +102,9 @@ func FuzzNames(f *testing.F) {
 		}
 		if a != b {
 			check.Distinct(t, keys...)
+			if keys[0] <= keys[1] && keys[1] <= keys[0]+"+next" {
+				t.Fatalf("a watch of %q and its place shows %q too", a, b)
+			}
 		}
 	})
 }

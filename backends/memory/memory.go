@@ -71,7 +71,9 @@ type Store struct {
 type entry struct {
 	content []byte // encoded record; nil when there is none
 	version backends.Version
-	present string // the nonce of the acquisition whose holder is there; empty if none
+	present string   // the nonce of the acquisition whose holder is there; empty if none
+	place   string   // in line
+	queuer  *Backend // that set the place
 
 	// waiting channels get a value at each change. The call that waits makes and
 	// removes its channel, so that none outlives its bubble of testing/synctest.
@@ -141,6 +143,31 @@ func (s *Store) write(name string, content []byte) {
 	e.wake()
 }
 
+// swapPlace replaces the place in line.
+func (s *Store) swapPlace(b *Backend, name, prev, next string) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	e := s.entry(name)
+	if e.place != prev {
+		return backends.ErrConflict
+	}
+	e.place, e.queuer = next, b
+	e.wake()
+	return nil
+}
+
+// leave removes the places of a handle.
+func (s *Store) leave(b *Backend) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, e := range s.entries {
+		if e.place != "" && e.queuer == b {
+			e.place, e.queuer = "", nil
+			e.wake()
+		}
+	}
+}
+
 func (e *entry) wake() {
 	for waiting := range e.waiting {
 		select {
@@ -184,6 +211,7 @@ type Backend struct {
 }
 
 var _ backends.PresenceWatcher = (*Backend)(nil)
+var _ backends.Liner = (*Backend)(nil)
 var _ backends.Batcher = (*Backend)(nil)
 var _ backends.Loader = (*Backend)(nil)
 var _ backends.Lister = (*Backend)(nil)
@@ -211,6 +239,9 @@ func (s *Store) swap(name string, prev, next backends.Record) (backends.Record, 
 		present = ""
 	case renews && e.present != present:
 		return backends.Record{}, backends.ErrDeposed
+	}
+	if next.Attempt.Nonce != prev.Attempt.Nonce {
+		e.place, e.queuer = "", nil
 	}
 	s.write(name, backends.Encode(name, next))
 	e.present = present
@@ -256,13 +287,32 @@ func (b *Backend) List(ctx context.Context) ([]string, error) {
 
 // Watch implements [backends.Watcher].
 func (b *Backend) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
+	return b.WatchLine(ctx, name, changed, func(string) {})
+}
+
+// WatchLine implements [backends.Liner].
+func (b *Backend) WatchLine(ctx context.Context, name string, changed func(backends.Record), placed func(string)) error {
+	shown := ""
 	return b.watch(ctx, name, func() error {
 		r, err := b.store.read(name)
-		if err == nil {
-			changed(r)
+		if err != nil {
+			return err
 		}
-		return err
+		changed(r)
+		b.store.mutex.Lock()
+		place := b.store.entry(name).place
+		b.store.mutex.Unlock()
+		if place != shown {
+			shown = place
+			placed(place)
+		}
+		return nil
 	})
+}
+
+// SwapPlace implements [backends.Liner].
+func (b *Backend) SwapPlace(ctx context.Context, name string, prev, next string) error {
+	return b.handle.SwapPlace(ctx, name, func(context.Context) error { return b.store.swapPlace(b, name, prev, next) })
 }
 
 // WatchPresence implements [backends.PresenceWatcher].
@@ -304,4 +354,6 @@ func (b *Backend) Describe() backends.Description {
 }
 
 // Close implements [backends.Backend].
-func (b *Backend) Close() error { return b.handle.Close(nil) }
+func (b *Backend) Close() error {
+	return b.handle.Close(func() error { b.store.leave(b); return nil })
+}

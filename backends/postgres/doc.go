@@ -74,6 +74,10 @@
 // arrive within 5 s, as through a transaction pooler, Watch returns an error that
 // says so, and the elector goes on by reading.
 //
+// One of those who wait has the place in line (see [backends.Liner]). It announces
+// that on the same channel, once in each tenure and without a wait for the disk; those
+// who listen remember it. A handle has at most 100 places.
+//
 // # Permissions
 //
 // With an existing table, write create=false, and grant:

@@ -33,7 +33,7 @@ type Backend struct {
 }
 
 var (
-	_ backends.Watcher   = (*Backend)(nil)
+	_ backends.Liner     = (*Backend)(nil)
 	_ backends.Batcher   = (*Backend)(nil)
 	_ backends.Loader    = (*Backend)(nil)
 	_ backends.Lister    = (*Backend)(nil)

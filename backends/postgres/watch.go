@@ -20,30 +20,50 @@ const echoes = 5 * time.Second
 type listener struct {
 	ctx   context.Context
 	end   context.CancelFunc
-	ready chan struct{}            // closed when the server listens for us
-	gone  chan struct{}            // closed when the connection is closed, for err
-	err   error                    // why it ended
-	wake  map[chan struct{}]string // the Watches, by name; under the Backend's mutex
+	ready chan struct{}   // closed when the server listens for us
+	gone  chan struct{}   // closed when the connection is closed, for err
+	err   error           // why it ended
+	all   map[*watch]bool // the Watches; under the Backend's mutex
+}
+
+// A watch is a Watch that runs.
+type watch struct {
+	name  string
+	wake  chan struct{} // holds a value when the record is to be read
+	moved chan struct{} // holds a value when place is another one
+	place string        // in line, as far as this connection has heard; under the Backend's mutex
+	ours  string        // the place that this handle has taken; the same
 }
 
 // Watch implements [backends.Watcher], with the errors of Load. With NoListen it
 // returns ErrMisconfigured.
 func (b *Backend) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
-	return b.handle.Watch(ctx, name, func(ctx context.Context) error { return b.watch(ctx, name, changed) })
+	return b.WatchLine(ctx, name, changed, func(string) {})
 }
 
-func (b *Backend) watch(ctx context.Context, name string, changed func(backends.Record)) error {
+// WatchLine implements [backends.Liner], with the errors of Watch.
+func (b *Backend) WatchLine(ctx context.Context, name string, changed func(backends.Record), placed func(string)) error {
+	return b.handle.Watch(ctx, name, func(ctx context.Context) error { return b.watch(ctx, name, changed, placed) })
+}
+
+func (b *Backend) watch(ctx context.Context, name string, changed func(backends.Record), placed func(string)) error {
 	if b.noListen {
 		return errNoListen
 	}
-	l, wake := b.join(name)
-	defer b.leave(l, wake)
-	ready := l.ready
+	l, w := b.join(name)
+	defer b.leave(l, w)
+	ready, shown := l.ready, ""
 	for {
 		select {
 		case <-ready: // first, so that no change is lost between listening and reading
 			ready = nil
-		case <-wake:
+		case <-w.wake:
+		case <-w.moved:
+			if place := b.placeOf(w); place != shown {
+				shown = place
+				placed(place)
+			}
+			continue
 		case <-l.gone:
 			return l.err
 		case <-ctx.Done():
@@ -59,11 +79,11 @@ func (b *Backend) watch(ctx context.Context, name string, changed func(backends.
 	}
 }
 
-func (b *Backend) join(name string) (*listener, chan struct{}) {
+func (b *Backend) join(name string) (*listener, *watch) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	if b.listener == nil || b.listener.ctx.Err() != nil {
-		b.listener = &listener{ready: make(chan struct{}), gone: make(chan struct{}), wake: map[chan struct{}]string{}}
+		b.listener = &listener{ready: make(chan struct{}), gone: make(chan struct{}), all: map[*watch]bool{}}
 		b.listener.ctx, b.listener.end = context.WithCancel(context.Background())
 		go func(l *listener) {
 			l.err = b.handle.Do(l.ctx, "listening for changes", func(ctx context.Context) error { return b.listen(ctx, l) })
@@ -71,16 +91,30 @@ func (b *Backend) join(name string) (*listener, chan struct{}) {
 			close(l.gone)
 		}(b.listener)
 	}
-	wake := make(chan struct{}, 1)
-	b.listener.wake[wake] = name
-	return b.listener, wake
+	w := &watch{name: name, wake: make(chan struct{}, 1), moved: make(chan struct{}, 1)}
+	for other := range b.listener.all {
+		if other.name == name && other.place != "" {
+			w.place = other.place
+			signal(w.moved)
+		}
+	}
+	b.listener.all[w] = true
+	return b.listener, w
+}
+
+// signal makes a channel hold a value.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // its reader is about to look anyway
+	}
 }
 
 // leave ends the listener with its last Watch, and waits until it has ended.
-func (b *Backend) leave(l *listener, wake chan struct{}) {
+func (b *Backend) leave(l *listener, w *watch) {
 	b.mutex.Lock()
-	delete(l.wake, wake)
-	last := len(l.wake) == 0
+	delete(l.all, w)
+	last := len(l.all) == 0
 	if last {
 		l.end()
 	}
@@ -119,17 +153,18 @@ func (b *Backend) listen(ctx context.Context, l *listener) error {
 	}
 	close(l.ready)
 	for {
-		name, err := next(ctx, conn)
+		payload, err := next(ctx, conn)
 		if err != nil {
 			return err
 		}
+		m, isMove := b.moveOf(payload)
 		b.mutex.Lock()
-		for wake, watched := range l.wake {
-			if watched == name {
-				select {
-				case wake <- struct{}{}:
-				default: // it is about to read anyway
-				}
+		for w := range l.all {
+			switch {
+			case isMove && w.name == m.name:
+				w.moves(m)
+			case !isMove && w.name == payload:
+				signal(w.wake)
 			}
 		}
 		b.mutex.Unlock()

@@ -121,25 +121,38 @@ func (b *Backend) wait(ctx context.Context, r *reading) error {
 
 // Watch implements [backends.Watcher], with the errors of Load.
 func (b *Backend) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
-	return b.handle.Watch(ctx, name, func(ctx context.Context) error {
-		for last := (*reading)(nil); ; {
-			r, err := b.next(ctx, b.path(name), last, true)
-			if err != nil {
+	return b.handle.Watch(ctx, name, func(ctx context.Context) error { return b.watch(ctx, name, changed) })
+}
+
+func (b *Backend) watch(ctx context.Context, name string, changed func(backends.Record)) error {
+	return b.follow(ctx, b.path(name), true, func(r *reading) error {
+		var record backends.Record
+		if r.stat != nil {
+			var err error
+			if record, err = decode(name, r.data, r.stat); err != nil {
 				return err
 			}
-			var record backends.Record
-			if r.stat != nil {
-				if record, err = decode(name, r.data, r.stat); err != nil {
-					return err
-				}
-			}
-			changed(record)
-			if err := b.wait(ctx, r); err != nil {
-				return err
-			}
-			last = r
 		}
+		changed(record)
+		return nil
 	})
+}
+
+// follow calls show with the content of a path now and after each change.
+func (b *Backend) follow(ctx context.Context, path string, sync bool, show func(*reading) error) error {
+	for last := (*reading)(nil); ; {
+		r, err := b.next(ctx, path, last, sync)
+		if err != nil {
+			return err
+		}
+		if err := show(r); err != nil {
+			return err
+		}
+		if err := b.wait(ctx, r); err != nil {
+			return err
+		}
+		last = r
+	}
 }
 
 // WatchPresence implements [backends.PresenceWatcher], with the errors of Load.

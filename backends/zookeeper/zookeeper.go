@@ -36,6 +36,7 @@ type Backend struct {
 
 var (
 	_ backends.PresenceWatcher = (*Backend)(nil)
+	_ backends.Liner           = (*Backend)(nil)
 	_ backends.Batcher         = (*Backend)(nil)
 	_ backends.Lister          = (*Backend)(nil)
 	_ backends.Inspector       = (*Backend)(nil)

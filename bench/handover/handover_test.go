@@ -43,8 +43,8 @@ func TestRules(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if (r.poll > 0) == (r.count != nil) {
-			t.Errorf("%s on %s: polls every %v, and counting is %v", l.Name, l.Store, r.poll, r.count != nil)
+		if (r.poll > 0) == (r.count != nil || r.lines > 0) {
+			t.Errorf("%s on %s: polls every %v, counting is %v, the place in line takes %v", l.Name, l.Store, r.poll, r.count != nil, r.lines)
 		}
 		if r.handover == "" || r.why == "" || r.renew <= 0 || r.renew >= ttl {
 			t.Errorf("%s on %s lacks something", l.Name, l.Store)

@@ -38,7 +38,7 @@
 //
 // No attribute has a candidate's ID, a token, or the name of a fenced resource. In each
 // process an election has 8 sets of attributes, 5 of them in elector.transitions, and a
-// kind of store has one for each operation and result that occurred, at most 12. The
+// kind of store has one for each operation and result that occurred, at most 16. The
 // SDK drops attributes beyond 2,000 sets of an instrument: a process with more than 400
 // elections must raise its limit, by metric.WithCardinalityLimit.
 //

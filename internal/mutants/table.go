@@ -268,6 +268,41 @@ var mutants = []mutant{
 	{name: "a request without room beside the history", breaks: "rec/request", catch: "escapes", pkg: ".", parent: "TestRequestRoom", edits: []edit{{
 		"resign.go", `err == nil || !has || name != requestName`, `err == nil || !has || true`}}},
 
+	// The place in line.
+	{name: "everybody takes the way of the one with the place", breaks: "heir", catch: "10_waiting", pkg: ".", parent: "TestLine", edits: []edit{{
+		"heir.go", `return inPlace(v.place, v.record)`, `if inPlace(v.place, v.record) != "" {
+		return v.o.ID
+	}
+	return ""`}}},
+	{name: "a place taken for evidence of a vacancy", breaks: "3", catch: "after_a_crash", pkg: ".", parent: "TestLine", edits: []edit{{
+		"view.go", `	case v.record.Vacant(), v.claim`, `	case v.record.Vacant(), inPlace(v.place, v.record) == v.o.ID, v.claim`}}},
+	{name: "a place taken for evidence that its candidate may lead", breaks: "3", catch: "mx/two-valid", edits: []edit{{
+		"view.go", `	case v.record.Vacant(), v.claim`, `	case v.record.Vacant(), inPlace(v.place, v.record) == v.o.ID, v.claim`}}},
+	{name: "a place used after a crash", breaks: "heir", catch: "after_a_crash", pkg: ".", parent: "TestLine", edits: []edit{{
+		"heir.go", `	if !v.record.Exists() || !v.record.Vacant() {
+		return ""
+	}
+`, ``}}},
+	{name: "the one with the place swaps on a record that does not exist", breaks: "heir", catch: "of_a_record_that_is_gone", pkg: ".", parent: "TestLine", edits: []edit{{
+		"heir.go", `!v.record.Exists() || !v.record.Vacant()`, `!v.last.Vacant()`}, {
+		"heir.go", `inPlace(v.place, v.record)`, `inPlace(v.place, v.last)`}}},
+	{name: "a place of another tenure", breaks: "heir", catch: "a_lie", pkg: ".", parent: "TestLine", edits: []edit{{
+		"line.go", `uint64(token) != r.Token`, `token == 0`}}},
+	{name: "all who wait write the place", breaks: "heir", catch: "10_waiting", pkg: ".", parent: "TestLine", edits: []edit{{
+		"line.go", `	default:
+		idle = true`, `	default:`}, {
+		"line.go", `mine, well := inPlace(place, r) == e.o.ID,`, `mine, well := false,`}}},
+	{name: "a place beats the heir that the record names", breaks: "heir", catch: "named_beats_the_place", pkg: ".", parent: "TestLine", edits: []edit{{
+		"heir.go", `if id := heirOf(v.record).id; id != "" {`, `if id := heirOf(v.record).id; id != "" && inPlace(v.place, v.record) == "" {`}}},
+	{name: "a place kept after the campaign", breaks: "heir", catch: "the_campaign_ends", pkg: ".", parent: "TestLine", edits: []edit{{
+		"line.go", `if q.taken == "" {`, `if q.taken != "" {`}}},
+	{name: "a candidate that is not healthy keeps its place in line", breaks: "heir", catch: "sick_later", pkg: ".", parent: "TestLine", edits: []edit{{
+		"line.go", `idle = e.o.Healthy == nil`, `idle = true`}}},
+	{name: "a candidate that stands back takes the place", breaks: "heir", catch: "stands_back", pkg: ".", parent: "TestLine", edits: []edit{{
+		"place.go", ` && v.aside == "" &&`, ` &&`}, {
+		"line.go", `waits && v.held`, `r.Exists() && v.held`}, {
+		"place.go", `!r.Vacant() && r`, `r`}}},
+
 	// Priorities.
 	{name: "a lower priority replaces a higher one", breaks: "Priority", catch: "the_highest_leads_next", pkg: ".", parent: "TestPriority", edits: []edit{{
 		"place.go", `p.announced(there) && p.lowered != priority`, `priority > 0`}}},

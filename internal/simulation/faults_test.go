@@ -47,6 +47,7 @@ const (
 	resignRequested
 	resignAsked
 	heirNamed
+	placeForged
 	creationAgain
 	wallFar
 
@@ -87,7 +88,7 @@ func (k faultKind) String() string {
 
 		"edited: holder emptied or changed", "edited: TTL lowered", "edited: interval changed", "edited: value changed",
 		"edited: critical extension added", "edited: kept extension added", "edited: tenure extension added",
-		"edited: kept extensions removed", "edited: tenure extensions removed", "word for the leader", "edited: request to resign", "edited: heir",
+		"edited: kept extensions removed", "edited: tenure extensions removed", "word for the leader", "edited: request to resign", "edited: heir", "place in line: a lie",
 		"created again by a late request", "wall clock set by up to 100 h",
 
 		"one ID for all", "second Elector of a process", "ClockDrift mixed", "TTLs mixed, up to 1:12",

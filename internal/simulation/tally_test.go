@@ -20,6 +20,7 @@ type tally struct {
 	wild      int
 	shared    int
 	joined    int
+	taken     int64
 	time      time.Duration
 	counts    [faultKinds]int
 }
@@ -36,6 +37,7 @@ func (a *tally) add(w *world, s *storm) {
 		a.wild++
 	}
 	a.time += w.lasted
+	a.taken += w.taken.Load()
 	for _, n := range w.all() {
 		a.shared += n.link.shared
 		a.joined += n.link.joined
@@ -61,8 +63,9 @@ func (a *tally) report(t *testing.T) {
 	fmt.Fprintf(out, "overlaps: somebody had edited the record\t%d\n", a.byHand)
 	fmt.Fprintf(out, "renewals that went with another election's\t%d\n", a.shared)
 	fmt.Fprintf(out, "reads that went with another election's\t%d\n", a.joined)
-	if (a.shared == 0 || a.joined == 0) && a.seeds >= 100 {
-		t.Errorf("in %d seeds no renewal or no read went with another one", a.seeds)
+	fmt.Fprintf(out, "places in line taken\t%d\n", a.taken)
+	if (a.shared == 0 || a.joined == 0 || a.taken == 0) && a.seeds >= 100 {
+		t.Errorf("in %d seeds no renewal or no read went with another one, or no candidate took a place in line", a.seeds)
 	}
 	for k, n := range a.counts {
 		fmt.Fprintf(out, "%v\t%d\n", faultKind(k), n)

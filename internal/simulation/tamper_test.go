@@ -39,6 +39,11 @@ func (x *wild) tamper(d *dice, n *node) {
 		change = d.asks
 	case heirNamed:
 		change = d.names
+	case placeForged:
+		if x.lies(d) {
+			x.hit(kind, nil)
+		}
+		return
 	case creationAgain:
 		x.arm()
 		return // it is counted when it has happened

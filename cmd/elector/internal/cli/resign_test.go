@@ -3,11 +3,15 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/backends/memory"
 )
 
 // works leads an election by Run, with a worker that takes as long as finish to
@@ -65,6 +69,43 @@ func TestResign(t *testing.T) {
 	}
 	if r := run(t, env, "resign", "jobs", "--wait", "0s"); r.code != exitUsage {
 		t.Errorf("--wait 0s: %+v", r)
+	}
+}
+
+// breaking is a store whose second watch by one handle finds that the record is
+// foreign: the first is that of the request.
+type breaking struct {
+	backends.Watcher
+	watches atomic.Int32
+}
+
+func (b *breaking) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
+	if b.watches.Add(1) > 1 {
+		return backends.Foreign("it was edited")
+	}
+	return b.Watcher.Watch(ctx, name, changed)
+}
+
+// If resign cannot see who leads next, it fails and says why.
+func TestResignUnseen(t *testing.T) {
+	store := memory.NewStore()
+	backends.Register("breaking", func(context.Context, *url.URL) (backends.Backend, error) {
+		return &breaking{Watcher: store.Handle()}, nil
+	})
+	e, err := elector.New(store.Handle(), "jobs", &elector.Options{ID: "a", TTL: time.Minute, RenewEvery: 20 * time.Millisecond, RequestTimeout: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	leads := make(chan bool, 9)
+	go e.Run(context.Background(), func(ctx context.Context, _ *elector.Lease) error {
+		leads <- true
+		<-ctx.Done()
+		return nil
+	})
+	<-leads
+	if r := run(t, []string{"ELECTOR_URL=breaking://"}, "resign", "jobs"); r.code != exitMisconfigured || r.out != "" || !strings.Contains(r.err, "it was edited") {
+		t.Errorf("%+v", r)
 	}
 }
 

@@ -53,6 +53,7 @@ func live(fifo, name string) {
 		begin(fifo, "daemon", &syscall.SysProcAttr{Setsid: true})
 		os.Exit(0)
 	case "threadless":
+		runtime.GOMAXPROCS(2) // the first thread takes one with it
 		ready := make(chan bool)
 		go func() {
 			runtime.LockOSThread()
