@@ -87,7 +87,7 @@ func checkNode(ctx context.Context, node string) error {
 	}
 	major, _, _ := strings.Cut(strings.TrimPrefix(said, "v"), ".")
 	if n, err := strconv.Atoi(major); err != nil || n < 20 {
-		return fmt.Errorf("Node.js 20 or later is needed, and %s is %s; install a newer one", node, strings.TrimSpace(said))
+		return fmt.Errorf("%s is %s; install a newer one: Node.js 20 or later is needed", node, strings.TrimSpace(said))
 	}
 	return nil
 }
