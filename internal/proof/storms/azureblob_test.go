@@ -78,9 +78,11 @@ func (b *azureBlob) Do(r *policy.Request) (*http.Response, error) {
 		a.Send()
 	}
 	header := r.Raw().Header
-	token, err := strconv.ParseUint(strings.Join(header["x-ms-meta-elector_token"], ""), 10, 64) // in the library's case
-	if err != nil {
-		return nil, err
+	token := uint64(0)
+	for name, values := range header { // the library does not write them as net/http does
+		if strings.EqualFold(name, "x-ms-meta-elector_token") {
+			token, _ = strconv.ParseUint(values[0], 10, 64)
+		}
 	}
 	answer, err := r.Next()
 	if err == nil && answer.StatusCode < 300 {

@@ -68,7 +68,7 @@ func run(ctx context.Context, wanted []string) error {
 		rows = append(rows, r)
 	}
 	for _, kind := range stores.All() {
-		if !slices.Contains(kinds, kind) {
+		if len(wanted) == 0 && !slices.Contains(kinds, kind) {
 			fmt.Printf("NOT RUN: %s; name it to see it\n", kind)
 		}
 	}

@@ -42,7 +42,7 @@ var fetchers = []struct {
 	{kind: "mysql", fetch: fetchMariaDB},
 	{kind: "redis", fetch: fetchRedis},
 	{kind: "prometheus", fetch: fetchPrometheus},
-	{kind: "azureblob", fetch: fetchAzureBlob, long: "its server has 365 MB of packages"},
+	{kind: "azureblob", fetch: fetchAzureBlob, long: "its server comes from npm, with many packages"},
 	{kind: "consul", fetch: fetchConsul, long: "its server takes eight minutes of a processor to build"},
 	{kind: "kubernetes", fetch: fetchKubernetes, long: "its API server takes ten minutes of a processor to build"},
 	{kind: "s3", fetch: fetchS3, long: "one of its servers takes two minutes of a processor to build"},
