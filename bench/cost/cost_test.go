@@ -190,13 +190,13 @@ func TestMeasure(t *testing.T) {
 	if _, err := Measure(t.Context(), Options{TTL: 1500 * time.Millisecond}); err == nil || !strings.Contains(err.Error(), "whole seconds") {
 		t.Errorf("error %v; want one about the TTL", err)
 	}
-	if _, err := Measure(t.Context(), Options{TTL: time.Second, Libraries: []peers.Library{{Name: "x", Store: "consul"}}}); err == nil || !strings.Contains(err.Error(), `"consul"`) {
+	if _, err := Measure(t.Context(), Options{TTL: time.Second, Libraries: []peers.Library{{Name: "x", Store: "clay"}}}); err == nil || !strings.Contains(err.Error(), `"clay"`) {
 		t.Errorf("error %v; want one that names the store", err)
 	}
 	// What is left out is not even started.
 	var logged []string
 	figures, err := Measure(t.Context(), Options{
-		TTL: time.Second, Libraries: []peers.Library{{Name: "client-go/timeout", Store: "consul"}},
+		TTL: time.Second, Libraries: []peers.Library{{Name: "client-go/timeout", Store: "clay"}},
 		Log: func(format string, args ...any) { logged = append(logged, format) },
 	})
 	if err != nil || len(figures) != 0 || len(logged) != 1 {

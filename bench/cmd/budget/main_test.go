@@ -59,8 +59,8 @@ func TestEachFigureIsJudged(t *testing.T) {
 }
 
 func TestUnknownStoreIsRefused(t *testing.T) {
-	err := run(t.Context(), []string{"etcd", "consul"})
-	if err == nil || !strings.Contains(err.Error(), `"consul"`) {
+	err := run(t.Context(), []string{"etcd", "clay"})
+	if err == nil || !strings.Contains(err.Error(), `"clay"`) {
 		t.Errorf("error %v; want one that names the store", err)
 	}
 }
