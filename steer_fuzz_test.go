@@ -29,6 +29,9 @@ func FuzzSteering(f *testing.F) {
 		if h := heirOf(r); h.priority < 0 || h.priority > named {
 			t.Errorf("%q has the priority %d", value, h.priority)
 		}
+		if got := inPlace(value, r); got != "" && checkHeir(got) != nil {
+			t.Errorf("the place %q is that of %q", value, got)
+		}
 		if q := requestOf(r); q.token != 0 && (uint64(q.token) != token || q.by != legible(q.by, maxBy) || q.to != "" && checkHeir(q.to) != nil) {
 			t.Errorf("%q for token %d is a request for %d in favour of %q", value, token, q.token, q.to)
 		}
@@ -50,6 +53,10 @@ func FuzzSteering(f *testing.F) {
 		r.Extensions, _ = r.Extensions.With(requestName, q.String())
 		if heirOf(r) != h || requestOf(r) != q {
 			t.Errorf("%+v is read as %+v, and %+v as %+v", h, heirOf(r), q, requestOf(r))
+		}
+		place := join(Token(token).String(), id)
+		if inPlace(place, r) != id || len(place) > backends.MaxPlace {
+			t.Errorf("the place of %q is written as %q and read as %q", id, place, inPlace(place, r))
 		}
 		if strings.ContainsAny(h.String()+q.String(), "\"\\<>&\x00") {
 			t.Errorf("%q or %q needs escapes in JSON", h, q)
