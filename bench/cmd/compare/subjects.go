@@ -85,14 +85,12 @@ func chooseSubjects(all []subject, wanted []string) (chosen []subject, err error
 }
 
 // merge replaces what there was of the same subjects and libraries by what was
-// measured now, drops those of libraries that are measured no more, and puts all in
-// the order of subjects and libraries.
+// measured now, and puts all in the order of subjects and libraries.
 func merge(before, now []results.Figure, measured []string, libraries []peers.Library) []results.Figure {
-	everyone := peers.All()
 	kept := slices.DeleteFunc(slices.Clone(before), func(f results.Figure) bool {
-		return slices.Contains(measured, f.Subject) && indexOf(libraries, f) < len(libraries) || indexOf(everyone, f) == len(everyone)
+		return slices.Contains(measured, f.Subject) && indexOf(libraries, f) < len(libraries)
 	})
-	all := append(kept, now...)
+	all, everyone := append(kept, now...), peers.All()
 	var order []string
 	for _, s := range subjects {
 		order = append(order, s.subjects...)
