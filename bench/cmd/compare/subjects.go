@@ -85,12 +85,14 @@ func chooseSubjects(all []subject, wanted []string) (chosen []subject, err error
 }
 
 // merge replaces what there was of the same subjects and libraries by what was
-// measured now, and puts all in the order of subjects and libraries.
+// measured now, drops those of libraries that are measured no more, and puts all in
+// the order of subjects and libraries.
 func merge(before, now []results.Figure, measured []string, libraries []peers.Library) []results.Figure {
+	everyone := peers.All()
 	kept := slices.DeleteFunc(slices.Clone(before), func(f results.Figure) bool {
-		return slices.Contains(measured, f.Subject) && indexOf(libraries, f) < len(libraries)
+		return slices.Contains(measured, f.Subject) && indexOf(libraries, f) < len(libraries) || indexOf(everyone, f) == len(everyone)
 	})
-	all, everyone := append(kept, now...), peers.All()
+	all := append(kept, now...)
 	var order []string
 	for _, s := range subjects {
 		order = append(order, s.subjects...)
