@@ -103,6 +103,10 @@ func holder(t task, input io.Reader, tell func(message)) error {
 	if err != nil {
 		return err
 	}
+	ours, ok := c.(*electors)
+	if t.Wait && !ok {
+		return fmt.Errorf("%s is not measured while it waits", t.Library)
+	}
 	// The first election makes what all share: pools, tables, streams. One who
 	// waits for the others leads one more.
 	first := t.election(1)
@@ -114,10 +118,6 @@ func holder(t task, input io.Reader, tell func(message)) error {
 	}
 	tell(message{Kind: connected, Before: before, Usage: measureUsage()})
 	if t.Wait {
-		ours, ok := c.(*electors)
-		if !ok {
-			return fmt.Errorf("%s is not measured while it waits", t.Library)
-		}
 		ours.seen = func(elections int) {
 			if elections == t.Elections {
 				go tell(message{Kind: waiting})

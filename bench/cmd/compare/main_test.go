@@ -175,7 +175,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("error %v; want the subject's", err)
 	}
 	figures, err := results.Load(filepath.Join(out, "results.json"))
-	if err != nil || len(figures) != 1+5 || page() != kept {
+	if err != nil || len(figures) != 1+len(peers.Stores(peers.All())) || page() != kept {
 		t.Errorf("%d figures are kept, error %v, page changed %v", len(figures), err, page() != kept)
 	}
 
