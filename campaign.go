@@ -185,9 +185,11 @@ func (e *Elector) awaitChance(ctx context.Context, w *watcher, p *place, q *line
 				return nil
 			}
 			from = e.clock.Now().Mono + e.jitter()
-			changed, err := w.wait(ctx, version, from)
-			if err != nil || !changed {
-				return err
+			for v := version; v == version && !heir; v, _, heir = e.view.chance(e.headStart) {
+				// A place in line that moves does not put it off.
+				if changed, err := w.wait(ctx, version, from); err != nil || !changed {
+					return err
+				}
 			}
 			continue
 		}

@@ -398,7 +398,7 @@ func TestLeadersInTheLog(t *testing.T) {
 				a := win(t, first)
 				waits := campaign(t, join(t, open(s), elector.Options{Logger: logger}))
 				pass(time.Hour)
-				if err := a.Resign(t.Context()); err != nil {
+				if err := first.ResignTo(t.Context(), "second"); err != nil {
 					t.Fatal(err)
 				}
 				b := win(t, second)

@@ -22,7 +22,7 @@ import (
 func inPlace(place string, r backends.Record) string {
 	f := split(place, 2)
 	token, err := ParseToken(f[0])
-	if err != nil || !r.Exists() || uint64(token) != r.Token || checkHeir(f[1]) != nil {
+	if err != nil || len(place) > backends.MaxPlace || !r.Exists() || uint64(token) != r.Token || checkHeir(f[1]) != nil {
 		return ""
 	}
 	return f[1]
@@ -33,9 +33,6 @@ func inPlace(place string, r backends.Record) string {
 func (v *view) placed(place string) bool {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
-	if len(place) > backends.MaxPlace {
-		place = ""
-	}
 	moved := place != v.place
 	v.place = place
 	return moved
@@ -56,8 +53,9 @@ type line struct {
 	e     *Elector
 	b     backends.Liner // nil if the store has none
 	due   time.Duration  // monotonic, when to act next; forever if there is no reason
-	last  string         // nonce of the acquisition in whose tenure that was done last
-	tried time.Duration  // monotonic, when that was
+	last  string         // nonce of the acquisition in whose tenure it acted last
+	acted time.Duration  // monotonic, when that was
+	tries int            // how often it tried to take the place in that tenure, since it last saw one
 	taken string         // the place that this candidate took, or tried to take, last
 	done  chan struct{}  // closed when the latest request has ended; nil if there was none
 }
@@ -73,7 +71,8 @@ func (e *Elector) newLine() *line {
 // next returns when to act: when to take the place, if there is none, or to ask for
 // the health of the candidate that has it; forever if there is nothing to do. The
 // time is random, so that few of those who wait write. In one tenure it is at least
-// one of the leader's renewal intervals after the last time.
+// one of the leader's renewal intervals after the last time, and twice as long after
+// each try that led to no place.
 func (q *line) next() time.Duration {
 	if q.b == nil {
 		return forever
@@ -85,9 +84,9 @@ func (q *line) next() time.Duration {
 	case "":
 		idle = heirOf(r).id != "" || e.priority.Load() > 0
 	case e.o.ID:
-		idle = e.o.Healthy == nil
+		idle, q.tries = e.o.Healthy == nil, 0
 	default:
-		idle = true
+		idle, q.tries = true, 0
 	}
 	if !waits || idle {
 		q.due = forever
@@ -97,21 +96,27 @@ func (q *line) next() time.Duration {
 		// First those who wait see the new leader, and one with a priority announces
 		// itself.
 		q.due = e.clock.Now().Mono + 2*e.span() + 10*time.Millisecond
+		within := min(max(4*e.span(), 250*time.Millisecond), time.Second)
 		if q.last == r.Attempt.Nonce {
-			q.due = max(q.due, q.tried+r.RenewEvery)
+			q.due = max(q.due, q.acted+r.RenewEvery<<max(min(q.tries, 10)-1, 0))
+			if place == "" {
+				within = max(within, r.RenewEvery) // many places may have gone away at once
+			}
 		}
-		q.due += e.scattered(min(max(4*e.span(), 250*time.Millisecond), time.Second))
+		q.due += e.scattered(within)
 	}
 	return q.due
 }
 
-// act does what next has found to be due. What fails is tried again in the next
-// renewal interval. A candidate that is not healthy gives its place up. The write
-// goes on in the background: a release may come before its answer.
+// act does what next has found to be due. A candidate that is not healthy gives its
+// place up. The write goes on in the background: a release may come before its answer.
 func (q *line) act(ctx context.Context) {
 	e := q.e
 	r, place, _ := e.view.queues()
-	q.due, q.last, q.tried = forever, r.Attempt.Nonce, e.clock.Now().Mono
+	if q.last != r.Attempt.Nonce {
+		q.tries = 0
+	}
+	q.due, q.last, q.acted = forever, r.Attempt.Nonce, e.clock.Now().Mono
 	if q.busy() {
 		return
 	}
@@ -120,19 +125,22 @@ func (q *line) act(ctx context.Context) {
 	case mine && !well:
 		q.swap(ctx, place, "")
 	case !mine && well:
-		q.taken = join(Token(r.Token).String(), e.o.ID)
+		q.tries, q.taken = q.tries+1, join(Token(r.Token).String(), e.o.ID)
 		q.swap(ctx, place, q.taken)
 	}
 }
 
-// withdraw gives the place up when the campaign ends without a lease. It tries once,
-// in the background: otherwise the others give a head start to a candidate that does
-// not come.
+// withdraw gives the place up when the campaign ends without a lease, also one that an
+// earlier campaign of this candidate took. It tries once, in the background: otherwise
+// the others give a head start to a candidate that does not come.
 func (q *line) withdraw(ctx context.Context) {
-	if q.taken == "" {
-		return
+	mine := q.taken
+	if r, place, _ := q.e.view.queues(); inPlace(place, r) == q.e.o.ID {
+		mine = place
 	}
-	q.swap(context.WithoutCancel(ctx), q.taken, "")
+	if mine != "" && q.b != nil {
+		q.swap(context.WithoutCancel(ctx), mine, "")
+	}
 }
 
 // swap replaces the place in the background, after the latest request. What the store

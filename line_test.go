@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/elector-go/elector"
@@ -331,6 +332,35 @@ func TestLine(t *testing.T) {
 				}
 			})
 		}
+	})
+	t.Run("two take turns", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := memory.NewStore()
+			var faults []*fault.Backend
+			var leads *elector.Lease
+			var both []*elector.Elector
+			for range 2 {
+				f, b := fault.Wrap(s.Handle())
+				faults, both = append(faults, f), append(both, join(t, b, o))
+			}
+			leads = win(t, both[0])
+			for tenure := range 10 {
+				next := campaign(t, both[(tenure+1)%2])
+				pass(10 * time.Minute)
+				start := time.Now()
+				if err := leads.Resign(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				leads = wait(t, next, "the other one leads")
+				if took := time.Since(start); took > 0 {
+					t.Errorf("it leads after %v", took)
+				}
+				if n := faults[0].Count("place") + faults[1].Count("place"); n != tenure+1 {
+					t.Fatalf("in %d tenures the place was written %d times", tenure+1, n)
+				}
+			}
+			leads.Resign(t.Context())
+		})
 	})
 	t.Run("while the write hangs", func(t *testing.T) {
 		onStage(t, o, func(t *testing.T, s *stage) {

@@ -72,7 +72,7 @@ type Options struct {
 	// If the record names no heir, one of the candidates with the priority 0, the
 	// default, is the heir where the store can keep a place in line: in etcd,
 	// ZooKeeper, PostgreSQL and files. To take that place costs one or two requests
-	// in each tenure.
+	// in each tenure, and as many if it goes away.
 	Priority int
 
 	// Value is published with the record while this candidate leads: its
@@ -80,7 +80,8 @@ type Options struct {
 	// Lease.Proclaim.
 	Value string
 
-	// Healthy is called before each renewal and each attempt to become leader.
+	// Healthy is called before each renewal and each attempt to become leader, and
+	// once in a renewal interval by the heir and by a candidate that may become it.
 	// If it returns an error, a candidate does not campaign and a leader
 	// resigns. A call that panics, or takes longer than RequestTimeout, counts
 	// as an error.

@@ -51,7 +51,10 @@ func (e *Elector) watch(ctx context.Context, why purpose, what string) *watcher 
 // store has one.
 func (w *watcher) follow(b backends.Watcher) func(context.Context) error {
 	if l, ok := backends.AsLiner(b); ok && w.why == reading {
-		return func(ctx context.Context) error { return l.WatchLine(ctx, w.e.name, w.pushed, w.placed) }
+		return func(ctx context.Context) error {
+			w.placed("") // a WatchLine begins without a place, and what was seen before may be gone
+			return l.WatchLine(ctx, w.e.name, w.pushed, w.placed)
+		}
 	}
 	return func(ctx context.Context) error { return b.Watch(ctx, w.e.name, w.pushed) }
 }

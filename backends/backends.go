@@ -150,8 +150,8 @@ type Liner interface {
 	Watcher
 
 	// WatchLine is Watch, and also calls placed with the place in line after each
-	// change, and at the beginning with the present one, if the store keeps it. The
-	// empty place means that there is none. placed never blocks; one goroutine at a
+	// change, and at the beginning with the present one, if the store keeps it and there
+	// is one. The empty place means that there is none. placed never blocks; one goroutine at a
 	// time calls changed or placed.
 	WatchLine(ctx context.Context, name string, changed func(Record), placed func(place string)) error
 

@@ -54,7 +54,7 @@
 // leases right after it acknowledged their keep-alives.
 //
 // Watch pushes every change, renewals included, with the record in the event:
-// waiters and observers send no requests. It reads, then watches from the
+// waiters and observers send no requests but for a place in line. It reads, then watches from the
 // revision after that read, and asks the server to end the watch if the server
 // loses the cluster's leader. All watches of a handle share one stream.
 //

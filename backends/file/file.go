@@ -190,12 +190,12 @@ func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Rec
 			os.Remove(temporary)
 			return backends.Record{}, err
 		}
+		if next.Attempt.Nonce != prev.Attempt.Nonce {
+			os.Remove(b.placePath(name)) // it was for the tenure before
+		}
 		if err := syncDirectory(b.dir); err != nil {
 			// Every process sees the new record already: never a conflict.
 			return backends.Record{}, fmt.Errorf("syncing the directory, with the record replaced already: %w", err)
-		}
-		if next.Attempt.Nonce != prev.Attempt.Nonce {
-			os.Remove(b.placePath(name)) // it was for the tenure before
 		}
 		next.Version = backends.Version(content)
 		return next, nil

@@ -24,7 +24,7 @@ func (b *Backend) placePath(name string) string { return b.path(name + ".next") 
 // place returns the place in line. One that cannot be read is none.
 func (b *Backend) place(name string) string {
 	content, err := read(b.placePath(name))
-	if err != nil || len(content) > backends.MaxPlace {
+	if err != nil {
 		return ""
 	}
 	return string(content)

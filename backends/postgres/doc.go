@@ -75,8 +75,10 @@
 // says so, and the elector goes on by reading.
 //
 // One of those who wait has the place in line (see [backends.Liner]). It announces
-// that on the same channel, once in each tenure and without a wait for the disk; those
-// who listen remember it. A handle has at most 100 places.
+// that on the same channel, without a wait for the disk, in each tenure and when it
+// begins to listen; those who listen remember it. A handle has at most 100 places.
+// Candidates that name the table differently (elections, public.elections) do not hear
+// of each other's places.
 //
 // # Permissions
 //

@@ -30,10 +30,16 @@ func (b *Backend) WatchLine(ctx context.Context, name string, changed func(backe
 				defer mutex.Unlock()
 				if place := string(r.data); place != shown && ctx.Err() == nil {
 					shown = place
+					b.saw(name, place)
 					placed(place)
 				}
 				return nil
 			})
+			mutex.Lock()
+			defer mutex.Unlock()
+			if shown != "" && ctx.Err() == nil {
+				placed("")
+			}
 		})
 		return b.watch(ctx, name, func(r backends.Record) {
 			mutex.Lock()
@@ -43,10 +49,47 @@ func (b *Backend) WatchLine(ctx context.Context, name string, changed func(backe
 	})
 }
 
-// SwapPlace implements [backends.Liner].
+// maxPlaces is how many places a handle has at most. The servers end a session by one
+// transaction with the paths of its ephemeral nodes, which must stay far below
+// jute.maxbuffer.
+const maxPlaces = 1000
+
+// mayTake counts a place, unless the handle has as many as it may.
+func (b *Backend) mayTake(name, place string) bool {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if _, counted := b.places[name]; !counted && len(b.places) >= maxPlaces {
+		return false
+	}
+	if b.places == nil {
+		b.places = map[string]string{}
+	}
+	b.places[name] = place
+	return true
+}
+
+// saw forgets a place of this handle that another one has replaced.
+func (b *Backend) saw(name, place string) {
+	if place != "" {
+		b.forget(name, func(ours string) bool { return ours != place })
+	}
+}
+
+func (b *Backend) forget(name string, gone func(ours string) bool) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if gone(b.places[name]) {
+		delete(b.places, name)
+	}
+}
+
+// SwapPlace implements [backends.Liner]. A place beyond maxPlaces is lost.
 func (b *Backend) SwapPlace(ctx context.Context, name, prev, next string) error {
 	path := placePath(b.path(name))
 	return b.handle.SwapPlace(ctx, name, func(ctx context.Context) error {
+		if next != "" && !b.mayTake(name, next) {
+			return nil
+		}
 		var ops []any
 		if prev != "" {
 			version, err := b.placeVersion(ctx, path, prev)
@@ -59,6 +102,9 @@ func (b *Backend) SwapPlace(ctx context.Context, name, prev, next string) error 
 			ops = append(ops, &zk.CreateRequest{Path: path, Data: []byte(next), Acl: b.acl, Flags: zk.FlagEphemeral})
 		}
 		_, refused, err := b.multi(ctx, ops)
+		if err == nil && next == "" {
+			b.forget(name, func(string) bool { return true })
+		}
 		if refused >= 0 && (errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion)) {
 			return backends.ErrConflict
 		}

@@ -32,6 +32,7 @@ type Backend struct {
 
 	mutex    sync.Mutex
 	readings map[string]*reading // the latest of each watched path
+	places   map[string]string   // that this handle has taken, by election
 }
 
 var (

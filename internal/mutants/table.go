@@ -286,6 +286,8 @@ var mutants = []mutant{
 	{name: "the one with the place swaps on a record that does not exist", breaks: "heir", catch: "of_a_record_that_is_gone", pkg: ".", parent: "TestLine", edits: []edit{{
 		"heir.go", `!v.record.Exists() || !v.record.Vacant()`, `!v.last.Vacant()`}, {
 		"heir.go", `inPlace(v.place, v.record)`, `inPlace(v.place, v.last)`}}},
+	{name: "a place that was seen by the watch before", breaks: "heir", catch: "two_take_turns", pkg: ".", parent: "TestLine", edits: []edit{{
+		"watch.go", `w.placed("") //`, `//`}}},
 	{name: "a place of another tenure", breaks: "heir", catch: "a_lie", pkg: ".", parent: "TestLine", edits: []edit{{
 		"line.go", `uint64(token) != r.Token`, `token == 0`}}},
 	{name: "all who wait write the place", breaks: "heir", catch: "10_waiting", pkg: ".", parent: "TestLine", edits: []edit{{
