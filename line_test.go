@@ -333,6 +333,19 @@ func TestLine(t *testing.T) {
 			})
 		}
 	})
+	t.Run("no write works", func(t *testing.T) {
+		onStage(t, o, func(t *testing.T, s *stage) {
+			win(t, s.e)
+			c := s.crowd(o, true, "c0")
+			for range 1000 {
+				c.faults["c0"].Next("place", fault.Fails(backends.ErrUnavailable))
+			}
+			pass(time.Hour)
+			if n := c.places(); n < 5 || n > 12 {
+				t.Errorf("in an hour it is tried %d times", n)
+			}
+		})
+	})
 	t.Run("two take turns", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := memory.NewStore()

@@ -292,14 +292,16 @@ var mutants = []mutant{
 		"line.go", `uint64(token) != r.Token`, `token == 0`}}},
 	{name: "all who wait write the place", breaks: "heir", catch: "10_waiting", pkg: ".", parent: "TestLine", edits: []edit{{
 		"line.go", `	default:
-		idle = true`, `	default:`}, {
+		idle, q.tries = true, 0`, `	default:`}, {
 		"line.go", `mine, well := inPlace(place, r) == e.o.ID,`, `mine, well := false,`}}},
 	{name: "a place beats the heir that the record names", breaks: "heir", catch: "named_beats_the_place", pkg: ".", parent: "TestLine", edits: []edit{{
 		"heir.go", `if id := heirOf(v.record).id; id != "" {`, `if id := heirOf(v.record).id; id != "" && inPlace(v.place, v.record) == "" {`}}},
 	{name: "a place kept after the campaign", breaks: "heir", catch: "the_campaign_ends", pkg: ".", parent: "TestLine", edits: []edit{{
-		"line.go", `if q.taken == "" {`, `if q.taken != "" {`}}},
+		"line.go", `if mine != "" && q.b != nil {`, `if false {`}}},
+	{name: "a place that cannot be taken is tried for in each interval", breaks: "heir", catch: "no_write_works", pkg: ".", parent: "TestLine", edits: []edit{{
+		"line.go", `r.RenewEvery<<max(min(q.tries, 10)-1, 0)`, `r.RenewEvery`}}},
 	{name: "a candidate that is not healthy keeps its place in line", breaks: "heir", catch: "sick_later", pkg: ".", parent: "TestLine", edits: []edit{{
-		"line.go", `idle = e.o.Healthy == nil`, `idle = true`}}},
+		"line.go", `idle, q.tries = e.o.Healthy == nil, 0`, `idle, q.tries = true, 0`}}},
 	{name: "a candidate that stands back takes the place", breaks: "heir", catch: "stands_back", pkg: ".", parent: "TestLine", edits: []edit{{
 		"place.go", ` && v.aside == "" &&`, ` &&`}, {
 		"line.go", `waits && v.held`, `r.Exists() && v.held`}, {
