@@ -101,8 +101,8 @@
 // account over. An account for elections is best zone-redundant (ZRS), which fails
 // over without loss.
 //
-// Another program may hold one of Azure's leases on a record's blob, a backup or
-// somebody at the portal. The service then refuses every write of it, which is
+// A backup or an administrator may hold one of Azure's leases on a record's blob. The
+// service then refuses every write of it, which is
 // ErrReadOnly: the leader loses its lease, and no process leads until that lease ends
 // or is broken. An immutable blob is ErrMisconfigured.
 //

@@ -58,7 +58,7 @@ func TestS3(t *testing.T) {
 	}), late)
 }
 
-// A document is an object that is written. It has one content, whoever writes it.
+// A document is an object that is written. All write the same content.
 type document struct {
 	client      *awss3.Client
 	bucket, key string
