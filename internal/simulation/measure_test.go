@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/elector-go/elector/backends"
 )
 
 var measureCases = []simCase{
@@ -95,6 +97,7 @@ func oneRelease(t *testing.T, seed uint64, waiters int, late time.Duration) (wri
 		l := w.node(nil).lead()
 		for number := range waiters {
 			w.node(func(n *node) {
+				n.backend = struct{ backends.Watcher }{n.backend.(backends.Watcher)} // no place in line
 				if late > 0 {
 					pushes := newDice(seed, uint64(number), 201)
 					n.stream = func() (time.Duration, func() time.Duration) {

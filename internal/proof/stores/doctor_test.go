@@ -99,7 +99,6 @@ func doctorFindsNothing(t *testing.T, program string) {
 		ZooKeeper:            {func(t *testing.T) string { return begin(t, ZooKeeper).URL + "?session_timeout=60s" }, []string{"--ttl=60s"}},
 		DynamoDB:             {func(t *testing.T) string { return begin(t, DynamoDB).URL }, []string{"--ttl=10m"}},
 		GCS:                  {func(t *testing.T) string { return begin(t, GCS).URL }, []string{"--ttl=10m"}},
-		AzureBlob:            {func(t *testing.T) string { return begin(t, AzureBlob).URL }, []string{"--ttl=10m"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			storeURL := test.url(t)
