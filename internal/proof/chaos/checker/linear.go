@@ -146,7 +146,7 @@ func (e *election) recordRequests() (ops []porcupine.Operation) {
 			case history.Disbelieved:
 				known[state{c.name, v.Token}] = true
 				ops = append(ops, operation(request{disbelieved, c.name, v.Token}, c.began(), v.At))
-				if c.toldToEnd() < forever { // and may take it back
+				if c.toldToEnd() < forever || e.tookBack(v) {
 					ops = append(ops, operation(request{release, c.name, v.Token}, c.began(), forever))
 				}
 			}
@@ -188,6 +188,14 @@ func (e *election) recordRequests() (ops []porcupine.Operation) {
 		}
 	}
 	return append(ops, e.retracted()...)
+}
+
+// tookBack reports whether a candidate reports the release of what it acquired and did
+// not believe, because its campaign had ended meanwhile.
+func (e *election) tookBack(d history.Event) bool {
+	return slices.ContainsFunc(e.events, func(v history.Event) bool {
+		return v.Kind == history.Released && v.Candidate == d.Candidate && v.Token == d.Token
+	})
 }
 
 // retracted returns acquisitions of which only the vacancy was seen: a campaign

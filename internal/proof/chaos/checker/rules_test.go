@@ -892,6 +892,13 @@ func TestRules(t *testing.T) {
 			s.tell(3130, "B", history.Released, 10)
 			s.tell(3140, "A", history.Observed, 10)
 		}},
+		{"a swap that was taken back by one whose campaign had ended", "", func(s *story) {
+			s.led("A", "B")
+			s.resign(1100, "A", 5)
+			s.tell(1110, "B", history.Disbelieved, 8, detail("context canceled"))
+			s.tell(1120, "B", history.Released, 8)
+			s.tell(1130, "A", history.Observed, 8)
+		}},
 		{"a release that found an edited record", "", func(s *story) {
 			s.led("A", "B")
 			s.edit(1000, 5, "A", history.EditedValue)
