@@ -59,7 +59,7 @@ var Mutants = map[string]Mutant{
 		edits: []overlay.Edit{
 			{File: dataFile, Old: "etcd.Commit(ctx, client, holding, put)", New: "client.Do(ctx, put)"},
 			{File: "backends/consul/guard.go", Old: "append([]Operation{c.operation()}, operations...)", New: "operations"},
-			{File: "backends/mysql/guard.go", Old: "tx.ExecContext(ctx, statement)", New: "tx.ExecContext(ctx, unbound)"},
+			{File: "backends/mysql/guard.go", Old: "tx.ExecContext(ctx, statement)", New: "tx.ExecContext(ctx, unbound+statement[:0])"},
 			{File: dataFile, Old: "postgres.Transact(ctx, d.pool, holding, func", New: "pgx.BeginFunc(ctx, d.pool, func"},
 			{File: dataFile, Old: "\"github.com/elector-go/elector/backends/postgres\"", New: ""},
 		},
