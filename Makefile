@@ -126,7 +126,7 @@ lint: ## gofmt, go vet for three systems, staticcheck, errorlint, actionlint, wh
 
 lint/%:
 	@echo "vet $*" && $(call within,$*) go vet $(call tags,$*) ./...
-	$(if $(wildcard $*/dev.work),@for system in darwin windows; do echo "vet $* for $$system"; $(call within,$*) GOOS=$$system CGO_ENABLED=0 go vet ./... || exit 1; cd $(CURDIR); done)
+	$(if $(filter cmd/elector,$*),@for system in darwin windows; do echo "vet $* for $$system"; $(call within,$*) GOOS=$$system CGO_ENABLED=0 go vet ./... || exit 1; cd $(CURDIR); done)
 	@echo "staticcheck $*" && $(call within,$*) go run $(STATICCHECK) $(call tags,$*) ./...
 
 api: ## write the baseline of the exported API, which make lint compares with
