@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/mute"
 )
 
 func TestOpen(t *testing.T) {
@@ -119,7 +120,7 @@ func TestRefusedWrites(t *testing.T) {
 // Opening ends with its context, whatever hangs.
 func TestOpenDeadline(t *testing.T) {
 	s := newServer(t)
-	s.instead("container", silent)
+	s.instead("container", mute.Handler)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if _, err := s.open(ctx); !errors.Is(err, backends.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {

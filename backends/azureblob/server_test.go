@@ -230,12 +230,6 @@ func reset(_ http.ResponseWriter, r *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// silent never answers, until the client hangs up.
-func silent(_ http.ResponseWriter, r *http.Request) {
-	io.Copy(io.Discard, r.Body)
-	<-r.Context().Done()
-}
-
 func (s *server) address() *url.URL {
 	return &url.URL{Scheme: "azureblob", Host: account, Path: "/container", RawQuery: "endpoint=" + s.URL + "/" + account}
 }

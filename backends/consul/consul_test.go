@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/mute"
 )
 
 // Every read is one consistent request, every write one transaction, and the
@@ -230,48 +231,16 @@ func TestBrokenAnswer(t *testing.T) {
 	}
 }
 
-// A server that never answers costs the time that the caller gives it, no more,
-// and a closed handle no time at all.
 func TestSilence(t *testing.T) {
-	for _, closed := range []bool{false, true} {
+	mute.Calls(t, record, func() (backends.Backend, func(http.HandlerFunc)) {
 		f := newFake()
 		b, err := openAt(t.Context(), f.serve(t))
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer b.Close()
-		asked := make(chan struct{}, 3)
-		f.instead("", func(w http.ResponseWriter, r *http.Request) {
-			asked <- struct{}{}
-			silent(w, r)
-		})
-		timeout := 200 * time.Millisecond
-		if closed {
-			timeout = time.Hour
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), timeout)
-		defer cancel()
-		returned := make(chan error, 3)
-		go func() { _, err := b.Load(ctx, "a"); returned <- err }()
-		go func() { _, err := b.Swap(ctx, "a", backends.Record{}, record); returned <- err }()
-		go func() { returned <- b.(backends.Watcher).Watch(ctx, "a", func(backends.Record) {}) }()
-		if closed {
-			for range 3 {
-				<-asked
-			}
-			b.Close()
-		}
-		for range 3 {
-			select {
-			case err := <-returned:
-				if !errors.Is(err, backends.ErrUnavailable) || !closed && !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("closed %v: got %v, want ErrUnavailable", closed, err)
-				}
-			case <-time.After(time.Minute):
-				t.Fatal("a call does not return")
-			}
-		}
-	}
+		t.Cleanup(func() { b.Close() })
+		return b, func(h http.HandlerFunc) { f.instead("", h) }
+	})
 }
 
 // After a call that got no answer no connection of before is used again: in a
@@ -295,7 +264,7 @@ func TestConnectionsEnd(t *testing.T) {
 				b.Close()
 			default:
 				asked := make(chan struct{}, 1)
-				f.instead("", func(w http.ResponseWriter, r *http.Request) { asked <- struct{}{}; silent(w, r) })
+				f.instead("", func(w http.ResponseWriter, r *http.Request) { asked <- struct{}{}; mute.Handler(w, r) })
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				done := make(chan error, 1)
 				go func() { _, err := b.Load(ctx, "a"); done <- err }()

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/mute"
 )
 
 // Every write is one whole-object insert with a condition, every read one media
@@ -238,83 +239,19 @@ func TestNoGeneration(t *testing.T) {
 	}
 }
 
-// A service that never answers costs the time that the caller gives it, no
-// more, and a closed handle no time at all.
 func TestSilence(t *testing.T) {
-	for _, closed := range []bool{false, true} {
+	mute.Calls(t, record, func() (backends.Backend, func(http.HandlerFunc)) {
 		s := newService(t)
-		b := s.handles(t)["Open"]
-		asked := make(chan struct{}, 2)
-		for _, what := range []string{"read", "write"} {
-			s.instead(what, func(w http.ResponseWriter, r *http.Request) {
-				asked <- struct{}{}
-				silent(w, r)
-			})
+		return s.handles(t)["Open"], func(h http.HandlerFunc) {
+			s.instead("read", h)
+			s.instead("write", h)
 		}
-		timeout := 200 * time.Millisecond
-		if closed {
-			timeout = time.Hour
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), timeout)
-		defer cancel()
-		returned := make(chan error, 2)
-		go func() { _, err := b.Load(ctx, "a"); returned <- err }()
-		go func() { _, err := b.Swap(ctx, "a", backends.Record{}, record); returned <- err }()
-		if closed {
-			<-asked
-			<-asked
-			b.Close()
-		}
-		for range 2 {
-			select {
-			case err := <-returned:
-				if !errors.Is(err, backends.ErrUnavailable) || !closed && !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("closed %v: got %v, want ErrUnavailable", closed, err)
-				}
-			case <-time.After(time.Minute):
-				t.Fatal("a call does not return")
-			}
-		}
-	}
+	})
 }
 
-// After a call that got no answer, no other one waits on a connection that was
-// made before it: in a network gone dark all of them are dead.
 func TestSilenceDropsIdleConnections(t *testing.T) {
 	s := newService(t)
-	b := s.handles(t)["Open"]
-	both := make(chan struct{})
-	s.instead("read", func(w http.ResponseWriter, r *http.Request) {
-		select { // two at a time need two connections
-		case both <- struct{}{}:
-		case <-both:
-		case <-time.After(time.Minute):
-			t.Error("two reads are not made at once")
-		}
-		s.read(w, r)
-	})
-	loaded := make(chan error, 2)
-	for range 2 {
-		go func() { _, err := b.Load(t.Context(), "a"); loaded <- err }()
-	}
-	for range 2 {
-		if err := <-loaded; err != nil {
-			t.Fatal(err)
-		}
-	}
-	s.instead("read", silent)
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	if _, err := b.Load(ctx, "a"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("got %v, want DeadlineExceeded", err)
-	}
-	for range 2 {
-		select {
-		case <-s.closed:
-		case <-time.After(time.Minute):
-			t.Fatal("a connection of before the silence stays open")
-		}
-	}
+	mute.Idle(t, s.handles(t)["Open"], func(h http.HandlerFunc) { s.instead("read", h) }, s.read, s.closed)
 }
 
 func TestClose(t *testing.T) {

@@ -210,13 +210,6 @@ func reset(_ http.ResponseWriter, r *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// silent never answers, until the client hangs up.
-func silent(_ http.ResponseWriter, r *http.Request) {
-	io.Copy(io.Discard, r.Body)
-	<-r.Context().Done()
-	panic(http.ErrAbortHandler) // an answer now could overtake the client's end of the connection
-}
-
 func (s *service) open(ctx context.Context) (backends.Backend, error) {
 	return open(ctx, &url.URL{Scheme: "gs", Host: "bucket", RawQuery: "endpoint=" + s.URL})
 }

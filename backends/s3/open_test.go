@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/mute"
 )
 
 func TestOpen(t *testing.T) {
@@ -125,7 +126,7 @@ func TestOpenDeadline(t *testing.T) {
 	asked := make(chan struct{}, 1)
 	s.instead(".absent", func(w http.ResponseWriter, r *http.Request) {
 		asked <- struct{}{}
-		silent(w, r)
+		mute.Handler(w, r)
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {

@@ -197,12 +197,6 @@ func reset(_ http.ResponseWriter, r *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// silent never answers, until the client hangs up.
-func silent(_ http.ResponseWriter, r *http.Request) {
-	io.Copy(io.Discard, r.Body)
-	<-r.Context().Done()
-}
-
 func (s *service) open(ctx context.Context) (backends.Backend, error) {
 	return open(ctx, &url.URL{Scheme: "s3", Host: "bucket", RawQuery: "endpoint=" + s.URL})
 }
