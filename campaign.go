@@ -127,7 +127,7 @@ func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
 	var last *failure
 	var leader Token
 	backoff := e.newBackoff("campaign")
-	p, q := e.newPlace(), e.newLine()
+	p, q := e.newAnnouncement(), e.newLine()
 	won := false
 	defer func() {
 		if !won {
@@ -173,7 +173,7 @@ func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
 // awaitChance blocks until the record may be taken over, and then for a random
 // time, in which it gives way to a winner. An heir does not wait. awaitChance logs
 // each leader with another token than the last one.
-func (e *Elector) awaitChance(ctx context.Context, w *watcher, p *place, q *line, last *Token) error {
+func (e *Elector) awaitChance(ctx context.Context, w *watcher, p *announcement, q *line, last *Token) error {
 	for {
 		version, from, heir := e.view.chance(e.headStart)
 		if r := e.view.look().record; !r.Vacant() && Token(r.Token) != *last {

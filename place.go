@@ -35,12 +35,12 @@ func checkPriority(priority int, id string) error {
 	return nil
 }
 
-// A place is what a waiting candidate with a priority does to be the heir: it
+// An announcement is what a waiting candidate with a priority does to be the heir: it
 // announces itself in the record of the leader, unless the heir there has the same
 // priority or a higher one. So among all candidates one writes in each tenure. An
 // announcement is this candidate's if it has its ID: a former campaign, or a former
-// process, may have made it. The goroutine of the campaign owns the place.
-type place struct {
+// process, may have made it. The goroutine of the campaign owns it.
+type announcement struct {
 	e       *Elector
 	due     time.Duration // monotonic, when to act next; forever if there is no reason
 	last    string        // nonce of the acquisition in whose record that was done last
@@ -48,12 +48,14 @@ type place struct {
 	lowered int           // the priority to which the own announcement was lowered last; -1 after it was raised
 }
 
-func (e *Elector) newPlace() *place { return &place{e: e, due: forever, lowered: -1} }
+func (e *Elector) newAnnouncement() *announcement {
+	return &announcement{e: e, due: forever, lowered: -1}
+}
 
 // heir returns this candidate, with a priority, as the heir that the record should
 // name, and whether to write that. It lowers its own announcement once: if there
 // are two candidates with its ID, the one with the higher priority wins.
-func (p *place) heir(r backends.Record, priority int) (h heir, write bool) {
+func (p *announcement) heir(r backends.Record, priority int) (h heir, write bool) {
 	there := heirOf(r)
 	if priority > 0 {
 		h = heir{id: p.e.o.ID, priority: priority}
@@ -65,13 +67,13 @@ func (p *place) heir(r backends.Record, priority int) (h heir, write bool) {
 }
 
 // announced reports whether an heir is an announcement of this candidate.
-func (p *place) announced(h heir) bool { return h.id == p.e.o.ID && h.priority <= maxPriority }
+func (p *announcement) announced(h heir) bool { return h.id == p.e.o.ID && h.priority <= maxPriority }
 
 // next returns when to act: when to announce this candidate, to withdraw it, or to
 // ask for the health of one that is the heir; forever if there is nothing to do. The
 // time is random, so that few of those who wait write, and in one tenure at least
 // one of the leader's renewal intervals after the last time.
-func (p *place) next() time.Duration {
+func (p *announcement) next() time.Duration {
 	e := p.e
 	r, waits := e.view.follows()
 	_, write := p.heir(r, int(e.priority.Load()))
@@ -91,7 +93,7 @@ func (p *place) next() time.Duration {
 
 // act does what next has found to be due. What fails is tried again in the next
 // renewal interval. A candidate that is not healthy has the priority 0.
-func (p *place) act(ctx context.Context) {
+func (p *announcement) act(ctx context.Context) {
 	e := p.e
 	r, _ := e.view.follows()
 	p.due, p.last, p.tried = forever, r.Attempt.Nonce, e.clock.Now().Mono
@@ -107,7 +109,7 @@ func (p *place) act(ctx context.Context) {
 // withdraw gives the place up when the campaign ends without a lease. It tries once,
 // in the background: otherwise the others give a head start to a candidate that does
 // not come.
-func (p *place) withdraw(ctx context.Context) {
+func (p *announcement) withdraw(ctx context.Context) {
 	r, waits := p.e.view.follows()
 	if !waits || !p.announced(heirOf(r)) && p.last != r.Attempt.Nonce { // an announcement may not have been seen yet
 		return
@@ -122,7 +124,7 @@ func (p *place) withdraw(ctx context.Context) {
 // write names this candidate as the heir in the leader's record, if that is called
 // for. It reads the record before: what was pushed may be out of date, and another
 // candidate may have written meanwhile.
-func (p *place) write(ctx context.Context, priority int) {
+func (p *announcement) write(ctx context.Context, priority int) {
 	e := p.e
 	if _, f := e.load(ctx, e.o.RequestTimeout, reading); f != nil {
 		return

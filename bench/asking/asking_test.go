@@ -3,9 +3,11 @@ package asking
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -45,15 +47,14 @@ func echo(t *testing.T) (address string) {
 }
 
 // A fake library's candidate asks the store and waits for its answer, again and
-// again. One that blocks answers no question meanwhile.
+// again. If the answer is late, it asks once more and goes on waiting. One that
+// blocks answers no question meanwhile.
 type fake struct {
 	peers.Candidate
 	conn    net.Conn
 	mutex   sync.Mutex
 	blocks  bool
 	silent  bool // sends nothing
-	expires bool // stops to lead when an answer is late
-	gone    bool
 	running sync.WaitGroup
 }
 
@@ -68,16 +69,18 @@ func (f *fake) Campaign(context.Context) error {
 				f.mutex.Lock()
 				defer f.mutex.Unlock()
 			}
-			fmt.Fprintln(f.conn, "renewal")
-			_, err := answers.ReadString('\n')
-			return err == nil
+			for {
+				fmt.Fprintln(f.conn, "renewal")
+				f.conn.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
+				_, err := answers.ReadString('\n')
+				if !errors.Is(err, os.ErrDeadlineExceeded) {
+					return err == nil
+				}
+			}
 		}
 		for renew() {
 			time.Sleep(time.Millisecond)
 		}
-		f.mutex.Lock()
-		defer f.mutex.Unlock()
-		f.gone = f.expires
 	})
 	return nil
 }
@@ -85,7 +88,7 @@ func (f *fake) Campaign(context.Context) error {
 func (f *fake) Leads() bool {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	return !f.gone
+	return true
 }
 
 func (f *fake) Close() error {

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -285,13 +284,16 @@ func (s *store) watch(names []string, err error) {
 		}
 		if e.e != nil || e.start() {
 			now = append(now, e)
+			delete(old, name)
 		}
-		delete(old, name)
 	}
-	switch {
-	case err != nil:
-		now = slices.AppendSeq(now, maps.Values(old))
-	case len(old) > 0:
+	for name, e := range old {
+		if err != nil && e.e != nil {
+			now = append(now, e)
+			delete(old, name)
+		}
+	}
+	if len(old) > 0 {
 		s.f.epoch++
 	}
 	s.elections = now

@@ -70,13 +70,10 @@ func (f *Fleet) snapshot(since string) snapshot {
 	n, _ := fmt.Sscanf(since, "%d.%d", &epoch, &seq)
 	now := time.Now()
 	s := snapshot{Seq: fmt.Sprintf("%d.%d", f.epoch, f.seq), Complete: n != 2 || epoch != f.epoch, Elections: []electionRow{}}
-	if s.Complete {
-		seq = 0
-	}
 	for _, st := range f.stores {
 		s.Stores = append(s.Stores, st.row(now))
 		for _, e := range st.elections {
-			if e.seq > seq {
+			if s.Complete || e.seq > seq {
 				s.Elections = append(s.Elections, e.row(now))
 			}
 		}
