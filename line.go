@@ -11,7 +11,7 @@ import (
 // the store has one (see backends.Liner). After a release it is the heir: a handover
 // takes two writes and no read, however many wait. An heir that the record names comes
 // before it. So candidates with a priority take no place, but announce themselves in
-// the record, where those that only poll see it too: see place.go.
+// the record, where those that only poll see it too: see priority.go.
 //
 // The place is a hint: like any heir it decides only when a candidate tries. It may
 // be lost, late or a lie, and may name a candidate that is gone. It has the token of

@@ -303,29 +303,29 @@ var mutants = []mutant{
 	{name: "a candidate that is not healthy keeps its place in line", breaks: "heir", catch: "sick_later", pkg: ".", parent: "TestLine", edits: []edit{{
 		"line.go", `idle, q.tries = e.o.Healthy == nil, 0`, `idle, q.tries = true, 0`}}},
 	{name: "a candidate that stands back takes the place", breaks: "heir", catch: "stands_back", pkg: ".", parent: "TestLine", edits: []edit{{
-		"place.go", ` && v.aside == "" &&`, ` &&`}, {
+		"priority.go", ` && v.aside == "" &&`, ` &&`}, {
 		"line.go", `waits && v.held`, `r.Exists() && v.held`}, {
-		"place.go", `!r.Vacant() && r`, `r`}}},
+		"priority.go", `!r.Vacant() && r`, `r`}}},
 
 	// Priorities.
 	{name: "a lower priority replaces a higher one", breaks: "Priority", catch: "the_highest_leads_next", pkg: ".", parent: "TestPriority", edits: []edit{{
-		"place.go", `p.announced(there) && p.lowered != priority`, `priority > 0`}}},
+		"priority.go", `p.announced(there) && p.lowered != priority`, `priority > 0`}}},
 	{name: "all candidates with a priority write", breaks: "Priority", catch: "one_write,_pushed_true", pkg: ".", parent: "TestPriority", edits: []edit{{
-		"place.go", `return h, priority > there.priority`, `return h, priority > 0 && there.id != h.id`}}},
+		"priority.go", `return h, priority > there.priority`, `return h, priority > 0 && there.id != h.id`}}},
 	{name: "a priority announced without a pause", breaks: "Priority", catch: "restless", pkg: ".", parent: "TestPriority", edits: []edit{{
-		"place.go", `max(p.due, p.tried+r.RenewEvery)`, `p.due`}}},
+		"priority.go", `max(p.due, p.tried+r.RenewEvery)`, `p.due`}}},
 	{name: "a place kept with priority 0", breaks: "Priority", catch: "withdrawn", pkg: ".", parent: "TestPriority", edits: []edit{{
-		"place.go", `p.announced(there) && p.lowered != priority`, `false`}}},
+		"priority.go", `p.announced(there) && p.lowered != priority`, `false`}}},
 	{name: "an announcement in doubt forgotten", breaks: "Priority", catch: "the_campaign_ends", pkg: ".", parent: "TestPriority", edits: []edit{{
-		"place.go", ` && p.last != r.Attempt.Nonce {`, ` {`}}},
+		"priority.go", ` && p.last != r.Attempt.Nonce {`, ` {`}}},
 	{name: "a withdrawal that failed taken for done", breaks: "Priority", catch: "withdrawn,_and_the_write_fails", pkg: ".", parent: "TestPriority", edits: []edit{{
-		"place.go", `f == nil && lowers`, `f == nil || lowers`}}},
+		"priority.go", `f == nil && lowers`, `f == nil || lowers`}}},
 	{name: "an heir that is not healthy keeps its place", breaks: "Priority", catch: "sick_later", pkg: ".", parent: "TestPriority", edits: []edit{{
-		"place.go", `!write && (e.o.Healthy == nil || !p.announced(heirOf(r)))`, `!write`}}},
+		"priority.go", `!write && (e.o.Healthy == nil || !p.announced(heirOf(r)))`, `!write`}}},
 	{name: "two candidates with one ID overwrite each other without end", breaks: "Priority", catch: "twins", pkg: ".", parent: "TestPriority", edits: []edit{{
-		"place.go", ` && p.lowered != priority`, ``}}},
+		"priority.go", ` && p.lowered != priority`, ``}}},
 	{name: "a priority announced to what was pushed late", breaks: "Priority", catch: "pushed_late", pkg: ".", parent: "TestPriority", edits: []edit{{
-		"place.go", `	if _, f := e.load(ctx, e.o.RequestTimeout, reading); f != nil {
+		"priority.go", `	if _, f := e.load(ctx, e.o.RequestTimeout, reading); f != nil {
 		return
 	}
 	r, waits`, `	r, waits`}}},
