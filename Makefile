@@ -141,18 +141,18 @@ stores: ## fetch the real stores that are missing, and Prometheus, into .stores/
 kube-apiserver: # what make stores leaves out
 	cd $(PROOF) && go run ./cmd/fetch kubernetes
 
-images: ## build stand-ins for the images of the stores, where no registry can be reached
-	cd $(PROOF) && go run ./cmd/images
+images: ## build stand-ins for the images of the stores, where no registry can be reached; KINDS="consul s3" for others than the five
+	cd $(PROOF) && go run ./cmd/images -kinds "$(CONTAINED)"
 
 # An official image is taken where it can be had, a stand-in elsewhere;
 # ELECTOR_TEST_IMAGE_ETCD and the like name others. No store may be a local
 # process here. CASES selects of the suite: backend, elector, or a pattern.
 CASES ?= .
 CONTAINED = $(or $(KINDS),etcd postgres zookeeper dynamodb gcs)
-test-containers: ## the suite on the five stores in containers, or KINDS=azureblob; starts Docker's engine if none answers
+test-containers: $(if $(KINDS),stores) ## the suite on the five stores in containers, or KINDS="azureblob consul mysql s3"; starts Docker's engine if none answers
 	@echo "cases of the suite: $(CASES)"
 	@mkdir -p bin && rm -f bin/containers.txt
-	cd $(PROOF) && ELECTOR_TEST_METHOD=docker ELECTOR_TABLE=$(CURDIR)/bin/containers.txt go run ./cmd/images \
+	cd $(PROOF) && ELECTOR_TEST_METHOD=docker ELECTOR_TABLE=$(CURDIR)/bin/containers.txt go run ./cmd/images -kinds "$(CONTAINED)" \
 		go test -tags "containers $(KINDS)" -count=1 -timeout=20m \
 		-run '^Test(?i:$(shell echo $(CONTAINED) | tr ' ' '|'))$$/$(CASES)|^Test(EtcdWithAuth|Docker.*|.*Registry|CancelledPull|StandIn.*)$$' ./stores ./internal/engine
 	@cat bin/containers.txt

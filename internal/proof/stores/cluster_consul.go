@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -48,11 +49,11 @@ func consulCluster(c *Cluster, token string, n int) ([]recipe, error) {
 			name:    "consul " + binaries.ConsulVersion,
 			program: program,
 			arguments: func(s *server) []string {
-				return append(append(consulArguments(s, names[i], rpcs[i], serfs[i]),
+				return append(append(consulArguments(names[i], filepath.Join(s.dir, "data"), "127.0.0.1", strconv.Itoa(s.port), rpcs[i], serfs[i]),
 					"-bind="+consulBound(i), "-advertise="+consulShown(i), "-serf-lan-bind="+consulShown(i),
 					"-retry-interval=1s", "-bootstrap-expect="+strconv.Itoa(n)), join...)
 			},
-			ready: func(ctx context.Context, s *server) error { return consulReady(ctx, s, names[i], "") },
+			ready: func(ctx context.Context, s *server) error { return consulReady(ctx, s.address(), names[i], "") },
 			quit:  syscall.SIGKILL,
 		})
 	}

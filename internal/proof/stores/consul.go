@@ -36,10 +36,10 @@ func startConsulAs(ctx context.Context, settings, token string) (*Store, error) 
 			return err
 		},
 		arguments: func(s *server) []string {
-			return append(consulArguments(s, s.dirName(), rpc, serf),
+			return append(consulArguments(s.dirName(), filepath.Join(s.dir, "data"), "127.0.0.1", strconv.Itoa(s.port), rpc, serf),
 				"-bind=127.0.0.1", "-bootstrap-expect=1", "-hcl="+settings)
 		},
-		ready: func(ctx context.Context, s *server) error { return consulReady(ctx, s, s.dirName(), token) },
+		ready: func(ctx context.Context, s *server) error { return consulReady(ctx, s.address(), s.dirName(), token) },
 		quit:  syscall.SIGKILL,
 	})
 	if err != nil {
@@ -61,12 +61,12 @@ func (s *server) dirName() string { return filepath.Base(s.dir) }
 // consulArguments are for every server, whatever others there are. A follower
 // waits for a second for its leader, as HashiCorp recommends for production. Values
 // may be larger than by default, for the suite's bad records.
-func consulArguments(s *server, name string, rpc, serf int) []string {
+func consulArguments(name, data, client, http string, rpc, serf int) []string {
 	return []string{"agent", "-server",
 		"-node=" + name,
-		"-data-dir=" + filepath.Join(s.dir, "data"),
-		"-client=127.0.0.1",
-		"-http-port=" + strconv.Itoa(s.port),
+		"-data-dir=" + data,
+		"-client=" + client,
+		"-http-port=" + http,
 		"-server-port=" + strconv.Itoa(rpc),
 		"-serf-lan-port=" + strconv.Itoa(serf),
 		"-serf-wan-port=-1", "-dns-port=-1", "-grpc-port=-1", "-grpc-tls-port=-1",
@@ -88,15 +88,15 @@ type consulSelf struct {
 }
 
 // consulReady reads a key, for which there has to be a leader.
-func consulReady(ctx context.Context, s *server, name, token string) error {
+func consulReady(ctx context.Context, address, name, token string) error {
 	var self consulSelf
-	if _, err := consulCall(ctx, s.address(), token, http.MethodGet, "/v1/agent/self", nil, &self); err != nil {
+	if _, err := consulCall(ctx, address, token, http.MethodGet, "/v1/agent/self", nil, &self); err != nil {
 		return err
 	}
 	if self.Config.NodeName != name {
 		return errors.New("another Consul answers on its port")
 	}
-	return consulAnswers(ctx, s.address(), token)
+	return consulAnswers(ctx, address, token)
 }
 
 // consulAnswers reads a key that nobody writes, linearizably.

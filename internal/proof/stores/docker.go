@@ -38,6 +38,9 @@ var images = map[string]func(context.Context, manner) (*Store, error){
 	DynamoDB:  func(ctx context.Context, _ manner) (*Store, error) { return dockerDynamoDB(ctx) },
 	GCS:       func(ctx context.Context, _ manner) (*Store, error) { return dockerGCS(ctx) },
 	AzureBlob: func(ctx context.Context, _ manner) (*Store, error) { return dockerAzureBlob(ctx) },
+	Consul:    func(ctx context.Context, _ manner) (*Store, error) { return dockerConsul(ctx) },
+	MySQL:     dockerMySQL,
+	S3:        func(ctx context.Context, _ manner) (*Store, error) { return dockerS3(ctx) },
 }
 
 // docker starts a container, if an engine answers and the image is on this
@@ -201,6 +204,63 @@ func dockerAzureBlob(ctx context.Context) (*Store, error) {
 		return nil, err
 	}
 	return c.store(azureURL(c.address())), nil
+}
+
+// dockerConsul starts Consul.
+func dockerConsul(ctx context.Context) (*Store, error) {
+	const name = "suite"
+	c, err := newContainer(ctx, Consul, image{
+		port: "8500",
+		command: func(string) []string {
+			return append(consulArguments(name, "/tmp/consul", "0.0.0.0", "8500", 8300, 8301), "-bind=127.0.0.1", "-bootstrap-expect=1")
+		},
+		ready:      func(ctx context.Context, address string) error { return consulReady(ctx, address, name, "") },
+		stopSignal: "SIGKILL",
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.store("consul://" + c.address()), nil
+}
+
+// dockerMySQL starts MariaDB, or MySQL if an image of it is named, with the same
+// databases and users as startMySQL.
+func dockerMySQL(ctx context.Context, m manner) (*Store, error) {
+	c, err := newContainer(ctx, MySQL, image{
+		port: "3306",
+		env:  map[string]string{"MYSQL_ALLOW_EMPTY_PASSWORD": "1", "MYSQL_ROOT_HOST": "%", "MYSQL_DATABASE": mariaDBDatabase},
+		command: func(string) []string {
+			arguments := append([]string{"--skip-name-resolve"}, mariaDBSmall...)
+			if m == quick {
+				arguments = append(arguments, "--innodb-flush-log-at-trx-commit=2") // it still writes at each commit
+			}
+			return arguments
+		},
+		ready:      func(ctx context.Context, address string) error { return mariaDBReady(ctx, mariaDBName(address), "") },
+		stopSignal: "SIGKILL",
+	})
+	if err != nil {
+		return nil, err
+	}
+	return mySQLStore(ctx, c.store(""))
+}
+
+// dockerS3 starts gofakes3, with the bucket elector.
+func dockerS3(ctx context.Context) (*Store, error) {
+	c, err := newContainer(ctx, S3, image{
+		port:    "9000",
+		command: func(string) []string { return goFakeS3Arguments("0.0.0.0:9000", "/tmp/data") },
+		ready: func(ctx context.Context, address string) error {
+			return s3HasBucket(ctx, address, anyS3Login, s3Bucket)
+		},
+		stopSignal: "SIGKILL",
+	})
+	if err != nil {
+		return nil, err
+	}
+	s := c.store(s3URL(c.address(), s3Bucket))
+	s.Admin = anyS3Login
+	return s, nil
 }
 
 func (c *container) how() string { return "Docker image " + engine.Image(c.kind) }

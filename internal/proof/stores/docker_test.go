@@ -19,6 +19,9 @@ func TestDockerByOrder(t *testing.T) {
 		DynamoDB:  "ELECTOR_TEST_IMAGE_DYNAMODB",
 		GCS:       "ELECTOR_TEST_IMAGE_GCS",
 		AzureBlob: "ELECTOR_TEST_IMAGE_AZUREBLOB",
+		Consul:    "ELECTOR_TEST_IMAGE_CONSUL",
+		MySQL:     "ELECTOR_TEST_IMAGE_MYSQL",
+		S3:        "ELECTOR_TEST_IMAGE_S3",
 	} {
 		t.Setenv(variable, noImage)
 		s, err := Start(t.Context(), kind)

@@ -18,6 +18,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/go-sql-driver/mysql"
 	"github.com/go-zookeeper/zk"
 	"github.com/jackc/pgx/v5"
@@ -50,6 +52,7 @@ var openers = map[string]func(ctx context.Context, s *Store) (l link, done func(
 	AzureBlob: openAzureBlob,
 	Consul:    openConsul,
 	MySQL:     openMySQL,
+	S3:        openS3,
 }
 
 type etcdLink struct{ *clientv3.Client }
@@ -247,6 +250,31 @@ func (l azureLink) put(ctx context.Context, value string) error {
 func (l azureLink) get(ctx context.Context) (string, error) {
 	r, err := l.DownloadStream(ctx, nil)
 	if bloberror.HasCode(err, bloberror.BlobNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer r.Body.Close()
+	value, err := io.ReadAll(r.Body)
+	return string(value), err
+}
+
+type s3Link struct{ *s3.Client }
+
+func openS3(_ context.Context, s *Store) (link, func(), error) {
+	c, done := S3Client("http://"+s.Address, s.Admin)
+	return s3Link{c}, done, nil
+}
+
+func (l s3Link) put(ctx context.Context, value string) error {
+	_, err := l.PutObject(ctx, &s3.PutObjectInput{Bucket: aws.String(s3Bucket), Key: aws.String("key"), Body: strings.NewReader(value)})
+	return err
+}
+
+func (l s3Link) get(ctx context.Context) (string, error) {
+	r, err := l.GetObject(ctx, &s3.GetObjectInput{Bucket: aws.String(s3Bucket), Key: aws.String("key")})
+	if missing := (*s3types.NoSuchKey)(nil); errors.As(err, &missing) {
 		return "", nil
 	}
 	if err != nil {

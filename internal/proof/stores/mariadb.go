@@ -66,27 +66,23 @@ func mariaDBName(address string) string { return "root@tcp(" + address + ")/" + 
 
 // mariaDBProgram is the command for a small server.
 func mariaDBProgram(s *server, from string) []string {
-	return []string{
+	return append([]string{
 		"LD_LIBRARY_PATH=" + filepath.Join(from, "lib"), filepath.Join(from, "mariadbd"), "--no-defaults",
 		"--datadir=" + filepath.Join(s.dir, "data"), "--tmpdir=" + s.dir,
 		"--lc-messages-dir=" + from, "--character-sets-dir=" + filepath.Join(from, "charsets"),
-		"--innodb-buffer-pool-size=32M", "--innodb-log-file-size=8M", "--performance-schema=OFF",
-	}
+	}, mariaDBSmall...)
 }
+
+var mariaDBSmall = []string{"--innodb-buffer-pool-size=32M", "--innodb-log-file-size=8M", "--performance-schema=OFF"}
 
 // mariaDBInstall makes the system tables.
 func mariaDBInstall(ctx context.Context, s *server, from string) error {
-	script := []byte("create database mysql;\nuse mysql;\nset @auth_root_socket=null;\n")
-	for _, name := range []string{"mysql_system_tables.sql", "mysql_system_tables_data.sql"} {
-		content, err := os.ReadFile(filepath.Join(from, name))
-		if err != nil {
-			return err
-		}
-		script = append(script, content...)
+	script, err := binaries.MariaDBTables(mariaDBDatabase)
+	if err != nil {
+		return err
 	}
-	script = append(script, "create database "+mariaDBDatabase+";\n"...)
 	path := filepath.Join(s.dir, "install.sql")
-	if err := os.WriteFile(path, script, 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(script), 0o644); err != nil {
 		return err
 	}
 	if err := s.run(ctx, "/bin/mkdir", filepath.Join(s.dir, "data")); err != nil { // whose owner is the account
@@ -96,7 +92,8 @@ func mariaDBInstall(ctx context.Context, s *server, from string) error {
 	return s.run(ctx, "/bin/sh", append(arguments, "--bootstrap")...)
 }
 
-// mariaDBReady connects and compares the data folder, which no other server has.
+// mariaDBReady connects and compares how the data folder begins, which no other server
+// has.
 func mariaDBReady(ctx context.Context, name, dir string) error {
 	db, err := sql.Open("mysql", name)
 	if err != nil {

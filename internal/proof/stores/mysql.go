@@ -22,14 +22,17 @@ func startMySQLWith(ctx context.Context, m manner, more ...string) (*Store, erro
 	if err != nil {
 		return nil, err
 	}
-	store := &Store{
-		Kind: MySQL, How: mariaDBHow(s), Address: s.address(), PID: s.pid, server: s,
-		URL:         "mysql://root@" + s.address() + "/" + mariaDBDatabase + "?create=true",
-		PasswordURL: "mysql://" + s.address() + "/" + mySQLSecured,
-		Admin:       Login{User: "root"},
-		User:        Login{"tester", rand.Text()},
-	}
-	err = store.MySQLExec(ctx, "create database "+mySQLSecured,
+	return mySQLStore(ctx, &Store{How: mariaDBHow(s), Address: s.address(), PID: s.pid, server: s})
+}
+
+// mySQLStore makes what startMySQL promises, on a server with the database of the tests.
+func mySQLStore(ctx context.Context, store *Store) (*Store, error) {
+	store.Kind = MySQL
+	store.URL = "mysql://root@" + store.Address + "/" + mariaDBDatabase + "?create=true"
+	store.PasswordURL = "mysql://" + store.Address + "/" + mySQLSecured
+	store.Admin = Login{User: "root"}
+	store.User = Login{"tester", rand.Text()}
+	err := store.MySQLExec(ctx, "create database "+mySQLSecured,
 		// Random letters and digits: nothing to quote.
 		"create user "+store.User.User+"@'%' identified by '"+store.User.Password+"'")
 	if err != nil {

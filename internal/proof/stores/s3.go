@@ -37,13 +37,17 @@ func startS3(ctx context.Context) (*Store, error) {
 	return startS3As(ctx, "gofakes3 "+binaries.GoFakeS3Version+" (built from its module)", anyS3Login, recipe{
 		program: program,
 		arguments: func(s *server) []string {
-			return []string{"-host=" + s.address(), "-backend=bolt", "-bolt.db=" + filepath.Join(s.dir, "data"), "-initialbucket=" + s3Bucket, "-quiet"}
+			return goFakeS3Arguments(s.address(), filepath.Join(s.dir, "data"))
 		},
 		// Nothing that it answers shows whose it is, but it prints that it listens.
 		ready: func(ctx context.Context, s *server) error {
 			return s3Ready(ctx, s, anyS3Login, "using port: "+strconv.Itoa(s.port), s3Bucket)
 		},
 	})
+}
+
+func goFakeS3Arguments(address, file string) []string {
+	return []string{"-host=" + address, "-backend=bolt", "-bolt.db=" + file, "-initialbucket=" + s3Bucket, "-quiet"}
 }
 
 // StartVersityGW starts versitygw, which serves a folder as S3, as a process. Its
@@ -118,7 +122,11 @@ func s3Ready(ctx context.Context, s *server, login Login, words, bucket string) 
 	if !bytes.Contains(s.log(s.logBegins), []byte(words)) {
 		return errors.New("it has not said that it listens")
 	}
-	client, done := S3Client("http://"+s.address(), login)
+	return s3HasBucket(ctx, s.address(), login, bucket)
+}
+
+func s3HasBucket(ctx context.Context, address string, login Login, bucket string) error {
+	client, done := S3Client("http://"+address, login)
 	defer done()
 	_, err := client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &bucket})
 	return err

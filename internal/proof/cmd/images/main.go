@@ -3,7 +3,7 @@
 // programs that make stores fetches and what else these need of this machine.
 // What is there already is left alone.
 //
-// With a command it gets an image for every kind of store, in this order: the
+// With a command it gets an image for each of the kinds of stores, in this order: the
 // one that ELECTOR_TEST_IMAGE_ETCD and the like name, the official one if it is
 // here or can be pulled, a stand-in. Then it runs the command with these
 // variables set.
@@ -11,18 +11,20 @@
 // If no engine answers, it installs Docker (as root on Debian) and starts its
 // engine, and ends it when all is done.
 //
-// Usage: go run ./cmd/images [command [argument]...]
+// Usage: go run ./cmd/images [-kinds "etcd gcs"] [command [argument]...]
 package main
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -37,7 +39,9 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:])
+	kinds := flag.String("kinds", strings.Join(engine.Kinds(), " "), "the stores, with spaces between")
+	flag.Parse()
+	err := run(ctx, strings.Fields(*kinds), flag.Args())
 	stop()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() > 0 {
 		os.Exit(exit.ExitCode()) // the command has said why
@@ -48,7 +52,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, command []string) (err error) {
+func run(ctx context.Context, kinds, command []string) (err error) {
 	end, err := ensureEngine(ctx)
 	if err != nil {
 		return err
@@ -60,7 +64,10 @@ func run(ctx context.Context, command []string) (err error) {
 	}
 	defer provider.Close()
 	chosen := os.Environ()
-	for _, kind := range engine.Kinds() {
+	for _, kind := range kinds {
+		if !slices.Contains(engine.Kinds(), kind) {
+			return fmt.Errorf("unknown kind of store %q; known are %s", kind, strings.Join(engine.Kinds(), ", "))
+		}
 		name := ""
 		if len(command) > 0 {
 			name = published(ctx, provider, kind)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -85,6 +86,37 @@ var standIns = map[string]standIn{
 			fmt.Sprintf("USER %d", userID),
 			`ENTRYPOINT ["/bin/sh", "-c", "exec /bin/node /azurite/` + binaries.AzuriteScript + ` \"$@\""]`,
 		},
+	},
+	"consul": {
+		version: fixed(binaries.ConsulVersion),
+		fill: func(_ context.Context, r *root) error {
+			consul, err := binaries.Consul()
+			if err != nil {
+				return err
+			}
+			return r.program(consul, "/bin/consul")
+		},
+		changes: []string{"EXPOSE 8500", fmt.Sprintf("USER %d", userID), `ENTRYPOINT ["/bin/consul"]`},
+	},
+	"mysql": {
+		version: fixed("mariadb-" + binaries.MariaDBVersion),
+		fill:    fillMariaDB,
+		changes: []string{
+			"EXPOSE 3306",
+			fmt.Sprintf("USER %d", userID),
+			`ENTRYPOINT ["/bin/sh", "/entrypoint.sh"]`,
+		},
+	},
+	"s3": {
+		version: fixed("gofakes3-" + binaries.GoFakeS3Version),
+		fill: func(_ context.Context, r *root) error {
+			server, err := binaries.GoFakeS3()
+			if err != nil {
+				return err
+			}
+			return r.program(server, "/bin/gofakes3")
+		},
+		changes: []string{"EXPOSE 9000", fmt.Sprintf("USER %d", userID), `ENTRYPOINT ["/bin/gofakes3"]`},
 	},
 	"postgres": {
 		version: postgresVersion,
@@ -233,4 +265,28 @@ func fillPostgres(ctx context.Context, r *root) error {
 	}
 	const zones = "/usr/share/zoneinfo"
 	return r.tree(zones, zones, nil)
+}
+
+//go:embed mysql.sh
+var mysqlEntrypoint string
+
+// fillMariaDB puts the server in /mariadb, and makes root of all addresses an
+// administrator without a password, which the official image is told to do.
+func fillMariaDB(_ context.Context, r *root) error {
+	from, err := binaries.MariaDB()
+	if err != nil {
+		return err
+	}
+	tables, err := binaries.MariaDBTables("test")
+	if err != nil {
+		return err
+	}
+	tables += "insert into mysql.global_priv select '%', User, Priv from mysql.global_priv where User = 'root' limit 1;\n"
+	return errors.Join(
+		r.text("/entrypoint.sh", mysqlEntrypoint, 0o755),
+		r.text("/mariadb/tables.sql", tables, 0o644),
+		r.ours(data+"/db"),
+		r.libraries(filepath.Join(from, "mariadbd"), filepath.Join(from, "lib")),
+		r.tree(from, "/mariadb", nil),
+	)
 }

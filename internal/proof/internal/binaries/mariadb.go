@@ -3,6 +3,7 @@ package binaries
 import (
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // MariaDBFiles are what a MariaDB server needs of its packages: the program, the
@@ -26,4 +27,24 @@ func MariaDB() (string, error) {
 		}
 	}
 	return path, executable(filepath.Join(path, "mariadbd"))
+}
+
+// MariaDBTables returns the statements that make the system tables, with root as an
+// administrator without a password, and a database.
+func MariaDBTables(database string) (string, error) {
+	path, err := MariaDB()
+	if err != nil {
+		return "", err
+	}
+	var script strings.Builder
+	script.WriteString("create database mysql;\nuse mysql;\nset @auth_root_socket=null;\n")
+	for _, name := range []string{"mysql_system_tables.sql", "mysql_system_tables_data.sql"} {
+		content, err := os.ReadFile(filepath.Join(path, name))
+		if err != nil {
+			return "", err
+		}
+		script.Write(content)
+	}
+	script.WriteString("create database " + database + ";\n")
+	return script.String(), nil
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/testcontainers/testcontainers-go"
 )
 
-// official are the images that the stores' makers publish, by kind of store.
+// official are the images that the stores' makers publish, by kind of store. S3's
+// makers publish none.
 var official = map[string]string{
 	"etcd":      "gcr.io/etcd-development/etcd:v3.7.3",
 	"zookeeper": "zookeeper:3.9",
@@ -25,6 +26,9 @@ var official = map[string]string{
 	"dynamodb":  "amazon/dynamodb-local:3.3.1",
 	"gcs":       "fsouza/fake-gcs-server:1.56.1",
 	"azureblob": "mcr.microsoft.com/azure-storage/azurite:3.37.0",
+	"consul":    "hashicorp/consul:1.20.1",
+	"mysql":     "mariadb:10.11",
+	"s3":        "",
 }
 
 // Kinds are the kinds of stores that there are images of.
@@ -67,6 +71,9 @@ var (
 // 20 seconds if the registry says nothing, otherwise as long as it goes on
 // sending, or until ctx ends.
 func Have(ctx context.Context, p *testcontainers.DockerProvider, name string) error {
+	if name == "" {
+		return errors.New("there is no official image; run make images")
+	}
 	refusalsMutex.Lock() // during the pull: another one for the same image waits
 	defer refusalsMutex.Unlock()
 	_, err := p.Client().ImageInspect(ctx, name)
