@@ -120,7 +120,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 	}
 }
 
-// An answer that breaks off is an error, and never says that the record is
+// An answer that breaks off is an error: the record is not taken for
 // missing, though the library may go on reading a generation that has been
 // replaced.
 func TestBrokenAnswer(t *testing.T) {

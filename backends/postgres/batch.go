@@ -90,7 +90,7 @@ func (b *Backend) RenewMany(ctx context.Context, renewals []backends.Renewal) []
 	})
 }
 
-// rolledBack reports whether the server says that the statement failed and that
+// rolledBack reports whether the server has answered that the statement failed and that
 // the session goes on: then nothing of it was applied. When the session ended,
 // it may have been applied.
 func rolledBack(err error) bool {

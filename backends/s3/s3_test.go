@@ -142,7 +142,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 	}
 }
 
-// An answer that breaks off is an error, and never says that the record is missing.
+// An answer that breaks off is an error: the record is not taken for missing.
 func TestBrokenAnswer(t *testing.T) {
 	s := newService(t)
 	for how, b := range s.handles(t) {

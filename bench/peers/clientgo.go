@@ -107,8 +107,8 @@ func LeaseClient(rawURL string, ttl time.Duration, timeout bool) (coordinationv1
 // RunClientGo takes part in one election as client-go/timeout+release does, over
 // a client of LeaseClient that many elections may share. started is called in a
 // goroutine of its own once the candidate leads; its context ends when it does not
-// any more. RunClientGo blocks until then or until ctx ends; an error says that the
-// settings cannot be used. Of c it looks at Name, ID and TTL.
+// any more. RunClientGo blocks until then or until ctx ends. It fails only if the
+// settings cannot be used. Of c it uses Name, ID and TTL.
 func RunClientGo(ctx context.Context, client coordinationv1.LeasesGetter, c Config, started func(context.Context)) error {
 	e, err := clientGoElector(client, c, true, started)
 	if err != nil {
