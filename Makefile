@@ -152,7 +152,7 @@ CONTAINED = $(or $(KINDS),etcd postgres zookeeper dynamodb gcs)
 test-containers: $(if $(KINDS),stores) ## the suite on the five stores in containers, or KINDS="azureblob consul mysql s3"; starts Docker's engine if none answers
 	@echo "cases of the suite: $(CASES)"
 	@mkdir -p bin && rm -f bin/containers.txt
-	cd $(PROOF) && ELECTOR_TEST_METHOD=docker ELECTOR_TABLE=$(CURDIR)/bin/containers.txt go run ./cmd/images -kinds "$(CONTAINED)" \
+	cd $(PROOF) && ELECTOR_TEST_METHOD=docker ELECTOR_TABLE=$(CURDIR)/bin/containers.txt go run ./cmd/images -kinds "$(sort etcd $(CONTAINED))" \
 		go test -tags "containers $(KINDS)" -count=1 -timeout=20m \
 		-run '^Test(?i:$(shell echo $(CONTAINED) | tr ' ' '|'))$$/$(CASES)|^Test(EtcdWithAuth|Docker.*|.*Registry|CancelledPull|StandIn.*)$$' ./stores ./internal/engine
 	@cat bin/containers.txt

@@ -186,8 +186,9 @@ func manyCandidates(s *suite) {
 	s.must(l.Check(), "the leader's lease")
 
 	leader, waiters := winner{c: first, l: l}, n-1
-	// few is a takeover in which few waiters write. On a machine that stands still
-	// when they wake, all are late together, so one takeover of three must do.
+	// few is a takeover in which few waiters write: a quarter, and of a few waiters,
+	// with whom chance has more weight, half. On a machine that stands still when they
+	// wake, all are late together, so one takeover of three must do.
 	few := func(what string, leave func()) {
 		s.Helper()
 		var wrote []int
@@ -199,7 +200,7 @@ func manyCandidates(s *suite) {
 			waiters--
 			saw(leader.c)
 			w := writes() - before
-			if w <= n/4 {
+			if w <= max(n/4, 10) {
 				return
 			}
 			wrote = append(wrote, w)

@@ -88,8 +88,8 @@ func zooKeeperServers(i int, own zooKeeperPorts, others []zooKeeperPorts) string
 
 // chooseZooKeeperPorts makes the port for followers follow from the clients':
 // only a leader listens there, and what a follower does not use somebody else
-// could take before it becomes the leader. No other store is given such ports,
-// and the clients' port is taken for as long as the server runs.
+// could take before it becomes the leader. Neither a store nor a proxy is given such
+// ports, and the clients' port is taken for as long as the server runs.
 func chooseZooKeeperPorts(s *server) (ports zooKeeperPorts, err error) {
 	ports.quorum = s.port - 12000 // below all that freePort returns
 	l, err := net.Listen("tcp", loopback(ports.quorum))

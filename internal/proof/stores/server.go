@@ -115,12 +115,13 @@ func (s *server) begin(ctx context.Context) (err error) {
 }
 
 // freePort returns a port that nothing listens on. It is below the ports that
-// systems give to outgoing connections, so that none of these takes it while
-// the server is down.
+// systems give to outgoing connections, and none that a proxy of package network
+// listens on, so that none of these takes it while the server is down. The port
+// 12000 below it is such a port too: see chooseZooKeeperPorts.
 func freePort() (int, error) {
 	var err error
 	for range 100 {
-		port := 20000 + rand.IntN(12000)
+		port := 20000 + rand.IntN(6000)
 		var l net.Listener
 		if l, err = net.Listen("tcp", loopback(port)); err == nil {
 			return port, l.Close()

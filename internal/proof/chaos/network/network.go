@@ -53,11 +53,12 @@ func New(upstream string) (*Proxy, error) {
 		toxics:      toxiproxy.NewProxy(server, upstream, "", upstream).Toxics,
 		connections: map[*connection]bool{},
 	}
-	// Not a port that the system gives to outgoing connections, nor one that
-	// package stores chooses: Heal has to get it again after Refuse.
+	// Not a port that the system gives to outgoing connections, nor one of package
+	// stores, which are 8000 to 13999 and 20000 to 25999: Heal has to get it again
+	// after Refuse, and a store after a restart.
 	var err error
 	for range 100 {
-		p.address = "127.0.0.1:" + strconv.Itoa(10000+rand.IntN(10000))
+		p.address = "127.0.0.1:" + strconv.Itoa(14000+rand.IntN(6000))
 		if err = p.listen(); err == nil {
 			return p, nil
 		}
