@@ -176,10 +176,7 @@ func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
 func (e *Elector) awaitChance(ctx context.Context, w *watcher, p *announcement, q *line, last *Token) error {
 	for {
 		version, from, heir := e.view.chance(e.headStart)
-		if r := e.view.look().record; !r.Vacant() && Token(r.Token) != *last {
-			*last = Token(r.Token)
-			e.log.Info("elector: campaign waits while the election is held", "leader", r.Holder, "token", r.Token)
-		}
+		e.logLeader(last)
 		if from <= e.clock.Now().Mono {
 			if heir {
 				return nil
@@ -204,6 +201,15 @@ func (e *Elector) awaitChance(ctx context.Context, w *watcher, p *announcement, 
 		case lines <= now:
 			q.act(ctx)
 		}
+	}
+}
+
+// logLeader logs a leader with another token than the last one. It is apart from
+// awaitChance, whose stack lives as long as the wait.
+func (e *Elector) logLeader(last *Token) {
+	if r := e.view.look().record; !r.Vacant() && Token(r.Token) != *last {
+		*last = Token(r.Token)
+		e.log.Info("elector: campaign waits while the election is held", "leader", r.Holder, "token", r.Token)
 	}
 }
 

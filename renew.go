@@ -86,6 +86,13 @@ func (l *Lease) maintain(acquired <-chan struct{}) {
 	}
 	l.renewUntilOver()
 	l.batches.leave()
+	l.reportEnd()
+}
+
+// reportEnd tells people and hooks that the lease is over. It is apart from
+// maintain, whose stack lives as long as the lease.
+func (l *Lease) reportEnd() {
+	e := l.e
 	s := l.status.Load()
 	info := l.info(s.cause)
 	info.Cause = s.ending()

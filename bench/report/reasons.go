@@ -37,6 +37,13 @@ var reasons = map[place]string{
 	{results.Cost, "dynamodb", "handover"}:                      polledHandover,
 	{results.Cost, "dynamodb", "handover and one TTL after it"}: polledHandover + " " + polledInStep,
 
+	{results.Cost, "kubernetes", "uncontended acquire"}:           wholeLease,
+	{results.Cost, "kubernetes", "holding for one TTL"}:           wholeLease,
+	{results.Cost, "kubernetes", "resign"}:                        wholeLease,
+	{results.Cost, "kubernetes", "waiting for one TTL"}:           "Each renewal is pushed to each waiter, with the Lease: a waiter knows without a request when the leader was last heard of. Each watch has a connection of its own here, where TLS is taken off; with TLS the watches of a process share one, over HTTP/2. client-go's waiters poll.",
+	{results.Cost, "kubernetes", "handover"}:                      leaseIsPushed,
+	{results.Cost, "kubernetes", "handover and one TTL after it"}: leaseIsPushed,
+
 	{results.Handover, "", "from resign to the successor knowing"}: "A waiter that sees a release waits at random first, up to J: ten times what its own last reads took (two round trips each on ZooKeeper; where the store pushes it has hardly read since it began), at least 5 and at most 250 ms. Then it reads, and writes. So few of many write, without a queue, and the median is near the end of J also when nobody else waits. The queues of etcd and ZooKeeper wake the next in line alone. To be ahead, elector would need a queue in the store, with a key for each waiter that must be kept alive; to come closer, a J from more and quieter measurements.",
 
 	{results.Takeover, "", "takeover after kill -9"}:                                            afterC,
@@ -60,6 +67,8 @@ var reasons = map[place]string{
 	{results.Scale, "", "requests to hold all of them"}:            "A session's keep-alive holds everything that hangs on it, however many, and loses it together. Here each election has its renewal, and up to a hundred of them share a request; on ZooKeeper the session's pings come on top, one in 10 s. It would take the store's lease as evidence: both stores were measured to acknowledge keep-alives of leases that were about to vanish, see [peers.md](../docs/peers.md).",
 	{results.Scale, "", "bytes to hold all of them"}:               "Each record is written in each interval, with the one before to compare with, see the rows of holding; a session's keep-alive says nothing of the elections that hang on it. Comparing with a revision would save the second one.",
 	{results.Scale, "postgres", "bytes to hold all of them"}:       "pglock writes a number in each heartbeat, see the rows of holding. With 100 elections and more ours sends less.",
+	{results.Scale, "kubernetes", "bytes to hold all of them"}:     wholeLease,
+	{results.Scale, "kubernetes", "connections"}:                   "At most 32, over HTTP/1.1, so that one that has gone dark holds up one request, and each lease renews by itself. client-go's client has as many as it needs at once, over HTTP/1.1 here and one HTTP/2 connection with TLS. A lower bound would be level; renewals would then wait for each other.",
 	{results.Scale, "dynamodb", "connections"}:                     "At most 64, over HTTP/1.1 on purpose, so that one that has gone dark holds up one request, and each lease renews by itself. dynamolock renews with as many workers as the process has processors. A lower bound would be level; renewals would then wait for each other.",
 
 	{results.Check, "", "one call"}:                                    checkReadsClocks,
@@ -74,6 +83,10 @@ const (
 	firstRead = "The backend first asks whether the store can be used (and on PostgreSQL and DynamoDB whether the table fits), and then the election's record is read once, so that a missing right, or something foreign in its place, shows when a service starts and not in its first campaign. Without that read it is one request fewer, on ZooKeeper two; without the store's own check nothing would be left, and a wrong setting would show in the campaign."
 
 	wholeRecord = "The record holds the holder, its token, the TTL, the attempt of the writer and a value. Each write sends all of it, and the one before to compare with: a revision or a version number would do, but comes back when a backup is restored. The attempt is how a write whose answer was lost is found. Others keep less: a value under a session (etcd), a number and an owner (pglock, dynamolock). Comparing with a revision, or with the attempt alone as DynamoDB does here, would save etcd and PostgreSQL the second record, at the price of restored backups and of changes by hand."
+
+	wholeLease = "Besides what kubectl shows, which client-go's Lease has too, the Lease holds the record in an annotation: holder, token, TTL, the attempt of the writer and a value. The attempt is how a write whose answer was lost is found. The API server also returns the whole object after each write, and keeps a list of who wrote which field. With client-go's five fields alone there would be no token."
+
+	leaseIsPushed = "The release and the new leader are pushed to all waiters, each with the Lease, which is longer than client-go's; who takes over reads before it writes. client-go's waiters poll, and those that have not polled yet have sent nothing: they learn of it up to 2.2 RetryPeriod later."
 
 	apartFromRenewals = "To be shorter, renewals would have to go to a key that nobody watches, and a waiter could not tell a dead leader from a quiet one without etcd's own leases."
 
