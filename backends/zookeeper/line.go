@@ -3,7 +3,6 @@ package zookeeper
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"github.com/go-zookeeper/zk"
 
@@ -14,38 +13,19 @@ import (
 // created it.
 func placePath(path string) string { return path + "/next" }
 
-// WatchLine implements [backends.Liner], with the errors of Load. While only the place
-// cannot be read, none is shown.
+// WatchLine implements [backends.Liner], with the errors of Load. If only the place
+// cannot be read, it shows none from then on.
 func (b *Backend) WatchLine(ctx context.Context, name string, changed func(backends.Record), placed func(string)) error {
 	return b.handle.Watch(ctx, name, func(ctx context.Context) error {
-		ctx, cancel := context.WithCancel(ctx)
-		var mutex sync.Mutex // so that one goroutine at a time calls
-		var second sync.WaitGroup
-		defer second.Wait()
-		defer cancel()
-		second.Go(func() {
-			shown := ""
-			b.follow(ctx, placePath(b.path(name)), false, func(r *reading) error {
-				mutex.Lock()
-				defer mutex.Unlock()
-				if place := string(r.data); place != shown && ctx.Err() == nil {
-					shown = place
-					b.saw(name, place)
-					placed(place)
-				}
-				return nil
-			})
-			mutex.Lock()
-			defer mutex.Unlock()
-			if shown != "" && ctx.Err() == nil {
-				placed("")
+		shown := ""
+		return b.follow(ctx, b.record(name, changed), &followed{path: placePath(b.path(name)), show: func(r *reading) error {
+			if place := string(r.data); place != shown {
+				shown = place
+				b.saw(name, place)
+				placed(place)
 			}
-		})
-		return b.watch(ctx, name, func(r backends.Record) {
-			mutex.Lock()
-			defer mutex.Unlock()
-			changed(r)
-		})
+			return nil
+		}})
 	})
 }
 
