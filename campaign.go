@@ -98,6 +98,19 @@ func (e *Elector) leave() (closed bool) {
 // afterLast campaigns once the last lease, and the last cancelled campaign, are
 // done with the record.
 func (e *Elector) afterLast(ctx context.Context, campaign func(context.Context) (*Lease, error)) (*Lease, error) {
+	if err := e.begins(ctx); err != nil {
+		return nil, err
+	}
+	l, err := campaign(ctx)
+	if err != nil {
+		e.traceCampaigned(ctx, err)
+	}
+	return l, err
+}
+
+// begins waits for the last lease, and for the last cancelled campaign, and traces
+// the beginning of a campaign.
+func (e *Elector) begins(ctx context.Context) error {
 	if e.retraction != nil {
 		select {
 		case <-e.retraction:
@@ -109,108 +122,11 @@ func (e *Elector) afterLast(ctx context.Context, campaign func(context.Context) 
 		l.workReturned(ctx)
 	}
 	if ctx.Err() != nil {
-		return nil, e.ended(ctx, nil)
+		return e.ended(ctx, nil)
 	}
 	e.began = e.clock.Now().Mono
 	traced(e, e.o.Trace.Campaigning, ctx, CampaignInfo{Election: e.name, Store: e.store})
-	l, err := campaign(ctx)
-	if err != nil {
-		e.traceCampaigned(ctx, err)
-	}
-	return l, err
-}
-
-// campaign makes attempts. Between two of them it waits until another one could
-// succeed.
-func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
-	var w *watcher
-	var last *failure
-	var leader Token
-	backoff := e.newBackoff("campaign")
-	p, q := e.newAnnouncement(), e.newLine()
-	won := false
-	defer func() {
-		if !won {
-			p.withdraw(ctx)
-			q.withdraw(ctx)
-		}
-	}()
-	for {
-		l, f := e.attempt(ctx, unlimited)
-		if f != nil && f.kind != cancelled {
-			last = f
-		}
-		switch {
-		case f == nil:
-			backoff.over()
-			won = true
-			return l, nil
-		case ctx.Err() != nil:
-			return nil, e.ended(ctx, last)
-		case f.hopeless():
-			return nil, f.err
-		case f.kind == holding:
-			backoff.over()
-			e.traceWaiting(ctx, f)
-			if w == nil {
-				w = e.watch(ctx, reading, "campaign")
-				defer w.stop()
-			}
-			if err := e.awaitChance(ctx, w, p, q, &leader); ctx.Err() != nil {
-				return nil, e.ended(ctx, last)
-			} else if err != nil {
-				return nil, err
-			}
-		default:
-			e.traceWaiting(ctx, f)
-			if !backoff.pause(ctx, f.err) {
-				return nil, e.ended(ctx, f)
-			}
-		}
-	}
-}
-
-// awaitChance blocks until the record may be taken over, and then for a random
-// time, in which it gives way to a winner. An heir does not wait. awaitChance logs
-// each leader with another token than the last one.
-func (e *Elector) awaitChance(ctx context.Context, w *watcher, p *announcement, q *line, last *Token) error {
-	for {
-		version, from, heir := e.view.chance(e.headStart)
-		e.logLeader(last)
-		if from <= e.clock.Now().Mono {
-			if heir {
-				return nil
-			}
-			from = e.clock.Now().Mono + e.jitter()
-			for v := version; v == version && !heir; v, _, heir = e.view.chance(e.headStart) {
-				// A place in line that moves does not put it off.
-				if changed, err := w.wait(ctx, version, from); err != nil || !changed {
-					return err
-				}
-			}
-			continue
-		}
-		announces, lines := p.next(), q.next()
-		changed, err := w.wait(ctx, version, min(from, announces, lines))
-		switch now := e.clock.Now().Mono; {
-		case err != nil:
-			return err
-		case changed:
-		case announces <= now:
-			p.act(ctx)
-		case lines <= now:
-			q.act(ctx)
-		}
-	}
-}
-
-// logLeader logs a leader with another token than the last one. It is apart from
-// awaitChance, whose stack lives as long as the wait.
-func (e *Elector) logLeader(last *Token) {
-	if r := e.view.look().record; !r.Vacant() && Token(r.Token) != *last {
-		*last = Token(r.Token)
-		e.log.Info("elector: campaign waits while the election is held", "leader", r.Holder, "token", r.Token)
-	}
+	return nil
 }
 
 // attempt reads the record and, if it may be taken over, makes an acquisition of

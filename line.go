@@ -60,8 +60,8 @@ type line struct {
 	done  chan struct{}  // closed when the latest request has ended; nil if there was none
 }
 
-func (e *Elector) newLine() *line {
-	q := &line{e: e, due: forever}
+func newLine(e *Elector) line {
+	q := line{e: e, due: forever}
 	if b, ok := backends.AsLiner(e.backend); ok && checkHeir(e.o.ID) == nil {
 		q.b = b
 	}

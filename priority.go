@@ -48,8 +48,8 @@ type announcement struct {
 	lowered int           // the priority to which the own announcement was lowered last; -1 after it was raised
 }
 
-func (e *Elector) newAnnouncement() *announcement {
-	return &announcement{e: e, due: forever, lowered: -1}
+func newAnnouncement(e *Elector) announcement {
+	return announcement{e: e, due: forever, lowered: -1}
 }
 
 // heir returns this candidate, with a priority, as the heir that the record should

@@ -17,7 +17,7 @@ type watcher struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	why    purpose
-	woken  chan struct{} // holds one value when something was pushed
+	woken  chan struct{} // holds one value when wait is to look again
 
 	// Owned by the goroutine that waits.
 	rhythm  rhythm
@@ -35,10 +35,12 @@ type watcher struct {
 	broken *failure // why further watching makes no sense
 }
 
-// watch starts to watch, if the backend can. The watcher must be stopped.
+// watch starts to watch, if the backend can. The watcher must be stopped. All its
+// waits have the same ctx.
 func (e *Elector) watch(ctx context.Context, why purpose, what string) *watcher {
 	w := &watcher{e: e, why: why, woken: make(chan struct{}, 1), backoff: e.newBackoff(what + ": reading the record"), loads: loadsOf(e.backend)}
 	w.ctx, w.cancel = context.WithCancel(ctx)
+	context.AfterFunc(w.ctx, w.wake)
 	w.rhythm.offset = e.random()
 	b, ok := backends.AsWatcher(e.backend)
 	if ok && e.begin(ctx) == nil {
@@ -140,6 +142,21 @@ func (w *watcher) wake() {
 // a monotonic time (0 for none), or until ctx ends. It reports whether the
 // record changed, or the place in line did. It waits out failures that may pass.
 func (w *watcher) wait(ctx context.Context, since backends.Version, until time.Duration) (changed bool, err error) {
+	for {
+		pause, changed, err := w.check(ctx, since, until)
+		if pause == 0 || err != nil {
+			return changed, err
+		}
+		w.sleep(pause)
+		if ctx.Err() != nil {
+			return false, w.e.ended(ctx, nil)
+		}
+	}
+}
+
+// check returns how long wait sleeps before it checks again, 0 if wait is done. It
+// reads the record if that is due.
+func (w *watcher) check(ctx context.Context, since backends.Version, until time.Duration) (pause time.Duration, changed bool, err error) {
 	e := w.e
 	for {
 		seen := e.view.look()
@@ -148,21 +165,21 @@ func (w *watcher) wait(ctx context.Context, since backends.Version, until time.D
 			if seen.record.Attempt != w.learnt { // pushed, or read elsewhere
 				w.learn(seen.record, seen.since, seen.since)
 			}
-			return true, nil
+			return 0, true, nil
 		}
 		w.mutex.Lock()
 		live, doubt, broken, moved := w.live, w.doubt, w.broken, w.moved
 		w.moved = false
 		w.mutex.Unlock()
 		if broken != nil {
-			return false, broken.err
+			return 0, false, broken.err
 		}
 		if moved {
-			return true, nil
+			return 0, true, nil
 		}
 		now := e.clock.Now().Mono
 		if until != 0 && now >= until {
-			return false, nil
+			return 0, false, nil
 		}
 		next := w.nextRead(seen.record, now)
 		if live && e.pushes {
@@ -173,16 +190,14 @@ func (w *watcher) wait(ctx context.Context, since backends.Version, until time.D
 		}
 		if next <= now {
 			if _, err := w.read(ctx, !doubt); err != nil {
-				return false, err
+				return 0, false, err
 			}
 			continue
 		}
 		if until != 0 {
 			next = min(next, until)
 		}
-		if err := w.sleep(ctx, next-now); err != nil {
-			return false, err
-		}
+		return next - now, false, nil
 	}
 }
 
@@ -256,18 +271,11 @@ func (w *watcher) read(ctx context.Context, waits bool) (ok bool, err error) {
 	return true, nil
 }
 
-func (w *watcher) sleep(ctx context.Context, d time.Duration) error {
-	var due <-chan struct{}
+// sleep blocks for d, until the watcher is woken, or until the context that it was
+// made with ends.
+func (w *watcher) sleep(d time.Duration) {
 	if d < forever/2 {
-		var stop func() bool
-		due, stop = w.e.after(d)
-		defer stop()
+		defer w.e.clock.AfterFunc(d, w.wake)()
 	}
-	select {
-	case <-due:
-	case <-w.woken:
-	case <-ctx.Done():
-		return w.e.ended(ctx, nil)
-	}
-	return nil
+	<-w.woken
 }
