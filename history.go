@@ -2,7 +2,6 @@ package elector
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,7 +15,7 @@ import (
 type Term struct {
 	ID    string    // of the leader, at most 64 bytes of it, with "?" for what cannot be printed; empty if it is not known
 	Token Token     // of its acquisition
-	Start time.Time // zero if it is not known
+	Start time.Time // often that in the token; zero if it is not known
 	End   time.Time // zero while the term goes on, or if it is not known
 
 	// Reason is why the term ended: "resigned", "requested" (see RequestResign),
@@ -45,9 +44,9 @@ const (
 
 // History reads the record once and returns the latest terms, the oldest first: at
 // most eight, and fewer if IDs are long. Every acquisition and release records
-// its term with the same write. A term that a version of this library recorded
-// that keeps no history has only a token, and perhaps an ID; of several such terms
-// in a row only the last one is known. The history is lost with the record. History
+// its term with the same write. Of a term that a version of this library recorded
+// that keeps no history only the token is known, and perhaps the ID; of several such
+// terms in a row only the last one. The history is lost with the record. History
 // blocks as Leader does.
 func (e *Elector) History(ctx context.Context) ([]Term, error) {
 	if err := e.begin(ctx); err != nil {
@@ -58,15 +57,8 @@ func (e *Elector) History(ctx context.Context) ([]Term, error) {
 	if f != nil {
 		return nil, e.fail("read", f.err)
 	}
-	h := historyOf(r)
-	if h.behind(r) {
-		h = append(h, term{id: legible(r.Holder, mostTermID), token: r.Token})
-		if r.Vacant() {
-			h[len(h)-1].why = "-"
-		}
-	}
 	var terms []Term
-	for _, t := range h {
+	for _, t := range historyOf(r) {
 		terms = append(terms, Term{ID: t.id, Token: Token(t.token), Start: t.start.time(), End: t.end.time(), Reason: reasons[t.why]})
 		if t.why != "" && reasons[t.why] == "" {
 			terms[len(terms)-1].Reason = "unknown"
@@ -96,13 +88,55 @@ func (i instant) time() time.Time {
 // today returns the time of day.
 func (e *Elector) today() instant { return instant(e.clock.Now().Wall / time.Millisecond) }
 
+// instantOf returns the time of day that is in a token.
+func instantOf(token uint64) instant {
+	if wall := time.Duration(token) * time.Microsecond; wall > since2020 && wall < until2200 {
+		return instant(wall / time.Millisecond)
+	}
+	return 0
+}
+
 // A history is the latest terms, the oldest first.
+//
+// The record does not keep what can be known without: a start that is in the token, nor
+// the term that goes on, if it began then. So most elections have no history before their
+// second term, and no renewal is longer for it.
 type history []term
 
-// historyOf returns the history that a record has, none if it cannot be read.
-func historyOf(r backends.Record) (h history) {
-	value, ok := r.Extensions.Get(historyName)
-	if !ok {
+// historyOf returns the history of a record, without what cannot be true. Its last
+// term is that of the record's acquisition.
+func historyOf(r backends.Record) history {
+	value, _ := r.Extensions.Get(historyName)
+	h := parseHistory(value)
+	if !r.Exists() {
+		return h
+	}
+	if len(h) > 0 && h[len(h)-1].token > r.Token {
+		h = nil
+	}
+	if len(h) == 0 || h[len(h)-1].token < r.Token {
+		h = append(h, newTerm(r.Holder, r.Token))
+	}
+	switch last := &h[len(h)-1]; {
+	case last.token != r.Token || last.why != "":
+	case r.Vacant(): // a version that keeps no history has released it
+		last.why = "-"
+	default:
+		last.id = legible(r.Holder, mostTermID)
+	}
+	return h.latest()
+}
+
+// latest returns the terms that a history may have.
+func (h history) latest() history { return h[max(0, len(h)-mostTerms):] }
+
+func newTerm(id string, token uint64) term {
+	return term{id: legible(id, mostTermID), token: token, start: instantOf(token)}
+}
+
+// parseHistory reads what String wrote. It returns none for anything else.
+func parseHistory(value string) (h history) {
+	if value == "" {
 		return nil
 	}
 	for _, text := range strings.Split(value, ";") {
@@ -111,15 +145,27 @@ func historyOf(r backends.Record) (h history) {
 		if err != nil || token == 0 || token > backends.MaxToken || f[4] != legible(f[4], mostTermID) {
 			return nil
 		}
-		h = append(h, term{id: f[4], token: token, start: parseInstant(f[1]), end: parseInstant(f[2]), why: f[3]})
+		t := newTerm(f[4], token)
+		t.end, t.why = parseInstant(f[2]), f[3]
+		if f[1] != "" {
+			t.start = parseInstant(f[1])
+		}
+		h = append(h, t)
 	}
 	return h
 }
 
 func (h history) String() string {
-	texts := make([]string, len(h))
+	var texts []string
 	for i, t := range h {
-		texts[i] = join(strconv.FormatUint(t.token, 36), t.start.String(), t.end.String(), t.why, t.id)
+		start := t.start.String()
+		if there := instantOf(t.token); there != 0 && max(t.start-there, there-t.start) < 1000 {
+			start = ""
+		}
+		if start == "" && t.why == "" && i == len(h)-1 {
+			break
+		}
+		texts = append(texts, join(strconv.FormatUint(t.token, 36), start, t.end.String(), t.why, t.id))
 	}
 	return strings.Join(texts, ";")
 }
@@ -136,16 +182,9 @@ func (i instant) String() string {
 	return strconv.FormatInt(int64(i), 36)
 }
 
-// behind reports whether a version that keeps no history has made the record's
-// acquisition.
-func (h history) behind(r backends.Record) bool {
-	return r.Exists() && (len(h) == 0 || h[len(h)-1].token < r.Token)
-}
-
 // begin returns the history after an acquisition that replaces prev. The former
 // term ends now if it was not closed.
 func (h history) begin(prev backends.Record, id string, token uint64, now instant) history {
-	h = slices.Clone(h)
 	if n := len(h); n > 0 && h[n-1].why == "" {
 		last := &h[n-1]
 		last.why = "-"
@@ -153,21 +192,15 @@ func (h history) begin(prev backends.Record, id string, token uint64, now instan
 			last.why, last.end = "e", now
 		}
 	}
-	if h.behind(prev) {
-		gap := term{id: legible(prev.Holder, mostTermID), token: prev.Token, why: "-"}
-		if !prev.Vacant() {
-			gap.why, gap.end = "e", now
-		}
-		h = append(h, gap)
-	}
-	return append(h, term{id: legible(id, mostTermID), token: token, start: now})
+	t := newTerm(id, token)
+	t.start = now
+	return append(h, t)
 }
 
 // end returns the history after a release.
 func (h history) end(id string, token uint64, why string, now instant) history {
-	h = slices.Clone(h)
-	if len(h) == 0 || h[len(h)-1].token < token { // dropped, or changed by hand
-		h = append(h, term{id: legible(id, mostTermID), token: token})
+	if len(h) == 0 || h[len(h)-1].token < token {
+		h = append(h, newTerm(id, token))
 	}
 	if last := &h[len(h)-1]; last.token == token {
 		last.why, last.end = why, now
@@ -179,8 +212,10 @@ func (h history) end(id string, token uint64, why string, now instant) history {
 // without its oldest terms if there is no room for them.
 func (h history) into(x backends.Extensions) backends.Extensions {
 	x = x.Without(historyName)
-	for h = h[max(0, len(h)-mostTerms):]; len(h) > 0; h = h[1:] {
-		if text := h.String(); len(text) <= mostHistory {
+	for h = h.latest(); len(h) > 0; h = h[1:] {
+		if text := h.String(); text == "" {
+			return x
+		} else if len(text) <= mostHistory {
 			if with, err := x.With(historyName, text); err == nil {
 				return with
 			}

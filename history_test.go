@@ -7,10 +7,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/backends/memory"
 	"github.com/elector-go/elector/internal/fault"
 )
 
@@ -112,6 +114,34 @@ func TestHistory(t *testing.T) {
 			pass(time.Hour)
 			if after := s.record().Extensions; after != before {
 				t.Errorf("%s became %s", before, after)
+			}
+		})
+	})
+	t.Run("the token has the start", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := &stage{t: t, store: memory.NewStore()}
+			pass(30 * 365 * 24 * time.Hour) // to a time of day that tokens may have
+			began := map[string]time.Time{}
+			for i, least := range []elector.Token{0, 0, 5e15, 0} { // the third one is of the year 2128
+				mine := o(fmt.Sprint(i))
+				mine.MinToken = least
+				e := s.candidate(mine)
+				began[mine.ID] = time.Now()
+				win(t, e)
+				if value, ok := s.record().Extensions.Get("k_history"); i == 0 && ok {
+					t.Errorf("the first term is kept as %q, besides the record", value)
+				}
+				terms, err := e.History(t.Context())
+				if err != nil || len(terms) != i+1 {
+					t.Fatalf("the history is %v (%v)", terms, err)
+				}
+				for _, term := range terms {
+					if late := term.Start.Sub(began[term.ID]); late < -time.Second || late > 2*time.Second {
+						t.Errorf("%v began at %v, not %v", term, term.Start, began[term.ID])
+					}
+				}
+				pass(time.Minute)
+				e.Resign(t.Context())
 			}
 		})
 	})

@@ -35,12 +35,13 @@ func FuzzSteering(f *testing.F) {
 		if q := requestOf(r); q.token != 0 && (uint64(q.token) != token || q.by != legible(q.by, maxBy) || q.to != "" && checkHeir(q.to) != nil) {
 			t.Errorf("%q for token %d is a request for %d in favour of %q", value, token, q.token, q.to)
 		}
-		for _, h := range []history{historyOf(r), historyOf(r).begin(r, id, token, 7), historyOf(r).end(id, token, "r", 7)} {
-			x := h.into(r.Extensions)
-			text, _ := x.Get(historyName)
-			kept := historyOf(backends.Record{Extensions: x})
-			if len(text) > mostHistory || len(kept) > mostTerms || !slices.Equal(kept, h[len(h)-len(kept):]) && token > 0 && token <= backends.MaxToken {
-				t.Errorf("the history %+v is kept as %q", h, text)
+		r.Token = min(max(token, 1), backends.MaxToken-1)
+		for holder, h := range map[string]history{r.Holder: historyOf(r), "x" + id: historyOf(r).begin(r, "x"+id, r.Token+1, 7), "": historyOf(r).end(r.Holder, r.Token, "r", 7)} {
+			next := backends.Record{Holder: holder, Token: h[len(h)-1].token, Extensions: h.into(r.Extensions), Version: "2"}
+			text, _ := next.Extensions.Get(historyName)
+			kept := historyOf(next)
+			if len(text) > mostHistory || len(kept) > mostTerms || !slices.Equal(kept, h[len(h)-len(kept):]) {
+				t.Errorf("the history %+v is kept as %q and read as %+v", h, text, kept)
 			}
 		}
 

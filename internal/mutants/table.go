@@ -340,7 +340,11 @@ var mutants = []mutant{
 	{name: "a term that expired stays open", breaks: "rec/kept", catch: "ends", pkg: ".", parent: "TestHistory", edits: []edit{{
 		"history.go", `			last.why, last.end = "e", now`, `			last.why = ""`}}},
 	{name: "a version without a history leaves no gap", breaks: "rec/kept", catch: "other_versions", pkg: ".", parent: "TestHistory", edits: []edit{{
-		"history.go", `if h.behind(prev) {`, `if false {`}}},
+		"history.go", `	if len(h) == 0 || h[len(h)-1].token < r.Token {`, `	if len(h) == 0 {`}}},
+	{name: "a start that is not in the token is lost", breaks: "rec/kept", catch: "the_token_has_the_start", pkg: ".", parent: "TestHistory", edits: []edit{{
+		"history.go", `there != 0 && max(t.start-there, there-t.start) < 1000`, `there != 0`}}},
+	{name: "each record keeps its first term", breaks: "rec/kept", catch: "the_token_has_the_start", pkg: ".", parent: "TestHistory", edits: []edit{{
+		"history.go", `if start == "" && t.why == "" && i == len(h)-1 {`, `if i < 0 {`}}},
 
 	// A removed mark of presence.
 	{name: "a removed mark ignored", breaks: "PresenceWatcher", catch: "deposed_at_once,_told_later,_and_stands_back", pkg: ".", parent: "TestPresence", edits: []edit{{
