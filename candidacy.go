@@ -103,7 +103,7 @@ func (c *candidacy) awaitChance(ctx context.Context) error {
 			from, try = min(from, c.announcement.next(), c.line.next()), 0
 		case heir:
 			return nil
-		default: // a place in line that moves does not put it off
+		default: // a place in line that moves puts it off only for another's head start
 			if try == 0 || v != version {
 				try = now + e.jitter()
 			}

@@ -44,10 +44,10 @@ const (
 
 // History reads the record once and returns the latest terms, the oldest first: at
 // most eight, and fewer if IDs are long. Every acquisition and release records
-// its term with the same write. Of a term that a version of this library recorded
-// that keeps no history only the token is known, and perhaps the ID; of several such
-// terms in a row only the last one. The history is lost with the record. History
-// blocks as Leader does.
+// its term with the same write. A version of this library that keeps no history leaves
+// gaps: of the terms that it has led only the last one is shown, without an end and
+// perhaps without an ID, and the crashed leader that it replaced may not be. The history
+// is lost with the record. History blocks as Leader does.
 func (e *Elector) History(ctx context.Context) ([]Term, error) {
 	if err := e.begin(ctx); err != nil {
 		return nil, e.fail("read", err)
@@ -98,13 +98,13 @@ func instantOf(token uint64) instant {
 
 // A history is the latest terms, the oldest first.
 //
-// The record does not keep what can be known without: a start that is in the token, nor
-// the term that goes on, if it began then. So most elections have no history before their
-// second term, and no renewal is longer for it.
+// The record keeps no start that is in the token, and no term that goes on and began
+// then: all of that term is in the record already. So before its second term an election
+// mostly has no history, which each renewal would send.
 type history []term
 
-// historyOf returns the history of a record, without what cannot be true. Its last
-// term is that of the record's acquisition.
+// historyOf returns the history of a record. Its last term is that of the record's
+// acquisition.
 func historyOf(r backends.Record) history {
 	value, _ := r.Extensions.Get(historyName)
 	h := parseHistory(value)
@@ -134,6 +134,14 @@ func newTerm(id string, token uint64) term {
 	return term{id: legible(id, mostTermID), token: token, start: instantOf(token)}
 }
 
+// began sets the start, unless that is not known or within a second of the one in the
+// token.
+func (t *term) began(start instant) {
+	if start != 0 && (t.start == 0 || max(t.start-start, start-t.start) >= 1000) {
+		t.start = start
+	}
+}
+
 // parseHistory reads what String wrote. It returns none for anything else.
 func parseHistory(value string) (h history) {
 	if value == "" {
@@ -146,10 +154,10 @@ func parseHistory(value string) (h history) {
 			return nil
 		}
 		t := newTerm(f[4], token)
-		t.end, t.why = parseInstant(f[2]), f[3]
-		if f[1] != "" {
-			t.start = parseInstant(f[1])
+		if t.why = f[3]; t.why != "" {
+			t.end = parseInstant(f[2])
 		}
+		t.began(parseInstant(f[1]))
 		h = append(h, t)
 	}
 	return h
@@ -159,7 +167,7 @@ func (h history) String() string {
 	var texts []string
 	for i, t := range h {
 		start := t.start.String()
-		if there := instantOf(t.token); there != 0 && max(t.start-there, there-t.start) < 1000 {
+		if t.start == instantOf(t.token) {
 			start = ""
 		}
 		if start == "" && t.why == "" && i == len(h)-1 {
@@ -193,7 +201,7 @@ func (h history) begin(prev backends.Record, id string, token uint64, now instan
 		}
 	}
 	t := newTerm(id, token)
-	t.start = now
+	t.began(now)
 	return append(h, t)
 }
 

@@ -147,7 +147,9 @@ func (w *watcher) wait(ctx context.Context, since backends.Version, until time.D
 		if pause == 0 || err != nil {
 			return changed, err
 		}
-		w.sleep(pause)
+		if ctx.Err() == nil {
+			w.sleep(pause)
+		}
 		if ctx.Err() != nil {
 			return false, w.e.ended(ctx, nil)
 		}
