@@ -19,7 +19,7 @@ var reasons = map[place]string{
 	{results.Cost, "", "closing after a resign"}: "Chance: both close the same client of the store, which now and then sends one frame more.",
 
 	{results.Cost, "etcd", "waiting for one TTL"}:           "etcd pushes each renewal to each waiter, with the record: so it knows without a request when the leader was last heard of. A waiter in etcd's own queue keeps its session alive, with requests, and does not know whether the leader is well. " + apartFromRenewals,
-	{results.Cost, "etcd", "observing for one TTL"}:         "etcd pushes each renewal with the record, so an observer knows without a request when the leader was last heard of. etcd's Observe is told of new leaders and values only; its bytes are the keep-alives of the session that its API wants. " + apartFromRenewals,
+	{results.Cost, "etcd", "observing for one TTL"}:         "etcd pushes each renewal with the record, so an observer knows without a request when the leader was last heard of. etcd's Observe sees new leaders and values only; its bytes are the keep-alives of the session that its API wants. " + apartFromRenewals,
 	{results.Cost, "etcd", "handover"}:                      everyoneIsTold,
 	{results.Cost, "etcd", "handover and one TTL after it"}: everyoneIsTold,
 
@@ -92,7 +92,7 @@ const (
 
 	apartFromRenewals = "To be shorter, renewals would have to go to a key that nobody watches, and a waiter could not tell a dead leader from a quiet one without etcd's own leases."
 
-	everyoneIsTold = "All waiters are told of the release and of the new leader, each with the record, and the first of them takes the place in line again. In etcd's own queue one is told, of the release alone. The requests are level; fewer bytes would take waiters that do not know who leads."
+	everyoneIsTold = "All waiters see the release and the new leader, each with the record, and the first of them takes the place in line again. In etcd's own queue one waiter sees the release, and nothing else. The requests are level; fewer bytes would take waiters that do not know who leads."
 
 	eventsAreEmpty = "ZooKeeper's events do not hold what has changed, so each waiter reads after each one, the renewals included: so it knows when the leader was last heard of, and who leads. In the queue of a lock each waits for the one before it, and knows neither. It would take events with content, which ZooKeeper does not have."
 

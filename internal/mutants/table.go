@@ -288,6 +288,8 @@ var mutants = []mutant{
 		"heir.go", `inPlace(v.place, v.record)`, `inPlace(v.place, v.last)`}}},
 	{name: "a place that was seen by the watch before", breaks: "heir", catch: "two_take_turns", pkg: ".", parent: "TestLine", edits: []edit{{
 		"watch.go", `w.placed("") //`, `//`}}},
+	{name: "a campaign that is cancelled while it waits is not woken", breaks: "Campaign", catch: "the_campaign_ends", pkg: ".", parent: "TestPriority", edits: []edit{{
+		"watch.go", `	context.AfterFunc(w.ctx, w.wake)`, ``}}},
 	{name: "a place of another tenure", breaks: "heir", catch: "a_lie", pkg: ".", parent: "TestLine", edits: []edit{{
 		"line.go", `uint64(token) != r.Token`, `token == 0`}}},
 	{name: "all who wait write the place", breaks: "heir", catch: "10_waiting", pkg: ".", parent: "TestLine", edits: []edit{{
