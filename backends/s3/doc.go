@@ -162,6 +162,7 @@
 //	If-Match, no object    404                        412
 //	KMS, Object Lock       as documented              none
 //	metadata               that of the last write     that of earlier writes too
+//	reads during writes    whole                      seldom torn, with files
 //
 // What it cannot show is tested against answers as the service documents them. The
 // comment of TestS3 in internal/proof/stores explains how to run the suite on a bucket

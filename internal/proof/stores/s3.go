@@ -46,6 +46,9 @@ func startS3(ctx context.Context) (*Store, error) {
 	})
 }
 
+// goFakeS3Arguments make gofakes3 keep objects in a file, so that they outlast it. Its
+// answers then refer to pages of the file that a later write may reuse: under load a
+// read can be torn, which package s3 refuses.
 func goFakeS3Arguments(address, file string) []string {
 	return []string{"-host=" + address, "-backend=bolt", "-bolt.db=" + file, "-initialbucket=" + s3Bucket, "-quiet"}
 }
