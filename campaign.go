@@ -41,10 +41,12 @@ func (e *Elector) Campaign(ctx context.Context) (*Lease, error) {
 // longer timeout instead.
 func (e *Elector) TryCampaign(ctx context.Context) (*Lease, error) {
 	return e.exclusive(ctx, func(ctx context.Context) (*Lease, error) {
-		l, f := e.attempt(ctx, 1)
+		loads := loadsOf(e.backend)
+		defer loads.leave()
+		l, f := e.attempt(ctx, loads, 1)
 		if f != nil && f.kind == holding {
 			if wait, _ := e.view.yields(e.view.look().record, e.headStart); wait > 0 && e.sleep(ctx, wait) {
-				l, f = e.attempt(ctx, 1)
+				l, f = e.attempt(ctx, loads, 1)
 			}
 		}
 		if f != nil && ctx.Err() != nil {
@@ -131,8 +133,9 @@ func (e *Elector) begins(ctx context.Context) error {
 
 // attempt reads the record and, if it may be taken over, makes an acquisition of
 // at most so many writes. It takes two round trips if nothing fails, and one if
-// this candidate is the heir of a vacancy that it has seen.
-func (e *Elector) attempt(ctx context.Context, writes int) (*Lease, *failure) {
+// this candidate is the heir of a vacancy that it has seen. The read may go with those
+// of loads.
+func (e *Elector) attempt(ctx context.Context, loads *loads, writes int) (*Lease, *failure) {
 	if f := e.healthy(ctx); f != nil {
 		return nil, f
 	}
@@ -142,7 +145,7 @@ func (e *Elector) attempt(ctx context.Context, writes int) (*Lease, *failure) {
 	r, inherits := e.view.inheritance()
 	if !inherits {
 		var f *failure
-		if r, f = e.firstLoad(ctx); f != nil {
+		if r, f = e.loadTogether(ctx, reading, loads, &e.shares, false); f != nil {
 			return nil, f
 		}
 	}

@@ -15,6 +15,7 @@ import (
 // they do before it and after it.
 type candidacy struct {
 	e            *Elector
+	loads        *loads // of the backend's waiters; nil if they read one by one
 	backoff      *backoff
 	watcher      *watcher // nil before the first wait
 	announcement announcement
@@ -41,15 +42,16 @@ func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
 }
 
 func (e *Elector) newCandidacy() *candidacy {
-	return &candidacy{e: e, backoff: e.newBackoff("campaign"), announcement: newAnnouncement(e), line: newLine(e)}
+	return &candidacy{e: e, loads: loadsOf(e.backend), backoff: e.newBackoff("campaign"), announcement: newAnnouncement(e), line: newLine(e)}
 }
 
 // end stops what the candidacy does besides its attempts. One that has not won gives
 // its place up.
 func (c *candidacy) end(ctx context.Context, won bool) {
 	if c.watcher != nil {
-		c.watcher.stop()
+		c.watcher.cancel()
 	}
+	c.loads.leave()
 	if !won {
 		c.announcement.withdraw(ctx)
 		c.line.withdraw(ctx)
@@ -61,7 +63,7 @@ func (c *candidacy) end(ctx context.Context, won bool) {
 func (c *candidacy) attempt(ctx context.Context) (*Lease, error) {
 	e := c.e
 	for {
-		l, f := e.attempt(ctx, unlimited)
+		l, f := e.attempt(ctx, c.loads, unlimited)
 		if f != nil && f.kind != cancelled {
 			c.last = f
 		}
@@ -90,7 +92,7 @@ func (c *candidacy) attempt(ctx context.Context) (*Lease, error) {
 func (c *candidacy) awaitChance(ctx context.Context) error {
 	e := c.e
 	if c.watcher == nil {
-		c.watcher = e.watch(ctx, reading, "campaign")
+		c.watcher = e.watch(ctx, reading, "campaign", c.loads)
 	}
 	var version backends.Version
 	var try time.Duration // when to replace that version; 0 while it may not be replaced

@@ -87,8 +87,10 @@ func (e *Elector) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 		e.active.Done() // a loop body may call Close
 		ctx, cancel := e.joined(ctx)
 		defer cancel()
-		w := e.watch(ctx, looking, "observe")
-		defer w.stop()
+		loads := loadsOf(e.backend)
+		defer loads.leave()
+		w := e.watch(ctx, looking, "observe", loads)
+		defer w.cancel()
 		err := e.observe(ctx, w, func(l Leader) bool { return yield(l, nil) })
 		if err != nil {
 			yield(Leader{}, e.fail("observe", err))

@@ -37,8 +37,8 @@ type aLoad struct {
 // sharedLoads holds the loads of all backends through which this process waits.
 var sharedLoads = sharers[aLoad]{of: map[backends.Backend]*loads{}}
 
-// loadsOf adds a waiter, an observer or an attempt. It returns nil if the backend is
-// no Loader, or pushes what they would read.
+// loadsOf adds a campaign or an observer, which leaves at its end. It returns nil if
+// the backend is no Loader, or pushes what they would read.
 func loadsOf(backend backends.Backend) *loads {
 	b, ok := backend.(backends.Loader)
 	if !ok {
@@ -142,11 +142,4 @@ func (s *sharer[T]) lands() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.flying--
-}
-
-// firstLoad is the read that begins an attempt.
-func (e *Elector) firstLoad(ctx context.Context) (backends.Record, *failure) {
-	s := loadsOf(e.backend)
-	defer s.leave()
-	return e.loadTogether(ctx, reading, s, &e.shares, false)
 }

@@ -179,8 +179,10 @@ func (e *Elector) RequestResign(ctx context.Context, token Token, to string) err
 	}
 	ctx, cancel := e.joined(ctx)
 	defer cancel()
-	w := e.watch(ctx, looking, "request to resign")
-	defer w.stop()
+	loads := loadsOf(e.backend)
+	defer loads.leave()
+	w := e.watch(ctx, looking, "request to resign", loads)
+	defer w.cancel()
 	p := pending{e: e, w: w, token: token, to: to, nonce: e.o.newNonce()}
 	err = p.settle(ctx)
 	if err != nil && ctx.Err() != nil {

@@ -35,10 +35,10 @@ type watcher struct {
 	broken *failure // why further watching makes no sense
 }
 
-// watch starts to watch, if the backend can. The watcher must be stopped. All its
+// watch starts to watch, if the backend can. The watcher must be cancelled. All its
 // waits have the same ctx.
-func (e *Elector) watch(ctx context.Context, why purpose, what string) *watcher {
-	w := &watcher{e: e, why: why, woken: make(chan struct{}, 1), backoff: e.newBackoff(what + ": reading the record"), loads: loadsOf(e.backend)}
+func (e *Elector) watch(ctx context.Context, why purpose, what string, loads *loads) *watcher {
+	w := &watcher{e: e, why: why, woken: make(chan struct{}, 1), backoff: e.newBackoff(what + ": reading the record"), loads: loads}
 	w.ctx, w.cancel = context.WithCancel(ctx)
 	context.AfterFunc(w.ctx, w.wake)
 	w.rhythm.offset = e.random()
@@ -61,12 +61,7 @@ func (w *watcher) follow(b backends.Watcher) func(context.Context) error {
 	return func(ctx context.Context) error { return b.Watch(ctx, w.e.name, w.pushed) }
 }
 
-func (w *watcher) stop() {
-	w.cancel()
-	w.loads.leave()
-}
-
-// run keeps a Watch running until the watcher is stopped.
+// run keeps a Watch running until the watcher is cancelled.
 func (w *watcher) run(watch func(context.Context) error, backoff *backoff) {
 	e := w.e
 	defer e.active.Done()

@@ -441,13 +441,13 @@ var mutants = []mutant{
 		"request.go", `		var start time.Duration`, `		start := e.clock.Now().Mono`}, {
 		"request.go", `mark, start = e.view.mark(), e.clock.Now().Mono }`, `mark = e.view.mark() }`}}},
 	{name: "the read-back of an acquisition shares", breaks: "7", catch: "of_an_acquisition", pkg: ".", parent: "TestReadBacks", edits: []edit{{
-		"campaign.go", `		r, readBack := e.load(ctx, e.o.RequestTimeout, reading)`, `		r, readBack := e.firstLoad(ctx)`}}},
+		"campaign.go", `		r, readBack := e.load(ctx, e.o.RequestTimeout, reading)`, `		r, readBack := e.loadTogether(ctx, reading, loadsOf(e.backend), &e.shares, false)`}}},
 	{name: "the read-back of a renewal shares", breaks: "7", catch: "of_a_renewal", pkg: ".", parent: "TestReadBacks", edits: []edit{{
-		"renew.go", `	r, readBack := e.load(ctx, l.limit(), reading)`, `	r, readBack := e.firstLoad(ctx)`}}},
+		"renew.go", `	r, readBack := e.load(ctx, l.limit(), reading)`, `	r, readBack := e.loadTogether(ctx, reading, loadsOf(e.backend), &e.shares, false)`}}},
 	{name: "the read-back of a release shares", breaks: "7", catch: "of_a_release", pkg: ".", parent: "TestReadBacks", edits: []edit{{
-		"release.go", `		r, readBack := e.load(ctx, e.o.RequestTimeout, reading)`, `		r, readBack := e.firstLoad(ctx)`}}},
+		"release.go", `		r, readBack := e.load(ctx, e.o.RequestTimeout, reading)`, `		r, readBack := e.loadTogether(ctx, reading, loadsOf(e.backend), &e.shares, false)`}}},
 	{name: "the read-back of a cancelled campaign shares", breaks: "7", catch: "of_a_campaign_that_was_cancelled", pkg: ".", parent: "TestReadBacks", edits: []edit{{
-		"campaign.go", `		r, f := e.load(ctx, e.o.RequestTimeout, reading)`, `		r, f := e.firstLoad(ctx)`}}},
+		"campaign.go", `		r, f := e.load(ctx, e.o.RequestTimeout, reading)`, `		r, f := e.loadTogether(ctx, reading, loadsOf(e.backend), &e.shares, false)`}}},
 	{name: "a request for many refused for good ends each campaign", breaks: "Loader", catch: "requests_for_many_are_denied", pkg: ".", parent: "TestReadsSpoilt", edits: []edit{{
 		"reads.go", `	case together > 1 && kindOf(o.Err).hopeless():`, `	case false:`}}},
 	{name: "requests for many tried for ever", breaks: "Loader", catch: "requests_for_many_are_hanging", pkg: ".", parent: "TestReadsSpoilt", edits: []edit{{

@@ -64,8 +64,8 @@ func (n *node) ask(ctx context.Context) {
 // watch observes who leads until its context ends.
 func (n *node) watch(ctx context.Context) {
 	ctx, look := looking(ctx)
-	n.observes.Add(1)
-	defer n.observes.Add(-1)
+	n.brief.Add(1)
+	defer n.brief.Add(-1)
 	last := uint64(0)
 	for l, err := range n.elector.Observe(ctx) {
 		if err != nil {

@@ -223,7 +223,8 @@ func (l *link) RenewMany(ctx context.Context, renewals []backends.Renewal) []bac
 }
 
 // LoadMany implements backends.Loader. Some names are passed over. So is the election
-// if it is not known who reads it.
+// if it is not known who reads it, or if that one may read no more once it is answered:
+// when the others read next depends on whether it is gone at that instant.
 func (l *link) LoadMany(ctx context.Context, names []string) []backends.Outcome {
 	n := l.whose(ctx, "")
 	t := l.take("load", n.in(election)+3000)
@@ -260,11 +261,11 @@ func (l *link) LoadMany(ctx context.Context, names []string) []backends.Outcome 
 	return a.outcomes
 }
 
-// only reports whether all reads of the election are those of a campaign of n.
+// only reports whether all reads of the election are those of a long campaign of n.
 func (l *link) only(n *node) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	return len(l.nodes) == 1 && n.observes.Load() == 0
+	return len(l.nodes) == 1 && n.brief.Load() == 0
 }
 
 // Describe implements backends.Backend.

@@ -32,11 +32,11 @@ type node struct {
 	stop    context.CancelFunc
 	lag     time.Duration // of its timers, so that they do not fire with those of its process's other Electors
 
-	crashed  atomic.Bool
-	closed   atomic.Bool            // somebody has called Close
-	office   atomic.Pointer[office] // the latest
-	observes atomic.Int32           // calls of Observe
-	storm    *storm                 // that it lives in; nil outside of the random campaign
+	crashed atomic.Bool
+	closed  atomic.Bool            // somebody has called Close
+	office  atomic.Pointer[office] // the latest
+	brief   atomic.Int32           // calls that may end when a read is answered
+	storm   *storm                 // that it lives in; nil outside of the random campaign
 
 	mutex  sync.Mutex
 	warned []string // messages logged as warnings

@@ -46,6 +46,8 @@ func (n *node) worker(run bool) func(context.Context, *elector.Lease) error {
 				n.storm.wild.disturb(ctx, o)
 			}
 		}
+		// A renewal that has met a request to resign tells the store that first.
+		time.Sleep(time.Microsecond)
 		if d.chance(0.5) { // it takes its time to stop
 			n.machine.sleep(n.w.Context(), d.between(0, n.options.TTL/2))
 		}
@@ -83,7 +85,9 @@ func (x *wild) round(n *node, ctx context.Context, d *dice) {
 		l, err = n.elector.Campaign(ctx)
 	case 2:
 		x.hit(triedOnce, n)
+		n.brief.Add(1)
 		l, err = n.elector.TryCampaign(ctx)
+		n.brief.Add(-1)
 	}
 	switch {
 	case err == nil:

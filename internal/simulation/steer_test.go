@@ -74,7 +74,9 @@ func (n *node) steer(ctx context.Context, kind faultKind, d *dice) {
 		if d.chance(0.3) {
 			token = elector.Token(n.w.record().Token)
 		}
+		n.brief.Add(1)
 		n.elector.RequestResign(ctx, token, to)
+		n.brief.Add(-1)
 	case prioritySet:
 		n.elector.SetPriority(d.below(8))
 	case resignedTo:
