@@ -149,10 +149,10 @@
 // elections in use. Restoring an older version is a loss of acknowledged writes:
 // stop the candidates first.
 //
-// Tested with gofakes3 1.2.0, which keeps both conditions; s3rver 3.7.1, which ignores
-// them, is refused. On versitygw 1.8.0 only exclusion is tested: its reads can be
-// torn. These servers differ from Amazon's in these points; the package relies on none
-// of them:
+// Tested with gofakes3 1.2.0, which keeps both conditions, built with one change: its
+// reads could be torn. s3rver 3.7.1, which ignores conditions, is refused. On versitygw
+// 1.8.0, whose reads can be torn too, only exclusion is tested. These servers differ
+// from Amazon's in these points; the package relies on none of them:
 //
 //	                       the service                gofakes3
 //	credentials, policies  401, 403                   not checked
@@ -162,7 +162,6 @@
 //	If-Match, no object    404                        412
 //	KMS, Object Lock       as documented              none
 //	metadata               that of the last write     that of earlier writes too
-//	reads during writes    whole                      seldom torn, with files
 //
 // What it cannot show is tested against answers as the service documents them. The
 // comment of TestS3 in internal/proof/stores explains how to run the suite on a bucket

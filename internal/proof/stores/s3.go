@@ -34,7 +34,7 @@ func startS3(ctx context.Context) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w; run make stores KINDS=s3", err)
 	}
-	return startS3As(ctx, "gofakes3 "+binaries.GoFakeS3Version+" (built from its module)", anyS3Login, recipe{
+	return startS3As(ctx, "gofakes3 "+binaries.GoFakeS3Version+" (built from its module, with answers copied)", anyS3Login, recipe{
 		program: program,
 		arguments: func(s *server) []string {
 			return goFakeS3Arguments(s.address(), filepath.Join(s.dir, "data"))
@@ -46,9 +46,7 @@ func startS3(ctx context.Context) (*Store, error) {
 	})
 }
 
-// goFakeS3Arguments make gofakes3 keep objects in a file, so that they outlast it. Its
-// answers then refer to pages of the file that a later write may reuse: under load a
-// read can be torn, which package s3 refuses.
+// goFakeS3Arguments make gofakes3 keep objects in a file, so that they outlast it.
 func goFakeS3Arguments(address, file string) []string {
 	return []string{"-host=" + address, "-backend=bolt", "-bolt.db=" + file, "-initialbucket=" + s3Bucket, "-quiet"}
 }

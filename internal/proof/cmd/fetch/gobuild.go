@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,6 +20,17 @@ type goServer struct {
 	set     string                                                // -X of the linker
 	pkg     string                                                // of the command, if it is not the module
 	replace func(ctx context.Context, dir string) (string, error) // lines for go.mod, or nil
+}
+
+// moduleSource returns the folder with the source of a module.
+func moduleSource(ctx context.Context, dir, module, version string) (string, error) {
+	said, err := command(ctx, dir, []string{"GOWORK=off"}, "go", "mod", "download", "-json", module+"@v"+version)
+	if err != nil {
+		return "", err
+	}
+	var source struct{ Dir string }
+	err = json.Unmarshal([]byte(said), &source)
+	return source.Dir, err
 }
 
 // oneBuild lets one build after the other have all processors.

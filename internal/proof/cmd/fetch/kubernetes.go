@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -35,15 +35,11 @@ func fetchKubernetes(ctx context.Context) (string, error) {
 var staged = regexp.MustCompile(`(?m)^\t(k8s\.io/[a-z-]+) => \./staging/src/`)
 
 func kubernetesParts(ctx context.Context, dir string) (string, error) {
-	said, err := command(ctx, dir, []string{"GOWORK=off"}, "go", "mod", "download", "-json", "k8s.io/kubernetes@v"+binaries.KubernetesVersion)
+	source, err := moduleSource(ctx, dir, "k8s.io/kubernetes", binaries.KubernetesVersion)
 	if err != nil {
 		return "", err
 	}
-	var module struct{ GoMod string }
-	if err := json.Unmarshal([]byte(said), &module); err != nil {
-		return "", err
-	}
-	content, err := os.ReadFile(module.GoMod)
+	content, err := os.ReadFile(filepath.Join(source, "go.mod"))
 	if err != nil {
 		return "", err
 	}

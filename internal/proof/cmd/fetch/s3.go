@@ -1,8 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"embed"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/elector-go/elector/internal/proof/internal/binaries"
@@ -20,11 +24,12 @@ func fetchS3(ctx context.Context) (string, error) {
 	for _, fetch := range []func(context.Context) (string, error){
 		goServer{
 			name:    "gofakes3",
-			module:  "github.com/johannesboyne/gofakes3",
-			pkg:     "github.com/johannesboyne/gofakes3/cmd/gofakes3",
+			module:  goFakeS3Module,
+			pkg:     goFakeS3Module + "/cmd/gofakes3",
 			version: binaries.GoFakeS3Version,
 			path:    binaries.GoFakeS3Path,
 			there:   binaries.GoFakeS3,
+			replace: wholeAnswers,
 		}.fetch,
 		goServer{
 			name:    "versitygw",
@@ -50,4 +55,33 @@ func fetchS3(ctx context.Context) (string, error) {
 		did = append(did, one)
 	}
 	return strings.Join(did, "; "), nil
+}
+
+const goFakeS3Module = "github.com/johannesboyne/gofakes3"
+
+// wholeAnswers replaces gofakes3 by a copy with one change: it sends a copy of an
+// object. The original sends the pages of its file, after the transaction that keeps
+// later writes from reusing them, so that a read under load can be torn.
+func wholeAnswers(ctx context.Context, dir string) (string, error) {
+	source, err := moduleSource(ctx, dir, goFakeS3Module, binaries.GoFakeS3Version)
+	if err != nil {
+		return "", err
+	}
+	changed := filepath.Join(dir, "gofakes3")
+	if err := os.CopyFS(changed, os.DirFS(source)); err != nil {
+		return "", err
+	}
+	file := filepath.Join(changed, "backend", "s3bolt", "backend.go")
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	pages, copied := []byte("bson.Unmarshal(v, &t)"), []byte("bson.Unmarshal(bytes.Clone(v), &t)")
+	if n := bytes.Count(content, pages); n != 1 {
+		return "", fmt.Errorf("gofakes3 %s reads an object in %d places, and this command changes one", binaries.GoFakeS3Version, n)
+	}
+	if err := os.WriteFile(file, bytes.Replace(content, pages, copied, 1), 0o644); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("replace %s => %s\n", goFakeS3Module, changed), nil
 }

@@ -108,7 +108,7 @@ var standIns = map[string]standIn{
 		},
 	},
 	"s3": {
-		version: fixed("gofakes3-" + binaries.GoFakeS3Version),
+		version: fixed(binaries.GoFakeS3Name),
 		fill: func(_ context.Context, r *root) error {
 			server, err := binaries.GoFakeS3()
 			if err != nil {

@@ -5,9 +5,12 @@ import (
 	"path/filepath"
 )
 
+// GoFakeS3Name is gofakes3 with the change that it is built with.
+const GoFakeS3Name = "gofakes3-" + GoFakeS3Version + "-copies"
+
 // GoFakeS3Path returns where gofakes3, which plays Amazon S3, is or would be once it
 // is built.
-func GoFakeS3Path() (string, error) { return within("gofakes3-" + GoFakeS3Version) }
+func GoFakeS3Path() (string, error) { return within(GoFakeS3Name) }
 
 // GoFakeS3 returns the built gofakes3.
 func GoFakeS3() (string, error) {
