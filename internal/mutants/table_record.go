@@ -1,0 +1,111 @@
+package main
+
+// recordMutants get the record wrong, its tokens, or what an answer means.
+var recordMutants = []mutant{
+	// Lost answers.
+	{name: "acquisition believed without an answer", breaks: "7", catch: "amb/acquire", edits: []edit{{
+		"campaign.go", `r, readBack := e.load(ctx, e.o.RequestTimeout, reading)`, `if f.kind != conflicting {
+			next.Version = "guessed"
+			return won(next)
+		}
+		r, readBack := e.load(ctx, e.o.RequestTimeout, reading)`}}},
+	{name: "renewal believed without an answer", breaks: "2", catch: "amb/renew", edits: []edit{{
+		"renew.go", `		return &failure{max(f.kind, readBack.kind)`, `		l.extend(a.sent[a.number].start)
+		return &failure{max(f.kind, readBack.kind)`}}},
+	{name: "conflict taken as a loss without reading back", breaks: "7", catch: "amb/conflict-is-mine", edits: []edit{{
+		"renew.go", `	if f.kind == unmarked {`, `	if f.kind == conflicting {
+		l.move(lost, none, l.lostBecause(f.err))
+		return f, false
+	}
+	if f.kind == unmarked {`}}},
+	{name: "renewal read back with a later t0", breaks: "7", catch: "amb/two-unresolved", edits: []edit{{
+		"renew.go", `switch w := a.sent[r.Attempt.Sequence]; {`, `switch w := a.sent[a.number]; {`}}},
+	{name: "acquisition read back with a later t0", breaks: "7", catch: "amb/two-unresolved", edits: []edit{{
+		"lease.go", `won := own.sent[own.record.Attempt.Sequence]`, `won := own.sent[own.number]`}}},
+	{name: "renewal on its way forgotten when it is not there yet", breaks: "7", catch: "is_adopted", pkg: ".", parent: "TestLateRenewal", edits: []edit{{
+		"renew.go", `	case r.Version == a.record.Version:
+		err = l.valid() // nothing was applied so far, and any write still can be
+	case r.Attempt == a.record.Attempt:`, `	case false:`}}},
+	{name: "only the last attempt recognised", breaks: "7", catch: "amb/two-unresolved", edits: []edit{{
+		"renew.go", `	case !sent:`, `	case !sent || r.Attempt.Sequence != a.number:`}}},
+	{name: "a store that does not compare", breaks: "8", catch: "amb/delayed-write", edits: []edit{{
+		"backends/memory/memory.go", `if e.version != prev.Version {`, `if e.version == "" && prev.Version != "" {`}, {
+		"backends/memory/memory.go", `case renews && e.present != present:`, `case renews && e.version == "":`}}},
+
+	// What metrics are made of.
+	{name: "a margin measured after the lease was extended", breaks: "Trace", catch: "a_lease", pkg: ".", parent: "TestTrace", edits: []edit{{
+		"renew.go", `		margin := l.Remaining()
+		if err = l.extend(w.start); err == nil {`, `		if err = l.extend(w.start); err == nil {
+			margin := l.Remaining()`}}},
+	{name: "a deposition reported as a resignation", breaks: "Trace", catch: "deposed", pkg: ".", parent: "TestCause", edits: []edit{{
+		"errors.go", `case s.phase == deposed:`, `case false:`}}},
+	{name: "a loss reported as a resignation", breaks: "Trace", catch: "lost", pkg: ".", parent: "TestCause", edits: []edit{{
+		"errors.go", `case s.phase == lost:`, `case false:`}}},
+	{name: "the last reason to stop reported, and not the first", breaks: "Trace", catch: "unhealthy,_and_then_told_to_stop", pkg: ".", parent: "TestCause", edits: []edit{{
+		"errors.go", `case errors.Is(s.cause, ErrUnhealthy):`, `case s.why == unhealthy:`}}},
+	{name: "a conflict beside another error reported as a conflict", breaks: "Trace", catch: "a_conflict_in_doubt", pkg: ".", parent: "TestResult", edits: []edit{{
+		"errors.go", `case f.kind == conflicting:`, `case errors.Is(f.err, backends.ErrConflict):`}}},
+
+	// Release and tokens.
+	{name: "release before the local loss", breaks: "8", catch: "amb/release", edits: []edit{{
+		"release.go", `l.move(resigned, why, l.resignedBecause(nil))`, `early := *l.own
+		early.vacate()
+		l.move(resigned, why, l.resignedBecause(nil))`}}},
+	{name: "unconditional release", breaks: "8", catch: "amb/release", edits: []edit{{
+		"release.go", `if a.differs(r) != nil || r.Vacant() || restored(r, a.record) {`, `if r.Vacant() {`}}},
+	{name: "told while the worker still runs", breaks: "8", catch: "overrun", pkg: ".", parent: "TestToldAfterLoss", edits: []edit{{
+		"release.go", `case on == leaseEnded && phase != resigned, on != leaseEnded`, `case on != leaseEnded`}}},
+	{name: "told twice", breaks: "8", catch: "lost/run_true", pkg: ".", parent: "TestOpaqueErrors", edits: []edit{{
+		"release.go", `on != leaseEnded && phase == resigned, !l`, `!l`}, {
+		"release.go", `if r.state != from {`, `if r.state != from && r.state != told {`}, {
+		"release.go", `if from == failed {`, `if from == failed || r.state == told {`}}},
+	{name: "told after a panic", breaks: "8", catch: "panic", pkg: ".", parent: "TestToldAfterLoss", edits: []edit{{
+		"run.go", `l.tell(workPanicked)`, `l.giveUp()`}}},
+	{name: "never told of a loss", breaks: "8", catch: "overrun", pkg: ".", parent: "TestToldAfterLoss", edits: []edit{{
+		"release.go", `case on == leaseEnded, free:`, `case on == leaseEnded, free && false:`}}},
+	{name: "told of a loss though its creation was in doubt", breaks: "7", catch: "created_in_doubt", pkg: ".", parent: "TestToldAfterLoss", edits: []edit{{
+		"release.go", `case on == leaseEnded, free:`, `case on == leaseEnded, free || true:`}}},
+	{name: "a reason to stop forgotten", breaks: "Resign", catch: "resigned", pkg: ".", parent: "TestResignWhileDraining", edits: []edit{{
+		"lease.go", `next.why = max(s.why, why)`, `next.why = max(s.why, why*reason(1-min(1, s.phase)))`}}},
+	{name: "a user's error decides how a lease ends", breaks: "Errors", catch: "deposed/run_false", pkg: ".", parent: "TestOpaqueErrors", edits: []edit{{
+		"campaign.go", `return struct{}{}, usersError{err}`, `return struct{}{}, err`}}},
+	{name: "a conflict believed beside another error", breaks: "7", catch: "stands_alone", pkg: ".", parent: "TestKindOf", edits: []edit{{
+		"errors.go", `if matches > 1 && !found.hopeless() {`, `if false {`}}},
+
+	// The open record.
+	{name: "ours without its holder", breaks: "rec/edited", catch: "holder_emptied", pkg: ".", parent: "TestEdited", edits: []edit{{
+		"renew.go", `r.Holder != holder || `, ``}, {"renew.go", `		holder = ""
+`, `		holder = holder + ""
+`}}},
+	{name: "ours without its TTL", breaks: "rec/edited", catch: "TTL_lowered", pkg: ".", parent: "TestEdited", edits: []edit{{
+		"renew.go", `r.TTL != o.TTL || r.RenewEvery != o.RenewEvery || `, ``}}},
+	{name: "a critical extension ignored by a challenger", breaks: "rec/critical", catch: "held", pkg: ".", parent: "TestCritical", edits: []edit{{
+		"view.go", `	case v.record.Extensions.Critical(known...) != "":
+		return forever`, `	case false:`}}},
+	{name: "a critical extension forgotten when an older state is pushed", breaks: "rec/critical", catch: "pushed_late", pkg: ".", parent: "TestPushed", edits: []edit{{
+		"view.go", ` || r.Attempt == v.record.Attempt && r.Version != v.record.Version`, ``}}},
+	{name: "a critical extension of a vacant record ignored", breaks: "rec/critical", catch: "vacant", pkg: ".", parent: "TestCritical", edits: []edit{{
+		"view.go", `	case v.record.Extensions.Critical(known...) != "":`, `	case v.record.Extensions.Critical(known...) != "" && !v.record.Vacant():`}}},
+	{name: "a critical extension ignored by a holder", breaks: "rec/critical", catch: "a_critical_extension", pkg: ".", parent: "TestEdited", edits: []edit{{
+		"renew.go", `case r.Extensions.Class('c') != a.record.Extensions.Class('c'):`, `case false:`}}},
+	{name: "a kept extension dropped", breaks: "rec/kept", catch: "of_a_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
+		"campaign.go", `r.Extensions.Class('k')`, `r.Extensions.Class('x')`}}},
+	{name: "an extension of the tenure passed on", breaks: "rec/tenure", catch: "of_a_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
+		"renew.go", `		r.Extensions = a.bequeathed()`, `		r.Extensions += ""`}}},
+	{name: "a renewal drops what belongs to the tenure", breaks: "rec/tenure", catch: "of_a_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
+		"renew.go", `Value: value, Extensions: a.marked()}`, `Value: value, Extensions: a.record.Extensions.Class('k')}`}}},
+	{name: "a requester writes an attempt", breaks: "rec/request", catch: "of_a_dead_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
+		"holder_test.go", `change(t, s.store, set(t, "t_request", time.Now().String()))`, `change(t, s.store, func(r *backends.Record) { r.Attempt.Sequence++ })`}}},
+	{name: "C restarted by an extension", breaks: "rec/request", catch: "of_a_dead_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
+		"view.go", `if !v.any || !extended(r, v.record) {`, `if true {`}}},
+	{name: "a request costs a renewal", breaks: "rec/request", catch: "of_a_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
+		"renew.go", `if overtaken && l`, `if overtaken && false && l`}}},
+	{name: "a higher major schema taken for ours", breaks: "bad/newer", catch: "backend/bad/newer", pkg: suite, parent: "TestMemory", edits: []edit{{
+		"backends/codec.go", `case n > Schema:`, `case n > Schema+1:`}}},
+
+	{name: "token restarted after a release", breaks: "5", catch: "tok/clock", edits: []edit{{
+		"view.go", `token = max(v.highest+1, v.record.Token+1, uint64(v.o.MinToken), 1)`, `token = max(v.highest+1, v.record.Token+1, uint64(v.o.MinToken), 1)
+	if v.record.Vacant() {
+		token = 1
+	}`}}},
+}
