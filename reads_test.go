@@ -218,8 +218,38 @@ func TestReadsInBatches(t *testing.T) {
 	})
 }
 
+// leave makes each call that reads with others, and lets it end.
+func leave(t *testing.T, b backends.Backend) {
+	t.Helper()
+	o := &elector.Options{TTL: batchTTL, Logger: slog.New(slog.DiscardHandler)}
+	var both [2]*elector.Elector
+	for i := range both {
+		var err error
+		if both[i], err = elector.New(b, "left", o); err != nil {
+			t.Fatal(err)
+		}
+		defer both[i].Close()
+	}
+	if _, err := both[0].TryCampaign(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range both[0].Observe(t.Context()) {
+		break
+	}
+	soon, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if l, err := both[1].Campaign(soon); err == nil {
+		t.Errorf("two lead: %v", l)
+	}
+	soon, cancel = context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := both[1].RequestResign(soon, 0, ""); err == nil {
+		t.Error("a request is met at once")
+	}
+}
+
 // One waiter reads at the very times at which it would with a backend that reads one
-// record at a time.
+// record at a time, also when others have left.
 func TestReadsAlone(t *testing.T) {
 	times := map[bool][]time.Duration{}
 	for shared := range map[bool]bool{true: true, false: true} {
@@ -240,6 +270,8 @@ func TestReadsAlone(t *testing.T) {
 			leader := governor(t, unshared{store.Handle()}, "alone", elector.Options{})
 			defer leader.Close()
 			lease := win(t, leader)
+			leave(t, b)
+			d.set(func() { d.times = nil })
 			start := time.Now()
 			won := campaign(t, e)
 			pass(20*batchEvery + time.Second)

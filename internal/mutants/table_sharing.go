@@ -87,6 +87,10 @@ var sharingMutants = []mutant{
 		"release.go", `		r, readBack := e.load(ctx, e.o.RequestTimeout, reading)`, `		r, readBack := e.loadTogether(ctx, reading, loadsOf(e.backend), &e.shares, false)`}}},
 	{name: "the read-back of a cancelled campaign shares", breaks: "7", catch: "of_a_campaign_that_was_cancelled", pkg: ".", parent: "TestReadBacks", edits: []edit{{
 		"campaign.go", `		r, f := e.load(ctx, e.o.RequestTimeout, reading)`, `		r, f := e.loadTogether(ctx, reading, loadsOf(e.backend), &e.shares, false)`}}},
+	{name: "a campaign that has ended counts as a reader", breaks: "Loader", catch: "TestReadsAlone", pkg: ".", edits: []edit{{
+		"candidacy.go", `	c.loads.leave()`, ``}}},
+	{name: "an observer that has left counts as a reader", breaks: "Loader", catch: "TestReadsAlone", pkg: ".", edits: []edit{{
+		"observe.go", `		defer loads.leave()`, `		_ = loads`}}},
 	{name: "a request for many refused for good ends each campaign", breaks: "Loader", catch: "requests_for_many_are_denied", pkg: ".", parent: "TestReadsSpoilt", edits: []edit{{
 		"reads.go", `	case together > 1 && kindOf(o.Err).hopeless():`, `	case false:`}}},
 	{name: "requests for many tried for ever", breaks: "Loader", catch: "requests_for_many_are_hanging", pkg: ".", parent: "TestReadsSpoilt", edits: []edit{{
