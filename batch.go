@@ -9,7 +9,7 @@ import (
 )
 
 // Leases that this process holds through one backend share requests for their
-// renewals, if the backend is a backends.Batcher. A renewal that is due waits a
+// renewals, if the backend is a backends.BatchSwapper. A renewal that is due waits a
 // moment for others, and they go together; a refusal of one does not affect the
 // others. Nothing else changes: each lease has its own goroutine and its own
 // write with its own attempt, and counts from before it joined the batch, so from
@@ -28,32 +28,32 @@ const mostBytes = 128 << 10
 const grid = 4
 
 // batches joins the renewals of the leases held through one backend.
-type batches = sharer[backends.Renewal]
+type batches = sharer[backends.Change]
 
 // sharedRenewals holds the batches of all backends through which this process leads.
-var sharedRenewals = sharers[backends.Renewal]{of: map[backends.Backend]*batches{}}
+var sharedRenewals = sharers[backends.Change]{of: map[backends.Backend]*batches{}}
 
-// batchesOf adds a lease. It returns nil if the backend is no Batcher: the leases
+// batchesOf adds a lease. It returns nil if the backend is no BatchSwapper: the leases
 // then renew one by one.
 func batchesOf(backend backends.Backend) *batches {
-	b, ok := backend.(backends.Batcher)
+	b, ok := backend.(backends.BatchSwapper)
 	if !ok {
 		return nil
 	}
-	return sharedRenewals.enter(b, b.Describe().MaxBatch, func() *batches { return newBatches(b) })
+	return sharedRenewals.enter(b, b.Describe().MaxSwaps, func() *batches { return newBatches(b) })
 }
 
-func newBatches(b backends.Batcher) *batches {
+func newBatches(b backends.BatchSwapper) *batches {
 	return &batches{
-		bytes: func(r backends.Renewal) int { return chosen(r.Prev) + chosen(r.Next) },
-		clash: func(a, b backends.Renewal) bool { return a.Name == b.Name },
-		send: func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+		bytes: func(r backends.Change) int { return chosen(r.Prev) + chosen(r.Next) },
+		clash: func(a, b backends.Change) bool { return a.Name == b.Name },
+		send: func(ctx context.Context, renewals []backends.Change) []backends.Outcome {
 			if len(renewals) == 1 {
 				only := renewals[0]
 				r, err := b.Swap(ctx, only.Name, only.Prev, only.Next)
 				return []backends.Outcome{{Record: r, Err: err}}
 			}
-			return b.RenewMany(ctx, renewals)
+			return b.SwapMany(ctx, renewals)
 		},
 	}
 }
@@ -99,12 +99,12 @@ func (l *Lease) sender() swapper {
 		return l.e.backend.Swap
 	}
 	return func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-		return renewTogether(ctx, l.batches, l.e, backends.Renewal{Name: name, Prev: prev, Next: next})
+		return renewTogether(ctx, l.batches, l.e, backends.Change{Name: name, Prev: prev, Next: next})
 	}
 }
 
 // renewTogether makes a renewal in a batch. It returns what Swap would.
-func renewTogether(ctx context.Context, s *batches, e *Elector, r backends.Renewal) (backends.Record, error) {
+func renewTogether(ctx context.Context, s *batches, e *Elector, r backends.Change) (backends.Record, error) {
 	o, together := s.share(ctx, e, r, min(gathering, e.o.RequestTimeout/32))
 	if together == 0 {
 		return s.backend.Swap(ctx, r.Name, r.Prev, r.Next)

@@ -18,9 +18,9 @@ func TestBatchOfOneElection(t *testing.T) {
 		}
 		s := newBatches(memory.New())
 		s.most, s.members = 10, 2
-		var met []*batch[backends.Renewal]
+		var met []*batch[backends.Change]
 		for _, name := range []string{"twice", "once", "twice"} {
-			b, _ := s.join(e, backends.Renewal{Name: name}, gathering)
+			b, _ := s.join(e, backends.Change{Name: name}, gathering)
 			met = append(met, b)
 		}
 		if met[0] != met[1] || met[0] == met[2] {

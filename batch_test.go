@@ -19,8 +19,8 @@ import (
 
 // A carriage counts what renews.
 type carriage struct {
-	backends.Batcher
-	most int // MaxBatch, 0 for the backend's own
+	backends.BatchSwapper
+	most int // MaxSwaps, 0 for the backend's own
 
 	mutex    sync.Mutex
 	sizes    []int // of requests that renewed
@@ -33,9 +33,9 @@ type carriage struct {
 }
 
 func (c *carriage) Describe() backends.Description {
-	d := c.Batcher.Describe()
+	d := c.BatchSwapper.Describe()
 	if c.most > 0 {
-		d.MaxBatch = c.most
+		d.MaxSwaps = c.most
 	}
 	return d
 }
@@ -43,10 +43,10 @@ func (c *carriage) Describe() backends.Description {
 func (c *carriage) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
 	c.carries(1)
 	c.hear(ctx)
-	return c.Batcher.Swap(ctx, name, prev, next)
+	return c.BatchSwapper.Swap(ctx, name, prev, next)
 }
 
-func (c *carriage) RenewMany(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+func (c *carriage) SwapMany(ctx context.Context, renewals []backends.Change) []backends.Outcome {
 	c.carries(len(renewals))
 	c.mutex.Lock()
 	refuses, swallows, turns := c.refuses, c.swallows, c.turns
@@ -58,7 +58,7 @@ func (c *carriage) RenewMany(ctx context.Context, renewals []backends.Renewal) [
 	if refuses != nil {
 		return slices.Repeat([]backends.Outcome{{Err: refuses}}, len(renewals))
 	}
-	outcomes := c.Batcher.RenewMany(ctx, renewals)
+	outcomes := c.BatchSwapper.SwapMany(ctx, renewals)
 	if turns {
 		slices.Reverse(outcomes)
 	}
@@ -165,7 +165,7 @@ func allValid(t *testing.T, leases []*elector.Lease) {
 func TestHang(t *testing.T) {
 	t.Run("large requests", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			c := &carriage{Batcher: memory.New(), large: make(chan struct{})}
+			c := &carriage{BatchSwapper: memory.New(), large: make(chan struct{})}
 			leases := govern(t, c, 100, elector.Options{Trace: trouble})
 			pass(20 * batchTTL)
 			allValid(t, leases)
@@ -178,7 +178,7 @@ func TestHang(t *testing.T) {
 // renews once in it.
 func TestSharedRenewals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &carriage{Batcher: memory.New()}
+		c := &carriage{BatchSwapper: memory.New()}
 		leases := govern(t, c, 50, elector.Options{})
 		pass(2 * batchEvery)
 		c.taken()
@@ -195,7 +195,7 @@ func TestSharedRenewals(t *testing.T) {
 // A lease alone renews as if there were no batches.
 func TestRenewsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &carriage{Batcher: memory.New()}
+		c := &carriage{BatchSwapper: memory.New()}
 		leases := govern(t, c, 2, elector.Options{})
 		leases[1].Resign(t.Context())
 		pass(10*batchEvery + time.Second)
@@ -216,7 +216,7 @@ func TestBatchSize(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := &carriage{Batcher: memory.New(), most: 7}
+				c := &carriage{BatchSwapper: memory.New(), most: 7}
 				most := 7
 				if o.Value != "" {
 					c.most, most = 1000, 15 // of 128 KiB, with what each replaces
@@ -238,7 +238,7 @@ func TestBatchSize(t *testing.T) {
 // Many leases renew at more points of time, so that each request is about full.
 func TestBatchPoints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &carriage{Batcher: memory.New(), most: 10}
+		c := &carriage{BatchSwapper: memory.New(), most: 10}
 		leases := govern(t, c, 1000, elector.Options{})
 		pass(2 * batchEvery)
 		c.taken()
@@ -261,7 +261,7 @@ func TestBatchPoints(t *testing.T) {
 // Whoever has no time to wait for others does not.
 func TestBatchOfTheHasty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &carriage{Batcher: memory.New()}
+		c := &carriage{BatchSwapper: memory.New()}
 		patient := govern(t, c, 3, elector.Options{})
 		var hasty []*elector.Lease
 		for i := range 3 {
@@ -277,7 +277,7 @@ func TestBatchOfTheHasty(t *testing.T) {
 // Close does not wait for those who have more patience.
 func TestBatchIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &carriage{Batcher: memory.New()}
+		c := &carriage{BatchSwapper: memory.New()}
 		govern(t, c, 1, elector.Options{RequestTimeout: batchEvery, Trace: trouble})
 		e := governor(t, c, "impatient", elector.Options{RequestTimeout: batchEvery / 30, Trace: trouble})
 		win(t, e)
@@ -317,7 +317,7 @@ func TestBatchRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := &carriage{Batcher: memory.New()}
+				c := &carriage{BatchSwapper: memory.New()}
 				o := elector.Options{Trace: trouble}
 				if fine[name] {
 					o.Trace = nil // each goes by itself at once
@@ -342,7 +342,7 @@ func TestBatchRefused(t *testing.T) {
 // leases end in time, and when it answers again nothing is left.
 func TestHungBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &carriage{Batcher: memory.New()}
+		c := &carriage{BatchSwapper: memory.New()}
 		leases := govern(t, c, 200, elector.Options{RequestTimeout: batchEvery / 100, Trace: trouble})
 		pass(2 * batchEvery)
 		c.taken()

@@ -261,7 +261,7 @@ func (e *Elector) disbelieved(ctx context.Context, r backends.Record, a *acquisi
 	default:
 		return nil
 	}
-	traced(e, e.o.Trace.Disbelieved, ctx, LeaseInfo{Election: e.name, Store: e.store, Token: Token(r.Token), Err: f.err})
+	traced(e, e.o.Trace.Discarded, ctx, LeaseInfo{Election: e.name, Store: e.store, Token: Token(r.Token), Err: f.err})
 	return f
 }
 
@@ -291,7 +291,7 @@ func (e *Elector) retract(ctx context.Context, a *acquisition, pending <-chan *f
 		ours := f == nil && a.differs(r) == nil
 		if ours {
 			a.record = r
-			traced(e, e.o.Trace.Disbelieved, ctx, LeaseInfo{Election: e.name, Store: e.store, Token: Token(a.token), Err: why})
+			traced(e, e.o.Trace.Discarded, ctx, LeaseInfo{Election: e.name, Store: e.store, Token: Token(a.token), Err: why})
 		}
 		if !free || f == nil && !ours {
 			return

@@ -155,7 +155,7 @@ func (l *Lease) Token() Token { return l.token }
 // Election returns the name of the election.
 func (l *Lease) Election() string { return l.e.name }
 
-// Acquisition implements [backends.Holding], for the guards of the backends. It
+// Acquisition implements [backends.Lease], for the guards of the backends. It
 // counts as a call of Check.
 func (l *Lease) Acquisition() (backends.Acquisition, error) {
 	for {

@@ -9,7 +9,7 @@ import (
 )
 
 // Waiters and observers of this process that read again and again through one
-// backend share requests, if it is a backends.Loader. The reads of all come at the
+// backend share requests, if it is a backends.BatchLoader. The reads of all come at the
 // same points of time, wait a moment for each other, and go together. The read that
 // begins an attempt joins the others, but waits only while a read is on its way.
 //
@@ -38,9 +38,9 @@ type aLoad struct {
 var sharedLoads = sharers[aLoad]{of: map[backends.Backend]*loads{}}
 
 // loadsOf adds a campaign or an observer, which leaves at its end. It returns nil if
-// the backend is no Loader, or pushes what they would read.
+// the backend is no BatchLoader, or pushes what they would read.
 func loadsOf(backend backends.Backend) *loads {
-	b, ok := backend.(backends.Loader)
+	b, ok := backend.(backends.BatchLoader)
 	if !ok {
 		return nil
 	}
@@ -51,7 +51,7 @@ func loadsOf(backend backends.Backend) *loads {
 	return sharedLoads.enter(b, d.MaxLoads, func() *loads { return newLoads(b) })
 }
 
-func newLoads(b backends.Loader) *loads {
+func newLoads(b backends.BatchLoader) *loads {
 	return &loads{
 		sent: func(l aLoad) { l.sent() },
 		send: func(ctx context.Context, all []aLoad) []backends.Outcome {

@@ -20,7 +20,7 @@ import (
 
 // A desk counts what is read through it. Its store has no Watch.
 type desk struct {
-	backends.Loader
+	backends.BatchLoader
 	most int // MaxLoads
 
 	mutex sync.Mutex
@@ -34,8 +34,8 @@ type desk struct {
 	count int            // of writes
 }
 
-func newDesk(b backends.Loader) *desk {
-	return &desk{Loader: b, most: 100, took: time.Millisecond, reads: map[string]int{}}
+func newDesk(b backends.BatchLoader) *desk {
+	return &desk{BatchLoader: b, most: 100, took: time.Millisecond, reads: map[string]int{}}
 }
 
 func (d *desk) Describe() backends.Description {
@@ -48,14 +48,14 @@ func (d *desk) Load(ctx context.Context, name string) (backends.Record, error) {
 	if fails != nil {
 		return backends.Record{}, fails
 	}
-	return d.Loader.Load(ctx, name)
+	return d.BatchLoader.Load(ctx, name)
 }
 
 func (d *desk) LoadMany(ctx context.Context, names []string) []backends.Outcome {
 	if fails := d.serves(len(names)); fails != nil {
 		return backends.Outcomes(len(names), fails)
 	}
-	load := func() []backends.Outcome { return d.Loader.LoadMany(ctx, names) }
+	load := func() []backends.Outcome { return d.BatchLoader.LoadMany(ctx, names) }
 	d.mutex.Lock()
 	many := d.many
 	d.mutex.Unlock()
@@ -75,7 +75,7 @@ func (d *desk) Swap(ctx context.Context, name string, prev, next backends.Record
 			return backends.Record{}, err
 		}
 	}
-	return d.Loader.Swap(ctx, name, prev, next)
+	return d.BatchLoader.Swap(ctx, name, prev, next)
 }
 
 func (d *desk) serves(n int) error {
@@ -107,7 +107,7 @@ func (d *desk) set(change func()) {
 	change()
 }
 
-// unshared hides that the desk is a Loader.
+// unshared hides that the desk is a BatchLoader.
 type unshared struct{ backends.Backend }
 
 // An audience is candidates of one process that wait, each for an election that a
@@ -337,7 +337,7 @@ func TestReadsOnTheirWay(t *testing.T) {
 			}
 			// c has no record in the answer that is on its way, and has one by now.
 			r := backends.Record{Holder: "other", Token: 1, TTL: time.Hour, RenewEvery: time.Minute, Attempt: backends.Attempt{Nonce: "other", Sequence: 1}}
-			if _, err := d.Loader.Swap(t.Context(), "c", backends.Record{}, r); err != nil {
+			if _, err := d.BatchLoader.Swap(t.Context(), "c", backends.Record{}, r); err != nil {
 				t.Fatal(err)
 			}
 			third := begin(func() error { _, err := c.TryCampaign(t.Context()); return err })

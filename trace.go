@@ -28,9 +28,9 @@ type Trace struct {
 	Acquired func(context.Context, LeaseInfo)
 	// Renewed: the lease was renewed.
 	Renewed func(context.Context, LeaseInfo)
-	// Disbelieved: the store has applied this process's acquisition, but the
+	// Discarded: the store has applied this process's acquisition, but the
 	// process does not lead; Err is what it has seen meanwhile.
-	Disbelieved func(context.Context, LeaseInfo)
+	Discarded func(context.Context, LeaseInfo)
 	// Ended: the lease is over; Cause is why, and Err is ErrLost or ErrResigned
 	// with the reason. The store does not know yet.
 	Ended func(context.Context, LeaseInfo)
@@ -53,7 +53,7 @@ func MultiTrace(traces ...*Trace) *Trace {
 		Observed:    multi(traces, func(t *Trace) func(context.Context, LeaderInfo) { return t.Observed }),
 		Acquired:    multi(traces, func(t *Trace) func(context.Context, LeaseInfo) { return t.Acquired }),
 		Renewed:     multi(traces, func(t *Trace) func(context.Context, LeaseInfo) { return t.Renewed }),
-		Disbelieved: multi(traces, func(t *Trace) func(context.Context, LeaseInfo) { return t.Disbelieved }),
+		Discarded:   multi(traces, func(t *Trace) func(context.Context, LeaseInfo) { return t.Discarded }),
 		Ended:       multi(traces, func(t *Trace) func(context.Context, LeaseInfo) { return t.Ended }),
 		Released:    multi(traces, func(t *Trace) func(context.Context, LeaseInfo) { return t.Released }),
 		Refused:     multi(traces, func(t *Trace) func(context.Context, *StaleError) { return t.Refused }),
@@ -115,7 +115,7 @@ type LeaseInfo struct {
 	Cause     string        // Ended: "resigned", "unhealthy", "lost" or "deposed"
 	Err       error
 
-	// Lease is the lease itself, nil when Disbelieved and for a release without a
+	// Lease is the lease itself, nil when Discarded and for a release without a
 	// lease. A callback must not wait for its end.
 	Lease *Lease
 }

@@ -97,11 +97,11 @@ type Description struct {
 	// for any. It is enforced per process, not across processes.
 	MinWriteInterval time.Duration
 
-	// MaxBatch is the largest number of renewals that a Batcher takes at once,
+	// MaxSwaps is the largest number of renewals that a BatchSwapper takes at once,
 	// 100 for example.
-	MaxBatch int
+	MaxSwaps int
 
-	// MaxLoads is the largest number of names that a Loader takes at once.
+	// MaxLoads is the largest number of names that a BatchLoader takes at once.
 	MaxLoads int
 
 	// PushesRenewals is set if Watch reports every change, renewals included,
@@ -193,14 +193,14 @@ type PresenceWatcher interface {
 	WatchPresence(ctx context.Context, name string, held Record) error
 }
 
-// A Renewal is a Swap that replaces a record by another one of the same
+// A Change is a Swap that replaces a record by another one of the same
 // acquisition: holder, token and nonce stay the same.
-type Renewal struct {
+type Change struct {
 	Name       string // of the election
 	Prev, Next Record
 }
 
-// An Outcome is the result of one Renewal, or of one read, in a request for many:
+// An Outcome is the result of one Change, or of one read, in a request for many:
 // what Swap or Load would return.
 type Outcome struct {
 	Record Record
@@ -210,16 +210,16 @@ type Outcome struct {
 // Outcomes returns the same error as the Outcome of each of n renewals or reads.
 func Outcomes(n int, err error) []Outcome { return slices.Repeat([]Outcome{{Err: err}}, n) }
 
-// A Batcher is a Backend that can make many renewals in one request. The
-// elector uses RenewMany when one process holds many leases through one Backend
-// value, which must be comparable. A type that embeds a Batcher and has its own
-// Swap also needs its own RenewMany: a renewal goes by either. A Batcher has no
-// MinWriteInterval, because a Swap may follow a RenewMany at once.
-type Batcher interface {
+// A BatchSwapper is a Backend that can make many renewals in one request. The
+// elector uses SwapMany when one process holds many leases through one Backend
+// value, which must be comparable. A type that embeds a BatchSwapper and has its own
+// Swap also needs its own SwapMany: a renewal goes by either. A BatchSwapper has no
+// MinWriteInterval, because a Swap may follow a SwapMany at once.
+type BatchSwapper interface {
 	Backend
 
-	// RenewMany makes the renewals, each of another election and at most
-	// Description.MaxBatch, and returns the Outcome of each, in their order.
+	// SwapMany makes the renewals, each of another election and at most
+	// Description.MaxSwaps, and returns the Outcome of each, in their order.
 	// Each renewal is applied if and only if the present Version of its
 	// record is that of its Prev, independently of the others, and is
 	// acknowledged as by Swap.
@@ -229,15 +229,15 @@ type Batcher interface {
 	// applied is ErrNotTried; the elector then makes it by a Swap. ErrNotTried
 	// is also correct in place of the reason why one was refused. If the
 	// outcome of the whole request is unknown, it is unknown for each.
-	RenewMany(ctx context.Context, renewals []Renewal) []Outcome
+	SwapMany(ctx context.Context, renewals []Change) []Outcome
 }
 
-// A Loader is a Backend that can read many records in one request. Where Watch
+// A BatchLoader is a Backend that can read many records in one request. Where Watch
 // does not report renewals, waiters and observers read again and again; the elector
 // uses LoadMany when one process has several of them on one Backend value, which
-// must be comparable. A type that embeds a Loader and has its own Load also needs
+// must be comparable. A type that embeds a BatchLoader and has its own Load also needs
 // its own LoadMany: a record is read by either.
-type Loader interface {
+type BatchLoader interface {
 	Backend
 
 	// LoadMany reads the records of at most Description.MaxLoads names, which
@@ -289,6 +289,6 @@ type Inspection struct {
 type Finding struct {
 	What string // was looked at, in a few words, such as "quota"
 	Seen string // what it is, such as "120 MB of 2 GB are used"
-	Cure string // what to do about it; empty if nothing is wrong
+	Fix  string // what to do about it; empty if nothing is wrong
 	Err  error  // what kind of error it is, such as ErrMisconfigured; nil if the cure can wait
 }

@@ -45,9 +45,9 @@ func Encode(name string, r Record) []byte {
 	return r.Extensions.join(b)
 }
 
-// Stem returns what Encode begins with in all states of the record's acquisition,
+// RecordPrefix returns what Encode begins with in all states of the record's acquisition,
 // and in no other state: all up to the sequence number of the attempt.
-func Stem(name string, r Record) string {
+func RecordPrefix(name string, r Record) string {
 	r.Attempt.Sequence, r.Value, r.Extensions = 0, "", ""
 	return strings.TrimSuffix(string(Encode(name, r)), `0","value":""}`)
 }

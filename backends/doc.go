@@ -11,7 +11,7 @@
 // # A checklist for authors
 //
 // docs/backend.md leads from an empty folder to a backend that passes the suite of
-// package conformance. The easy way is a [Handle]: it checks names, refuses calls
+// package conformance. The easy way is a [Base]: it checks names, refuses calls
 // after Close, ends the calls under way at Close, joins contexts and gives errors
 // their form. A backend without one does all of that itself.
 //
@@ -45,7 +45,7 @@
 // Every call:
 //
 //   - It returns when its context ends, and never reports that as a permanent error.
-//     For a client library that ignores contexts there is [Await]. The handle works
+//     For a client library that ignores contexts there is [WithContext]. The handle works
 //     afterwards.
 //   - A name that [CheckName] refuses is [ErrName], before any request. No name reaches
 //     another election's record.
@@ -64,10 +64,10 @@
 // Harness.Slow is for every store where a write costs milliseconds, and a longer
 // Harness.TTL is for a busy machine or a distant store.
 //
-// [Watcher], [Liner], [PresenceWatcher], [Batcher], [Loader], [Lister] and [Inspector] are for
+// [Watcher], [Liner], [PresenceWatcher], [BatchSwapper], [BatchLoader], [Lister] and [Inspector] are for
 // stores that can do more.
 //
-// LoadMany, of a [Loader], reads each record as Load does:
+// LoadMany, of a [BatchLoader], reads each record as Load does:
 //
 //   - What Load promises holds for each name: no cache, no replica that lags, every
 //     field to the byte, the same Version.

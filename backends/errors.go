@@ -13,7 +13,7 @@ var (
 
 	// ErrNotTried is the Outcome of a renewal that was certainly not applied, or
 	// a read that was not made, because it was in one request with others: see
-	// Batcher and Loader.
+	// BatchSwapper and BatchLoader.
 	ErrNotTried = errors.New("not tried together with others in one request")
 
 	// ErrForeignRecord is the error for content that is no valid record. No

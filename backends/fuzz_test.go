@@ -91,14 +91,14 @@ func named(t *testing.T, x backends.Extensions) (fields map[string]string) {
 // A guard in the store compares the stem, which is the same as long as one holds
 // the election, and no longer. So neither the order of the fields nor how they are
 // written may ever change.
-func TestStem(t *testing.T) {
+func TestRecordPrefix(t *testing.T) {
 	t.Run("frozen", func(t *testing.T) {
 		r := check.Good()
 		r.Extensions = `{"c_stop":"1","k_history":"2026","t_heir":"host-2"}`
 		const stem = `{"schema":1,"election":"invoice-sender","holder":"host-1","token":5,"ttl":"15s","renew_every":"4.5s","attempt":"NONCE.`
 		const rest = `3","value":"10.0.0.1:80","c_stop":"1","k_history":"2026","t_heir":"host-2"}`
-		if got := string(backends.Encode(check.Election, r)); got != stem+rest || backends.Stem(check.Election, r) != stem {
-			t.Errorf("a record is written as\n%s\nwith the stem\n%s\nwant\n%s\n%s", got, backends.Stem(check.Election, r), stem+rest, stem)
+		if got := string(backends.Encode(check.Election, r)); got != stem+rest || backends.RecordPrefix(check.Election, r) != stem {
+			t.Errorf("a record is written as\n%s\nwith the stem\n%s\nwant\n%s\n%s", got, backends.RecordPrefix(check.Election, r), stem+rest, stem)
 		}
 	})
 	const records = 5000
@@ -106,7 +106,7 @@ func TestStem(t *testing.T) {
 		random := rand.New(rand.NewPCG(13, 1))
 		for range records {
 			name, r := randomRecord(random)
-			stem := backends.Stem(name, r)
+			stem := backends.RecordPrefix(name, r)
 			_, next := randomRecord(random)
 			r.Attempt.Sequence, r.Value, r.Extensions = next.Attempt.Sequence, next.Value, next.Extensions
 			if got := string(backends.Encode(name, r)); !strings.HasPrefix(got, stem) || got == stem {
@@ -118,7 +118,7 @@ func TestStem(t *testing.T) {
 		random := rand.New(rand.NewPCG(13, 2))
 		for range records {
 			name, r := randomRecord(random)
-			stem := backends.Stem(name, r)
+			stem := backends.RecordPrefix(name, r)
 			vacant, longer, shorter, other := r, r, r, r
 			vacant.Holder = ""
 			longer.Attempt.Nonce += randomText(random)

@@ -12,18 +12,18 @@ import (
 )
 
 // noBatch is why the cases of batches do not apply.
-const noBatch = "the backend is not a Batcher: it renews one record at a time"
+const noBatch = "the backend is not a BatchSwapper: it renews one record at a time"
 
-// batching returns a handle that is a Batcher, or nil if the backend is not one.
-func (s *suite) batching() backends.Batcher {
+// batching returns a handle that is a BatchSwapper, or nil if the backend is not one.
+func (s *suite) batching() backends.BatchSwapper {
 	s.Helper()
-	b, _ := s.open().(backends.Batcher)
+	b, _ := s.open().(backends.BatchSwapper)
 	if b == nil {
 		s.notApplicable(noBatch)
 		return nil
 	}
-	if most := b.Describe().MaxBatch; most < 2 {
-		s.Fatalf("a Batcher sets Description.MaxBatch, the most renewals that it takes at once, to 2 or more: it is %d", most)
+	if most := b.Describe().MaxSwaps; most < 2 {
+		s.Fatalf("a BatchSwapper sets Description.MaxSwaps, the most renewals that it takes at once, to 2 or more: it is %d", most)
 	}
 	return b
 }
@@ -31,14 +31,14 @@ func (s *suite) batching() backends.Batcher {
 // A fleet is a number of elections held through one handle.
 type fleet struct {
 	s     *suite
-	b     backends.Batcher
+	b     backends.BatchSwapper
 	all   []backends.Backend // b and another handle, to read
 	names []string
 	held  []backends.Record // the present states
 }
 
-// fleet acquires n elections, at most MaxBatch. Their names begin with the
-// case's name and a suffix. It returns nil if the backend is not a Batcher.
+// fleet acquires n elections, at most MaxSwaps. Their names begin with the
+// case's name and a suffix. It returns nil if the backend is not a BatchSwapper.
 func (s *suite) fleet(suffix string, n int) *fleet {
 	s.Helper()
 	b := s.batching()
@@ -46,7 +46,7 @@ func (s *suite) fleet(suffix string, n int) *fleet {
 		return nil
 	}
 	f := &fleet{s: s, b: b, all: []backends.Backend{b, s.open()}}
-	f.names = make([]string, min(n, b.Describe().MaxBatch))
+	f.names = make([]string, min(n, b.Describe().MaxSwaps))
 	f.held = make([]backends.Record, len(f.names))
 	ctx := s.patient()
 	const rule = "many elections are acquired at the same time"
@@ -61,12 +61,12 @@ func (s *suite) fleet(suffix string, n int) *fleet {
 
 // renewals returns the next renewals of some of the elections, each with a
 // different value.
-func (f *fleet) renewals(of ...int) []backends.Renewal {
-	renewals := make([]backends.Renewal, len(of))
+func (f *fleet) renewals(of ...int) []backends.Change {
+	renewals := make([]backends.Change, len(of))
 	for i, k := range of {
 		next := renewal(f.held[k])
 		next.Value = fmt.Sprintf("renewal %d of %s", next.Attempt.Sequence, f.names[k])
-		renewals[i] = backends.Renewal{Name: f.names[k], Prev: f.held[k], Next: next}
+		renewals[i] = backends.Change{Name: f.names[k], Prev: f.held[k], Next: next}
 	}
 	return renewals
 }
@@ -81,30 +81,30 @@ func first(n int) []int {
 }
 
 // send makes a batch and returns the outcomes.
-func (f *fleet) send(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+func (f *fleet) send(ctx context.Context, renewals []backends.Change) []backends.Outcome {
 	f.s.Helper()
 	var outcomes []backends.Outcome
-	err := f.s.together(1, "RenewMany returns when its context ends, or before", func(int) error {
-		outcomes = f.b.RenewMany(ctx, slices.Clone(renewals))
+	err := f.s.together(1, "SwapMany returns when its context ends, or before", func(int) error {
+		outcomes = f.b.SwapMany(ctx, slices.Clone(renewals))
 		return nil
 	})[0]
-	f.s.must(err, "RenewMany of %d", len(renewals))
+	f.s.must(err, "SwapMany of %d", len(renewals))
 	f.each(renewals, outcomes)
 	return outcomes
 }
 
 // each fails the case unless there is an outcome for each renewal.
-func (f *fleet) each(renewals []backends.Renewal, outcomes []backends.Outcome) {
+func (f *fleet) each(renewals []backends.Change, outcomes []backends.Outcome) {
 	f.s.Helper()
 	if len(outcomes) != len(renewals) {
-		f.s.Fatalf("RenewMany returns an Outcome for each renewal: it returned %d for %d renewals", len(outcomes), len(renewals))
+		f.s.Fatalf("SwapMany returns an Outcome for each renewal: it returned %d for %d renewals", len(outcomes), len(renewals))
 	}
 }
 
 // judge compares the outcome of a renewal with the store, which held before
 // until then, and reports whether the renewal was applied. Errors that leave that
 // open are not expected here.
-func (f *fleet) judge(r backends.Renewal, o backends.Outcome, before backends.Record) bool {
+func (f *fleet) judge(r backends.Change, o backends.Outcome, before backends.Record) bool {
 	s := f.s
 	s.Helper()
 	switch {
@@ -142,7 +142,7 @@ func (f *fleet) renewed(of ...int) {
 
 // largest makes a batch that may be too large for the store. Renewals that were
 // not tried are then made by a Swap; largest returns how many.
-func (f *fleet) largest(renewals []backends.Renewal) (alone int) {
+func (f *fleet) largest(renewals []backends.Change) (alone int) {
 	s := f.s
 	s.Helper()
 	for i, o := range f.send(s.patient(), renewals) {
@@ -195,7 +195,7 @@ func batchEach(s *suite) {
 
 	// As large as the elector makes them: 128 KiB of values before and after,
 	// which take much more space in a store that escapes them.
-	large := s.fleet("-large", f.b.Describe().MaxBatch)
+	large := s.fleet("-large", f.b.Describe().MaxSwaps)
 	alone := 0
 	for _, step := range []struct {
 		values int // that are not empty
@@ -270,14 +270,14 @@ func batchRace(s *suite) {
 			single[i].Next.Value = "by itself"
 		}
 		ctx := s.patient()
-		made := [][]backends.Renewal{mine, theirs, single}
+		made := [][]backends.Change{mine, theirs, single}
 		all := make([][]backends.Outcome, 3)
 		errs := s.together(3, "batches of the same elections in opposite orders return", func(i int) error {
 			switch i {
 			case 0:
-				all[i] = f.b.RenewMany(ctx, slices.Clone(mine))
+				all[i] = f.b.SwapMany(ctx, slices.Clone(mine))
 			case 1:
-				all[i] = other.RenewMany(ctx, slices.Clone(theirs))
+				all[i] = other.SwapMany(ctx, slices.Clone(theirs))
 			case 2:
 				for k := 0; k < n; k += 3 {
 					r, err := third.Swap(ctx, single[k].Name, single[k].Prev, single[k].Next)
@@ -406,10 +406,10 @@ func (f *fleet) ending(ctx context.Context, end func()) {
 			end()
 			return nil
 		}
-		outcomes = f.b.RenewMany(ctx, slices.Clone(renewals))
+		outcomes = f.b.SwapMany(ctx, slices.Clone(renewals))
 		return nil
 	})
-	s.must(errors.Join(errs...), "RenewMany whose context ends")
+	s.must(errors.Join(errs...), "SwapMany whose context ends")
 	f.each(renewals, outcomes)
 	for i, r := range renewals {
 		err := outcomes[i].Err

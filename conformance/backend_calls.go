@@ -117,7 +117,7 @@ func closeTwice(s *suite) {
 // closedHandle makes every call on a closed handle.
 func (s *suite) closedHandle(other backends.Backend, last backends.Record) {
 	s.Helper()
-	const rule = "after Close every call returns an error, and writes nothing (backends.Handle sees to it)"
+	const rule = "after Close every call returns an error, and writes nothing (backends.Base sees to it)"
 	b := s.unclosed()
 	s.must(s.together(1, rule, func(int) error { return b.Close() })[0], "Close of a handle that was not used")
 	calls := map[string]func() error{
@@ -127,12 +127,12 @@ func (s *suite) closedHandle(other backends.Backend, last backends.Record) {
 	if w, ok := backends.AsWatcher(b); ok {
 		calls["Watch"] = func() error { return w.Watch(s.Context(), s.name, func(backends.Record) {}) }
 	}
-	if m, ok := b.(backends.Batcher); ok {
-		calls["RenewMany"] = func() error {
-			return m.RenewMany(s.Context(), []backends.Renewal{{Name: s.name, Prev: last, Next: renewal(last)}})[0].Err
+	if m, ok := b.(backends.BatchSwapper); ok {
+		calls["SwapMany"] = func() error {
+			return m.SwapMany(s.Context(), []backends.Change{{Name: s.name, Prev: last, Next: renewal(last)}})[0].Err
 		}
 	}
-	if l, ok := b.(backends.Loader); ok {
+	if l, ok := b.(backends.BatchLoader); ok {
 		calls["LoadMany"] = func() error { return l.LoadMany(s.Context(), []string{s.name})[0].Err }
 	}
 	if l, ok := b.(backends.Lister); ok {

@@ -101,12 +101,12 @@ func extensionsCritical(s *suite) {
 	s.shows(all, s.name, held, "a critical extension is read with the record")
 	s.shows(all, s.name, s.swap(all[0], s.name, held, vacancy(held)), "a critical extension is read with the record, a vacant one too")
 
-	if _, ok := all[0].(backends.Batcher); !ok {
+	if _, ok := all[0].(backends.BatchSwapper); !ok {
 		return
 	}
 	f := s.fleet("-batch", len(extended))
 	texts := slices.Sorted(maps.Values(extended))[:len(f.names)]
-	extend := func(shift int) []backends.Renewal {
+	extend := func(shift int) []backends.Change {
 		renewals := f.renewals(first(len(f.names))...)
 		for i := range renewals {
 			renewals[i].Next.Extensions = texts[(i+shift)%len(texts)]

@@ -58,7 +58,7 @@ func (s *suite) lists(l backends.Lister, want []string, rule string) {
 			s.Fatalf("List returns names of elections: %v", err)
 		}
 		if i > 0 && names[i-1] >= name {
-			s.Fatalf("List returns each name once, in order (backends.Handle sees to it): %q comes before %q", names[i-1], name)
+			s.Fatalf("List returns each name once, in order (backends.Base sees to it): %q comes before %q", names[i-1], name)
 		}
 	}
 	ours := slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, s.name) })

@@ -13,23 +13,23 @@ import (
 )
 
 // loading returns handles on the store, the first of which is also returned as a
-// Loader; nil if the backend is not one.
-func (s *suite) loading(n int) (backends.Loader, []backends.Backend) {
+// BatchLoader; nil if the backend is not one.
+func (s *suite) loading(n int) (backends.BatchLoader, []backends.Backend) {
 	s.Helper()
 	all := s.handles(n)
-	b, ok := all[0].(backends.Loader)
+	b, ok := all[0].(backends.BatchLoader)
 	if !ok {
-		s.notApplicable("the backend is not a Loader: it reads one record at a time")
+		s.notApplicable("the backend is not a BatchLoader: it reads one record at a time")
 		return nil, nil
 	}
 	if most := b.Describe().MaxLoads; most < 2 {
-		s.Fatalf("a Loader sets Description.MaxLoads, the most names that it takes at once, to 2 or more: it is %d", most)
+		s.Fatalf("a BatchLoader sets Description.MaxLoads, the most names that it takes at once, to 2 or more: it is %d", most)
 	}
 	return b, all
 }
 
 // loadMany reads many records in one request.
-func (s *suite) loadMany(ctx context.Context, b backends.Loader, names []string) []backends.Outcome {
+func (s *suite) loadMany(ctx context.Context, b backends.BatchLoader, names []string) []backends.Outcome {
 	s.Helper()
 	var outcomes []backends.Outcome
 	err := s.together(1, "LoadMany returns when its context ends, or before", func(int) error {
@@ -45,7 +45,7 @@ func (s *suite) loadMany(ctx context.Context, b backends.Loader, names []string)
 
 // loadsAre reads many records in one request, which must be these. A name without
 // one has no record.
-func (s *suite) loadsAre(b backends.Loader, names []string, want map[string]backends.Record, rule string) {
+func (s *suite) loadsAre(b backends.BatchLoader, names []string, want map[string]backends.Record, rule string) {
 	s.Helper()
 	for i, o := range s.loadMany(s.patient(), b, names) {
 		name := names[i]

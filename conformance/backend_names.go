@@ -36,7 +36,7 @@ func unusable(n string) []string {
 
 // refusesName makes every call with a bad name.
 func (s *suite) refusesName(b backends.Backend, name string) {
-	const rule = "a name that backends.CheckName refuses is ErrName in every call (backends.Handle checks names; a backend without it calls CheckName first)"
+	const rule = "a name that backends.CheckName refuses is ErrName in every call (backends.Base checks names; a backend without it calls CheckName first)"
 	if r, err := s.tryLoad(b, name); !errors.Is(err, backends.ErrName) {
 		s.Fatalf("%s: Load of %s returned %v and error %v", rule, quote(name), r, err)
 	}

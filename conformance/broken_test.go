@@ -47,7 +47,7 @@ type broken struct {
 	attend   func(ctx context.Context, name string, held backends.Record) error
 	describe func() backends.Description
 	close    func() error
-	batch    func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome
+	batch    func(ctx context.Context, renewals []backends.Change) []backends.Outcome
 	loads    func(ctx context.Context, names []string) []backends.Outcome
 	list     func(ctx context.Context) ([]string, error)
 }
@@ -76,7 +76,7 @@ func (b *broken) WatchPresence(ctx context.Context, name string, held backends.R
 	return b.attend(ctx, name, held)
 }
 
-func (b *broken) RenewMany(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+func (b *broken) SwapMany(ctx context.Context, renewals []backends.Change) []backends.Outcome {
 	return b.batch(ctx, renewals)
 }
 
@@ -113,7 +113,7 @@ func (m mutant) harness() Harness {
 }
 
 // oneByOne makes a batch out of Swaps, which may be broken.
-func (b *broken) oneByOne(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+func (b *broken) oneByOne(ctx context.Context, renewals []backends.Change) []backends.Outcome {
 	outcomes := make([]backends.Outcome, len(renewals))
 	for i, r := range renewals {
 		outcomes[i].Record, outcomes[i].Err = b.swap(ctx, r.Name, r.Prev, r.Next)

@@ -20,7 +20,7 @@ func sharedRenewals(s *suite) {
 	}
 	o := s.brisk()
 	riders := v.ride(s.rounds(20, 8), "", o)
-	plain := v.next(func(ctx context.Context, _ []backends.Renewal, send sendBatch) []backends.Outcome { return send(ctx) })
+	plain := v.next(func(ctx context.Context, _ []backends.Change, send sendBatch) []backends.Outcome { return send(ctx) })
 	wait(s, plain, "leases held through one backend are renewed together")
 	v.renewed(4, riders...)
 	v.unharmed("after several renewals", riders...)
@@ -40,7 +40,7 @@ func sharedRenewals(s *suite) {
 	// looks at what is then left of their leases.
 	for slow := 0; slow < 3; {
 		answers := make(chan bool, 1)
-		hit := v.next(func(ctx context.Context, _ []backends.Renewal, send sendBatch) []backends.Outcome {
+		hit := v.next(func(ctx context.Context, _ []backends.Change, send sendBatch) []backends.Outcome {
 			outcomes := send(ctx)
 			late := time.NewTimer(o.RequestTimeout / 2)
 			defer late.Stop()
@@ -69,7 +69,7 @@ func sharedRenewals(s *suite) {
 		s.Fatalf("%s: it failed with %v", alone, e.err)
 	}
 	s.must(wait(s, proclaimed, alone), "Proclaim while a batch is under way")
-	if r := late.el.record(v.Batcher); r.Value != "late" {
+	if r := late.el.record(v.BatchSwapper); r.Value != "late" {
 		s.Errorf("the value that was proclaimed while a batch was under way is missing: %v", r)
 	}
 	release()
@@ -79,7 +79,7 @@ func sharedRenewals(s *suite) {
 
 // holdBatch passes a batch on when released. Its callers may give it up before.
 func holdBatch(released <-chan struct{}) batchAnswer {
-	return func(ctx context.Context, renewals []backends.Renewal, send sendBatch) []backends.Outcome {
+	return func(ctx context.Context, renewals []backends.Change, send sendBatch) []backends.Outcome {
 		select {
 		case <-released:
 			return send(ctx)
@@ -90,7 +90,7 @@ func holdBatch(released <-chan struct{}) batchAnswer {
 }
 
 // sameOutcome returns the same error for each.
-func sameOutcome(renewals []backends.Renewal, err error) []backends.Outcome {
+func sameOutcome(renewals []backends.Change, err error) []backends.Outcome {
 	outcomes := make([]backends.Outcome, len(renewals))
 	for i := range outcomes {
 		outcomes[i].Err = err
@@ -113,47 +113,47 @@ func ambiguousBatch(s *suite) {
 		err  error // the answer to the batch, if that matters
 		f    batchAnswer
 	}{
-		{"the answer is lost", fault.ErrInjected, func(ctx context.Context, renewals []backends.Renewal, send sendBatch) []backends.Outcome {
+		{"the answer is lost", fault.ErrInjected, func(ctx context.Context, renewals []backends.Change, send sendBatch) []backends.Outcome {
 			send(ctx)
 			return sameOutcome(renewals, fault.ErrInjected)
 		}},
-		{"the request is lost", fault.ErrInjected, func(_ context.Context, renewals []backends.Renewal, _ sendBatch) []backends.Outcome {
+		{"the request is lost", fault.ErrInjected, func(_ context.Context, renewals []backends.Change, _ sendBatch) []backends.Outcome {
 			return sameOutcome(renewals, fault.ErrInjected)
 		}},
-		{"it hangs", nil, func(ctx context.Context, renewals []backends.Renewal, _ sendBatch) []backends.Outcome {
+		{"it hangs", nil, func(ctx context.Context, renewals []backends.Change, _ sendBatch) []backends.Outcome {
 			<-ctx.Done()
 			return sameOutcome(renewals, ctx.Err())
 		}},
-		{"it is applied and hangs", nil, func(ctx context.Context, renewals []backends.Renewal, send sendBatch) []backends.Outcome {
+		{"it is applied and hangs", nil, func(ctx context.Context, renewals []backends.Change, send sendBatch) []backends.Outcome {
 			send(ctx)
 			<-ctx.Done()
 			return sameOutcome(renewals, ctx.Err())
 		}},
-		{"it hangs and ignores that all give up", nil, func(_ context.Context, renewals []backends.Renewal, _ sendBatch) []backends.Outcome {
+		{"it hangs and ignores that all give up", nil, func(_ context.Context, renewals []backends.Change, _ sendBatch) []backends.Outcome {
 			<-released
 			return sameOutcome(renewals, fault.ErrInjected)
 		}},
-		{"it is refused because of another renewal", backends.ErrNotTried, func(_ context.Context, renewals []backends.Renewal, _ sendBatch) []backends.Outcome {
+		{"it is refused because of another renewal", backends.ErrNotTried, func(_ context.Context, renewals []backends.Change, _ sendBatch) []backends.Outcome {
 			return sameOutcome(renewals, fmt.Errorf("%w: another conflicts", backends.ErrNotTried))
 		}},
-		{"it is refused permanently", backends.ErrDenied, func(_ context.Context, renewals []backends.Renewal, _ sendBatch) []backends.Outcome {
+		{"it is refused permanently", backends.ErrDenied, func(_ context.Context, renewals []backends.Change, _ sendBatch) []backends.Outcome {
 			return sameOutcome(renewals, fmt.Errorf("%w: no batches here", backends.ErrDenied))
 		}},
-		{"it is applied and reported as refused permanently", backends.ErrDenied, func(ctx context.Context, renewals []backends.Renewal, send sendBatch) []backends.Outcome {
+		{"it is applied and reported as refused permanently", backends.ErrDenied, func(ctx context.Context, renewals []backends.Change, send sendBatch) []backends.Outcome {
 			send(ctx)
 			return sameOutcome(renewals, backends.ErrDenied)
 		}},
-		{"half of it is not tried", backends.ErrNotTried, func(ctx context.Context, renewals []backends.Renewal, send sendBatch) []backends.Outcome {
+		{"half of it is not tried", backends.ErrNotTried, func(ctx context.Context, renewals []backends.Change, send sendBatch) []backends.Outcome {
 			half := len(renewals) / 2
 			outcomes := sameOutcome(renewals, backends.ErrNotTried)
-			copy(outcomes, v.Batcher.RenewMany(ctx, renewals[:half]))
+			copy(outcomes, v.BatchSwapper.SwapMany(ctx, renewals[:half]))
 			return outcomes
 		}},
-		{"the answers are in another order", nil, func(ctx context.Context, _ []backends.Renewal, send sendBatch) []backends.Outcome {
+		{"the answers are in another order", nil, func(ctx context.Context, _ []backends.Change, send sendBatch) []backends.Outcome {
 			outcomes := send(ctx)
 			return append(outcomes[1:], outcomes[0])
 		}},
-		{"the answer has fewer outcomes", nil, func(ctx context.Context, _ []backends.Renewal, send sendBatch) []backends.Outcome {
+		{"the answer has fewer outcomes", nil, func(ctx context.Context, _ []backends.Change, send sendBatch) []backends.Outcome {
 			return send(ctx)[:1]
 		}},
 	}
@@ -162,8 +162,8 @@ func ambiguousBatch(s *suite) {
 		for i, r := range riders {
 			before[i] = r.events.length()
 		}
-		batch := make(chan []backends.Renewal, 1)
-		names := wait(s, v.next(func(ctx context.Context, renewals []backends.Renewal, send sendBatch) []backends.Outcome {
+		batch := make(chan []backends.Change, 1)
+		names := wait(s, v.next(func(ctx context.Context, renewals []backends.Change, send sendBatch) []backends.Outcome {
 			batch <- renewals
 			return f.f(ctx, renewals, send)
 		}), "leases held through one backend are renewed together")
@@ -209,7 +209,7 @@ func ambiguousBatch(s *suite) {
 // one, with the same renewal if it is known not to be applied, or refused, and
 // with the next one if the outcome is unknown. An elector that gave up before did
 // not see the error.
-func (v *convoy) alone(what string, answer error, batch []backends.Renewal, riders []*rider, before []int) {
+func (v *convoy) alone(what string, answer error, batch []backends.Change, riders []*rider, before []int) {
 	s := v.s
 	s.Helper()
 	for i, r := range riders {
@@ -262,7 +262,7 @@ func oneLost(s *suite) {
 			s.Errorf("a holder that was replaced during a batch has changed the successor's record to %v", r)
 		}
 	}
-	if _, shown := v.Batcher.(backends.PresenceWatcher); shown && s.h.Raw != nil {
+	if _, shown := v.BatchSwapper.(backends.PresenceWatcher); shown && s.h.Raw != nil {
 		lose(elector.ErrDeposed, "the removal of a mark", func(r *rider) { s.depose(r.el.name) })
 	}
 }
@@ -280,7 +280,7 @@ func closedBatch(s *suite) {
 	o.RequestTimeout = s.brisk().RequestTimeout
 	others := v.ride(4, "-other", o)
 	deaf, release := v.gate()
-	hit := v.nextOf(func(_ context.Context, renewals []backends.Renewal, _ sendBatch) []backends.Outcome {
+	hit := v.nextOf(func(_ context.Context, renewals []backends.Change, _ sendBatch) []backends.Outcome {
 		<-deaf
 		return sameOutcome(renewals, fault.ErrInjected)
 	}, others...)

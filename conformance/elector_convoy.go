@@ -16,7 +16,7 @@ import (
 // A convoy is one backend that many electors share. It records when each renewal
 // was sent and which were acknowledged, and can put faults on batches.
 type convoy struct {
-	backends.Batcher
+	backends.BatchSwapper
 	s *suite
 
 	mutex        sync.Mutex
@@ -41,23 +41,23 @@ type batchFault struct {
 }
 
 // A batchAnswer may pass a batch on, and returns any answer.
-type batchAnswer func(ctx context.Context, renewals []backends.Renewal, send sendBatch) []backends.Outcome
+type batchAnswer func(ctx context.Context, renewals []backends.Change, send sendBatch) []backends.Outcome
 
 // A sendBatch passes a batch on.
 type sendBatch func(context.Context) []backends.Outcome
 
-// convoy returns a convoy on a new handle, or nil if the backend is not a Batcher.
+// convoy returns a convoy on a new handle, or nil if the backend is not a BatchSwapper.
 func (s *suite) convoy() *convoy {
 	b := s.batching()
 	if b == nil {
 		return nil
 	}
-	return &convoy{Batcher: b, s: s, sent: map[backends.Attempt]time.Time{}, proven: map[string]time.Time{}, acknowledged: map[string]int{}, renewals: map[string][]sentRenewal{}}
+	return &convoy{BatchSwapper: b, s: s, sent: map[backends.Attempt]time.Time{}, proven: map[string]time.Time{}, acknowledged: map[string]int{}, renewals: map[string][]sentRenewal{}}
 }
 
 // Load implements backends.Backend.
 func (v *convoy) Load(ctx context.Context, name string) (backends.Record, error) {
-	r, err := v.Batcher.Load(ctx, name)
+	r, err := v.BatchSwapper.Load(ctx, name)
 	if err == nil {
 		v.prove(name, r.Attempt)
 	}
@@ -71,7 +71,7 @@ func (v *convoy) Swap(ctx context.Context, name string, prev, next backends.Reco
 	if renews {
 		v.renews(name, next.Attempt, true)
 	}
-	r, err := v.Batcher.Swap(ctx, name, prev, next)
+	r, err := v.BatchSwapper.Swap(ctx, name, prev, next)
 	if err == nil {
 		v.prove(name, next.Attempt)
 		v.acknowledge(name, renews)
@@ -79,18 +79,18 @@ func (v *convoy) Swap(ctx context.Context, name string, prev, next backends.Reco
 	return r, err
 }
 
-// RenewMany implements backends.Batcher.
-func (v *convoy) RenewMany(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+// SwapMany implements backends.BatchSwapper.
+func (v *convoy) SwapMany(ctx context.Context, renewals []backends.Change) []backends.Outcome {
 	names := make([]string, len(renewals))
 	for i, r := range renewals {
-		if slices.Contains(names, r.Name) || i == v.Describe().MaxBatch {
-			v.s.Errorf("a batch has at most MaxBatch renewals, each of another election: one of %d renewals has %s twice, or as number %d", len(renewals), r.Name, i+1)
+		if slices.Contains(names, r.Name) || i == v.Describe().MaxSwaps {
+			v.s.Errorf("a batch has at most MaxSwaps renewals, each of another election: one of %d renewals has %s twice, or as number %d", len(renewals), r.Name, i+1)
 		}
 		names[i] = r.Name
 		v.leaves(r.Next.Attempt)
 		v.renews(r.Name, r.Next.Attempt, false)
 	}
-	send := func(ctx context.Context) []backends.Outcome { return v.Batcher.RenewMany(ctx, renewals) }
+	send := func(ctx context.Context) []backends.Outcome { return v.BatchSwapper.SwapMany(ctx, renewals) }
 	var outcomes []backends.Outcome
 	if fault := v.fault(names); fault != nil {
 		fault.hit <- names
@@ -151,7 +151,7 @@ func (v *convoy) fault(names []string) *batchFault {
 }
 
 // after returns the renewal of an election that followed one in a batch.
-func (v *convoy) after(r backends.Renewal) (next sentRenewal, ok bool) {
+func (v *convoy) after(r backends.Change) (next sentRenewal, ok bool) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	all := v.renewals[r.Name]
@@ -353,7 +353,7 @@ func (v *convoy) unharmed(what string, riders ...*rider) {
 	for _, r := range riders {
 		l := r.lease.Load()
 		s.must(l.Check(), "the lease of %s %s", r.ID(), what)
-		record := r.el.record(v.Batcher)
+		record := r.el.record(v.BatchSwapper)
 		if record.Holder != r.ID() || elector.Token(record.Token) != l.Token() || r.el.acquisitions() != 1 {
 			s.Errorf("%s has token %d %s, after %d acquisitions, and the record is %v", r.ID(), l.Token(), what, r.el.acquisitions(), record)
 		}

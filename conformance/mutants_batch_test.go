@@ -11,16 +11,16 @@ import (
 )
 
 var batchMutants = map[string]mutant{
-	"a Batcher takes no batches": {caughtBy: "batch/each", rule: "a Batcher sets Description.MaxBatch",
-		handle: described(func(d *backends.Description) { d.MaxBatch = 0 })},
-	"outcomes in another order": {caughtBy: "batch/each", rule: "outcomes are in the order of the renewals", handle: answers(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+	"a BatchSwapper takes no batches": {caughtBy: "batch/each", rule: "a BatchSwapper sets Description.MaxSwaps",
+		handle: described(func(d *backends.Description) { d.MaxSwaps = 0 })},
+	"outcomes in another order": {caughtBy: "batch/each", rule: "outcomes are in the order of the renewals", handle: answers(func(_ []backends.Change, outcomes []backends.Outcome) []backends.Outcome {
 		slices.Reverse(outcomes)
 		return outcomes
 	})},
-	"conflicts are left out": {caughtBy: "batch/each", rule: "RenewMany returns an Outcome for each renewal", handle: answers(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+	"conflicts are left out": {caughtBy: "batch/each", rule: "SwapMany returns an Outcome for each renewal", handle: answers(func(_ []backends.Change, outcomes []backends.Outcome) []backends.Outcome {
 		return slices.DeleteFunc(outcomes, func(o backends.Outcome) bool { return o.Err != nil })
 	})},
-	"a conflict is reported as applied": {caughtBy: "batch/each", rule: "a renewal whose outcome has no error was applied", handle: answers(func(renewals []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+	"a conflict is reported as applied": {caughtBy: "batch/each", rule: "a renewal whose outcome has no error was applied", handle: answers(func(renewals []backends.Change, outcomes []backends.Outcome) []backends.Outcome {
 		for i, r := range renewals {
 			if outcomes[i].Err != nil {
 				outcomes[i] = backends.Outcome{Record: r.Next}
@@ -29,32 +29,32 @@ var batchMutants = map[string]mutant{
 		}
 		return outcomes
 	})},
-	"an applied renewal is reported as not tried": {caughtBy: "batch/each", rule: "a renewal that was refused is not applied", handle: answers(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+	"an applied renewal is reported as not tried": {caughtBy: "batch/each", rule: "a renewal that was refused is not applied", handle: answers(func(_ []backends.Change, outcomes []backends.Outcome) []backends.Outcome {
 		if slices.ContainsFunc(outcomes, func(o backends.Outcome) bool { return o.Err != nil }) {
 			// As if the store had applied all or nothing.
 			return slices.Repeat([]backends.Outcome{{Err: backends.ErrNotTried}}, len(outcomes))
 		}
 		return outcomes
 	})},
-	"a batch answers with the records as they were": {caughtBy: "batch/each", rule: "each is what Swap would have returned", handle: answers(func(renewals []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+	"a batch answers with the records as they were": {caughtBy: "batch/each", rule: "each is what Swap would have returned", handle: answers(func(renewals []backends.Change, outcomes []backends.Outcome) []backends.Outcome {
 		for i, r := range renewals {
 			outcomes[i].Record = r.Prev
 		}
 		return outcomes
 	})},
-	"a batch returns no versions": {caughtBy: "batch/each", rule: "with a new version", handle: answers(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+	"a batch returns no versions": {caughtBy: "batch/each", rule: "with a new version", handle: answers(func(_ []backends.Change, outcomes []backends.Outcome) []backends.Outcome {
 		for i := range outcomes {
 			outcomes[i].Record.Version = ""
 		}
 		return outcomes
 	})},
 	"all or nothing, and all in conflict": {caughtBy: "batch/each", rule: "each of the others is applied, or ErrNotTried",
-		handle: atomically(backends.ErrConflict, func(b *broken, r backends.Renewal) bool {
+		handle: atomically(backends.ErrConflict, func(b *broken, r backends.Change) bool {
 			now, err := b.Backend.Load(context.Background(), r.Name)
 			return err == nil && now.Version == r.Prev.Version
 		})},
 	"nothing is ever tried": {caughtBy: "batch/each", rule: "renewals without a conflict are applied together",
-		handle: atomically(backends.ErrNotTried, func(*broken, backends.Renewal) bool { return false })},
+		handle: atomically(backends.ErrNotTried, func(*broken, backends.Change) bool { return false })},
 	"a batch replaces whatever is there": {caughtBy: "batch/each", rule: "a renewal is applied only to the version that it replaces", handle: renewsFrom(func(now, _ backends.Record) backends.Record { return now })},
 	"a batch brings back": {caughtBy: "batch/each", rule: "a renewal is applied only to the version that it replaces", handle: renewsFrom(func(now, prev backends.Record) backends.Record {
 		if now.Exists() {
@@ -74,7 +74,7 @@ var batchMutants = map[string]mutant{
 		}
 		return prev
 	})},
-	"a conflict in a batch is some error": {caughtBy: "batch/each", rule: "the outcome of a renewal is no error, ErrConflict, ErrNotTried or ErrDeposed while the store works", handle: answers(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+	"a conflict in a batch is some error": {caughtBy: "batch/each", rule: "the outcome of a renewal is no error, ErrConflict, ErrNotTried or ErrDeposed while the store works", handle: answers(func(_ []backends.Change, outcomes []backends.Outcome) []backends.Outcome {
 		for i := range outcomes {
 			if outcomes[i].Err != nil {
 				outcomes[i].Err = backends.ErrUnavailable
@@ -83,7 +83,7 @@ var batchMutants = map[string]mutant{
 		return outcomes
 	})},
 	"a large batch fails": {caughtBy: "batch/each", rule: "the outcome of a renewal is no error, ErrConflict, ErrNotTried or ErrDeposed while the store works", handle: func(b *broken, _ *state) {
-		b.batch = func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+		b.batch = func(ctx context.Context, renewals []backends.Change) []backends.Outcome {
 			bytes := 0
 			for _, r := range renewals {
 				bytes += len(r.Next.Value)
@@ -95,7 +95,7 @@ var batchMutants = map[string]mutant{
 		}
 	}},
 	"a batch writes all but the values": {caughtBy: "batch/each", rule: "a renewal whose outcome has no error was applied", handle: func(b *broken, _ *state) {
-		b.batch = func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+		b.batch = func(ctx context.Context, renewals []backends.Change) []backends.Outcome {
 			outcomes := make([]backends.Outcome, len(renewals))
 			for i, r := range renewals {
 				next := r.Next
@@ -108,7 +108,7 @@ var batchMutants = map[string]mutant{
 	}},
 
 	"a batch compares, then writes": {caughtBy: "batch/race", rule: "of many renewals from one version at most one is applied", handle: func(b *broken, _ *state) {
-		b.batch = func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+		b.batch = func(ctx context.Context, renewals []backends.Change) []backends.Outcome {
 			same := make([]bool, len(renewals))
 			for i, r := range renewals {
 				now, err := b.Backend.Load(ctx, r.Name)
@@ -126,7 +126,7 @@ var batchMutants = map[string]mutant{
 		}
 	}},
 	"batches wait for each other's records": {caughtBy: "batch/race", rule: "batches of the same elections in opposite orders return", waits: true, handle: func(b *broken, s *state) {
-		b.batch = func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+		b.batch = func(ctx context.Context, renewals []backends.Change) []backends.Outcome {
 			for _, r := range renewals {
 				lock, _ := s.locks.LoadOrStore(r.Name, &sync.Mutex{})
 				lock.(*sync.Mutex).Lock()
@@ -136,7 +136,7 @@ var batchMutants = map[string]mutant{
 			return b.oneByOne(ctx, renewals)
 		}
 	}},
-	"a batch that comes too late is refused permanently": {caughtBy: "batch/race", rule: "a renewal that comes too late is ErrConflict, or ErrNotTried in a batch", handle: answers(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+	"a batch that comes too late is refused permanently": {caughtBy: "batch/race", rule: "a renewal that comes too late is ErrConflict, or ErrNotTried in a batch", handle: answers(func(_ []backends.Change, outcomes []backends.Outcome) []backends.Outcome {
 		for i := range outcomes {
 			if outcomes[i].Err != nil {
 				outcomes[i].Err = backends.ErrDenied
@@ -145,7 +145,7 @@ var batchMutants = map[string]mutant{
 		return outcomes
 	})},
 	"the loser of a race of batches writes too": {caughtBy: "batch/race", rule: "after a race of batches the record is the winner's", handle: func(b *broken, _ *state) {
-		b.batch = func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+		b.batch = func(ctx context.Context, renewals []backends.Change) []backends.Outcome {
 			outcomes := b.oneByOne(ctx, renewals)
 			for i, r := range renewals {
 				if outcomes[i].Err != nil {
@@ -157,7 +157,7 @@ var batchMutants = map[string]mutant{
 	}},
 
 	"a deposed holder is renewed in a batch": {caughtBy: "batch/presence", rule: "a deposed holder is not renewed in a batch", handle: func(b *broken, _ *state) {
-		b.batch = func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+		b.batch = func(ctx context.Context, renewals []backends.Change) []backends.Outcome {
 			outcomes := b.oneByOne(ctx, renewals)
 			for i, r := range renewals {
 				if errors.Is(outcomes[i].Err, backends.ErrDeposed) {
@@ -170,7 +170,7 @@ var batchMutants = map[string]mutant{
 			return outcomes
 		}
 	}},
-	"a deposed holder is in conflict": {caughtBy: "batch/presence", rule: "the outcome must be ErrDeposed or ErrNotTried", handle: answers(func(_ []backends.Renewal, outcomes []backends.Outcome) []backends.Outcome {
+	"a deposed holder is in conflict": {caughtBy: "batch/presence", rule: "the outcome must be ErrDeposed or ErrNotTried", handle: answers(func(_ []backends.Change, outcomes []backends.Outcome) []backends.Outcome {
 		for i := range outcomes {
 			if errors.Is(outcomes[i].Err, backends.ErrDeposed) {
 				outcomes[i].Err = backends.ErrConflict
@@ -179,9 +179,9 @@ var batchMutants = map[string]mutant{
 		return outcomes
 	})},
 	"all are deposed with one": {caughtBy: "batch/presence", rule: "a holder that was not deposed is renewed, or ErrNotTried",
-		handle: atomically(backends.ErrDeposed, func(b *broken, r backends.Renewal) bool { return b.attended(r) })},
+		handle: atomically(backends.ErrDeposed, func(b *broken, r backends.Change) bool { return b.attended(r) })},
 	"all are hindered by one that was deposed before": {caughtBy: "batch/presence", rule: "renewals without a conflict are applied together", handle: func(b *broken, s *state) {
-		refuse := atomically(backends.ErrNotTried, func(b *broken, r backends.Renewal) bool {
+		refuse := atomically(backends.ErrNotTried, func(b *broken, r backends.Change) bool {
 			if !b.attended(r) {
 				s.exchange(backends.Record{Version: "spoilt"})
 			}
@@ -190,45 +190,45 @@ var batchMutants = map[string]mutant{
 		refuse(b, s)
 	}},
 
-	"a batch does not end with its context": {caughtBy: "batch/cancel", rule: "a batch returns when its context ends", waits: true, handle: batchEnded(func(*broken, []backends.Renewal) []backends.Outcome {
+	"a batch does not end with its context": {caughtBy: "batch/cancel", rule: "a batch returns when its context ends", waits: true, handle: batchEnded(func(*broken, []backends.Change) []backends.Outcome {
 		select {} // as if the store did not answer
 	})},
-	"a batch whose context ended is applied": {caughtBy: "batch/cancel", rule: "a renewal whose outcome has no error was applied, even if the context has ended", handle: batchEnded(func(_ *broken, renewals []backends.Renewal) []backends.Outcome {
+	"a batch whose context ended is applied": {caughtBy: "batch/cancel", rule: "a renewal whose outcome has no error was applied, even if the context has ended", handle: batchEnded(func(_ *broken, renewals []backends.Change) []backends.Outcome {
 		outcomes := make([]backends.Outcome, len(renewals))
 		for i, r := range renewals {
 			outcomes[i].Record = r.Next
 		}
 		return outcomes
 	})},
-	"a batch whose context ended was not tried": {caughtBy: "batch/cancel", rule: "a renewal that was refused is not applied, then or later", handle: batchEnded(func(b *broken, renewals []backends.Renewal) []backends.Outcome {
+	"a batch whose context ended was not tried": {caughtBy: "batch/cancel", rule: "a renewal that was refused is not applied, then or later", handle: batchEnded(func(b *broken, renewals []backends.Change) []backends.Outcome {
 		outcomes := b.oneByOne(context.Background(), renewals)
 		for i := range outcomes {
 			outcomes[i] = backends.Outcome{Err: backends.ErrNotTried}
 		}
 		return outcomes
 	})},
-	"a batch whose context ended is in conflict": {caughtBy: "batch/cancel", rule: "ErrConflict means that the store holds another version", handle: batchEnded(func(_ *broken, renewals []backends.Renewal) []backends.Outcome {
+	"a batch whose context ended is in conflict": {caughtBy: "batch/cancel", rule: "ErrConflict means that the store holds another version", handle: batchEnded(func(_ *broken, renewals []backends.Change) []backends.Outcome {
 		return slices.Repeat([]backends.Outcome{{Err: backends.ErrConflict}}, len(renewals))
 	})},
-	"a batch whose context ended is refused": {caughtBy: "batch/cancel", rule: "an ended context must not be reported as a permanent error", handle: batchEnded(func(_ *broken, renewals []backends.Renewal) []backends.Outcome {
+	"a batch whose context ended is refused": {caughtBy: "batch/cancel", rule: "an ended context must not be reported as a permanent error", handle: batchEnded(func(_ *broken, renewals []backends.Change) []backends.Outcome {
 		return slices.Repeat([]backends.Outcome{{Err: backends.ErrDenied}}, len(renewals))
 	})},
-	"a batch whose context ended has no outcomes": {caughtBy: "batch/cancel", rule: "RenewMany returns an Outcome for each renewal",
-		handle: batchEnded(func(*broken, []backends.Renewal) []backends.Outcome { return nil })},
-	"a batch whose context ended breaks the handle": {caughtBy: "batch/cancel", rule: "a handle works until it is closed", handle: batchEnded(func(b *broken, renewals []backends.Renewal) []backends.Outcome {
+	"a batch whose context ended has no outcomes": {caughtBy: "batch/cancel", rule: "SwapMany returns an Outcome for each renewal",
+		handle: batchEnded(func(*broken, []backends.Change) []backends.Outcome { return nil })},
+	"a batch whose context ended breaks the handle": {caughtBy: "batch/cancel", rule: "a handle works until it is closed", handle: batchEnded(func(b *broken, renewals []backends.Change) []backends.Outcome {
 		b.Backend.Close()
 		return slices.Repeat([]backends.Outcome{{Err: context.Canceled}}, len(renewals))
 	})},
 	"batches work after Close": {caughtBy: "close/idempotent", rule: "after Close every call returns an error", handle: func(b *broken, _ *state) {
-		b.batch = b.store.Handle().RenewMany
+		b.batch = b.store.Handle().SwapMany
 	}},
 }
 
 // answers makes a store that returns other outcomes of a batch than the real
 // ones.
-func answers(change func([]backends.Renewal, []backends.Outcome) []backends.Outcome) func(*broken, *state) {
+func answers(change func([]backends.Change, []backends.Outcome) []backends.Outcome) func(*broken, *state) {
 	return func(b *broken, _ *state) {
-		b.batch = func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+		b.batch = func(ctx context.Context, renewals []backends.Change) []backends.Outcome {
 			return change(renewals, b.oneByOne(ctx, renewals))
 		}
 	}
@@ -236,9 +236,9 @@ func answers(change func([]backends.Renewal, []backends.Outcome) []backends.Outc
 
 // atomically makes a store that applies a batch only if each may be, and has
 // the same error for all otherwise.
-func atomically(refusal error, may func(*broken, backends.Renewal) bool) func(*broken, *state) {
+func atomically(refusal error, may func(*broken, backends.Change) bool) func(*broken, *state) {
 	return func(b *broken, _ *state) {
-		b.batch = func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+		b.batch = func(ctx context.Context, renewals []backends.Change) []backends.Outcome {
 			for _, r := range renewals {
 				if !may(b, r) {
 					return slices.Repeat([]backends.Outcome{{Err: refusal}}, len(renewals))
@@ -250,7 +250,7 @@ func atomically(refusal error, may func(*broken, backends.Renewal) bool) func(*b
 }
 
 // attended reports whether the mark of the renewing holder exists.
-func (b *broken) attended(r backends.Renewal) bool {
+func (b *broken) attended(r backends.Change) bool {
 	_, deposed := b.shared.deposed.Load(r.Name)
 	return !deposed
 }
@@ -258,7 +258,7 @@ func (b *broken) attended(r backends.Renewal) bool {
 // renewsFrom makes a store whose batches replace another state than prev.
 func renewsFrom(from func(now, prev backends.Record) backends.Record) func(*broken, *state) {
 	return func(b *broken, _ *state) {
-		b.batch = func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+		b.batch = func(ctx context.Context, renewals []backends.Change) []backends.Outcome {
 			outcomes := make([]backends.Outcome, len(renewals))
 			for i, r := range renewals {
 				now, _ := b.Backend.Load(ctx, r.Name)
@@ -275,9 +275,9 @@ func renewsFrom(from func(now, prev backends.Record) backends.Record) func(*brok
 
 // batchEnded makes a store that answers a batch whose context has ended in some
 // way.
-func batchEnded(answer func(*broken, []backends.Renewal) []backends.Outcome) func(*broken, *state) {
+func batchEnded(answer func(*broken, []backends.Change) []backends.Outcome) func(*broken, *state) {
 	return func(b *broken, _ *state) {
-		b.batch = func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+		b.batch = func(ctx context.Context, renewals []backends.Change) []backends.Outcome {
 			if ctx.Err() != nil {
 				return answer(b, renewals)
 			}

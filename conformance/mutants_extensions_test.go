@@ -69,7 +69,7 @@ var extensionMutants = map[string]mutant{
 		}
 	})},
 	"a batch writes all but the extensions": {caughtBy: "rec/critical", rule: "a renewal whose outcome has no error was applied", handle: func(b *broken, _ *state) {
-		b.batch = func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+		b.batch = func(ctx context.Context, renewals []backends.Change) []backends.Outcome {
 			outcomes := make([]backends.Outcome, len(renewals))
 			for i, r := range renewals {
 				next := r.Next
@@ -81,7 +81,7 @@ var extensionMutants = map[string]mutant{
 		}
 	}},
 	"a batch does not compare extensions": {caughtBy: "rec/critical", rule: "a renewal is applied only to the version that it replaces", handle: func(b *broken, _ *state) {
-		b.batch = func(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+		b.batch = func(ctx context.Context, renewals []backends.Change) []backends.Outcome {
 			outcomes := make([]backends.Outcome, len(renewals))
 			for i, r := range renewals {
 				outcomes[i].Record, outcomes[i].Err = b.swap(ctx, r.Name, b.butForExtensions(ctx, r.Name, r.Prev), r.Next)

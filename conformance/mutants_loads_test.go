@@ -9,7 +9,7 @@ import (
 )
 
 var loadMutants = map[string]mutant{
-	"a Loader takes no names": {caughtBy: "load/each", rule: "a Loader sets Description.MaxLoads",
+	"a BatchLoader takes no names": {caughtBy: "load/each", rule: "a BatchLoader sets Description.MaxLoads",
 		handle: described(func(d *backends.Description) { d.MaxLoads = 0 })},
 	"reads in another order": {caughtBy: "load/each", rule: "LoadMany returns for each name, at its place, what Load would return",
 		handle: loadAnswers(func(_ []string, outcomes []backends.Outcome) []backends.Outcome {

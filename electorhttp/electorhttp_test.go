@@ -353,7 +353,7 @@ func (c *cut) Swap(ctx context.Context, name string, prev, next backends.Record)
 	return c.Backend.Swap(ctx, name, prev, next)
 }
 
-func (c *cut) RenewMany(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+func (c *cut) SwapMany(ctx context.Context, renewals []backends.Change) []backends.Outcome {
 	return backends.Outcomes(len(renewals), backends.ErrUnavailable)
 }
 

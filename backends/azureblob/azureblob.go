@@ -36,7 +36,7 @@ const maxBlob = 64 << 10
 
 // A Backend keeps each record in one blob. Open and New make it.
 type Backend struct {
-	handle    *backends.Handle
+	handle    *backends.Base
 	account   string // for advice
 	name      string // of the container
 	prefix    string
@@ -80,7 +80,7 @@ func New(client *container.Client, prefix string) *Backend {
 
 func newBackend(store, account, name, prefix string) *Backend {
 	b := &Backend{account: account, name: name, prefix: prefix, closeIdle: func() {}, end: func() {}}
-	b.handle = backends.NewHandle(store, b.classify)
+	b.handle = backends.NewBase(store, b.classify)
 	return b
 }
 
@@ -93,7 +93,7 @@ func once(ctx context.Context) context.Context {
 // call makes a request, and returns when ctx ends, which a client may not do while
 // it waits for an access token.
 func call[T any](ctx context.Context, b *Backend, request func(context.Context) (T, error)) (T, error) {
-	return backends.Await(ctx, b.handle, func() (T, error) {
+	return backends.WithContext(ctx, b.handle, func() (T, error) {
 		var none T
 		if b.secondary {
 			return none, errSecondary

@@ -44,7 +44,7 @@ const (
 //   - ErrMisconfigured if the blob has another election's token, or one that is no
 //     number.
 //   - Any other error of the client. Whether the blob was written is unknown.
-func Write(ctx context.Context, client *blockblob.Client, holding backends.Holding, content []byte, options *blockblob.UploadOptions) error {
+func Write(ctx context.Context, client *blockblob.Client, holding backends.Lease, content []byte, options *blockblob.UploadOptions) error {
 	o := blockblob.UploadOptions{}
 	if options != nil {
 		o = *options
@@ -69,7 +69,7 @@ func Write(ctx context.Context, client *blockblob.Client, holding backends.Holdi
 // Claim sends three requests, and behaves like Write otherwise. It returns the
 // errors of Write, and one with the code [bloberror.BlobNotFound] if there is no
 // blob: then create it with Write.
-func Claim(ctx context.Context, client *blockblob.Client, holding backends.Holding) ([]byte, error) {
+func Claim(ctx context.Context, client *blockblob.Client, holding backends.Lease) ([]byte, error) {
 	var content []byte
 	err := replace(ctx, client, holding, func(old *state, condition *blob.ModifiedAccessConditions, fence map[string]*string) error {
 		if old.missing != nil {
@@ -100,7 +100,7 @@ type state struct {
 
 // replace calls write for the state of a blob, until no other write comes in
 // between.
-func replace(ctx context.Context, client *blockblob.Client, holding backends.Holding, write func(old *state, condition *blob.ModifiedAccessConditions, fence map[string]*string) error) error {
+func replace(ctx context.Context, client *blockblob.Client, holding backends.Lease, write func(old *state, condition *blob.ModifiedAccessConditions, fence map[string]*string) error) error {
 	failed, failedAt := error(nil), azcore.ETag("")
 	for {
 		a, err := holding.Acquisition()

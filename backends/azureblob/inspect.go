@@ -43,10 +43,10 @@ func (b *Backend) inspectContainer(immutable, hidden bool) backends.Finding {
 	f := backends.Finding{What: "immutability", Seen: "off"}
 	switch {
 	case hidden:
-		f.Seen, f.Cure = "not shown to these credentials", "use those of an identity or of the account: an immutable container lets a candidate win and never renew"
+		f.Seen, f.Fix = "not shown to these credentials", "use those of an identity or of the account: an immutable container lets a candidate win and never renew"
 	case immutable:
 		f.Seen, f.Err = "the container has a policy or a legal hold", backends.ErrMisconfigured
-		f.Cure, _ = b.classify(errImmutable)
+		f.Fix, _ = b.classify(errImmutable)
 	}
 	return f
 }
@@ -57,7 +57,7 @@ func (b *Backend) inspectAccount(settings service.GetPropertiesResponse, hidden 
 		f.Seen = "not shown to these credentials"
 	} else if p := settings.DeleteRetentionPolicy; p != nil && is(p.Enabled) && p.Days != nil {
 		f.Seen = fmt.Sprintf("keeps what each renewal overwrites for %d days", *p.Days)
-		f.Cure = fmt.Sprintf("to save its cost, in an account for elections only: az storage account blob-service-properties update --account-name %s --enable-delete-retention false", b.account)
+		f.Fix = fmt.Sprintf("to save its cost, in an account for elections only: az storage account blob-service-properties update --account-name %s --enable-delete-retention false", b.account)
 	}
 	return f
 }

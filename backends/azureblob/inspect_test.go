@@ -73,7 +73,7 @@ func TestInspect(t *testing.T) {
 			}
 			found := ""
 			for _, f := range i.Findings {
-				if f.Cure != "" {
+				if f.Fix != "" {
 					found += f.What
 				}
 			}

@@ -11,10 +11,10 @@ import (
 // maxBatch is how many operations all versions of Consul take in a transaction.
 const maxBatch = 64
 
-// RenewMany implements [backends.Batcher]: one transaction, which makes all
+// SwapMany implements [backends.BatchSwapper]: one transaction, which makes all
 // renewals or none.
-func (b *Backend) RenewMany(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
-	return b.handle.RenewMany(ctx, renewals, func(ctx context.Context) ([]backends.Outcome, error) {
+func (b *Backend) SwapMany(ctx context.Context, renewals []backends.Change) []backends.Outcome {
+	return b.handle.SwapMany(ctx, renewals, func(ctx context.Context) ([]backends.Outcome, error) {
 		outcomes, changes := make([]backends.Outcome, len(renewals)), make([]Operation, len(renewals))
 		for i, r := range renewals {
 			var err error

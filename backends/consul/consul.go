@@ -22,7 +22,7 @@ const minTTL = 500 * time.Millisecond
 
 // A Backend keeps each record in one key. Open and New make it.
 type Backend struct {
-	handle     *backends.Handle
+	handle     *backends.Base
 	client     *http.Client
 	addresses  []*url.URL    // of agents or servers: scheme and host
 	current    atomic.Uint32 // of the addresses, modulo their number
@@ -35,10 +35,10 @@ type Backend struct {
 }
 
 var (
-	_ backends.Watcher   = (*Backend)(nil)
-	_ backends.Batcher   = (*Backend)(nil)
-	_ backends.Lister    = (*Backend)(nil)
-	_ backends.Inspector = (*Backend)(nil)
+	_ backends.Watcher      = (*Backend)(nil)
+	_ backends.BatchSwapper = (*Backend)(nil)
+	_ backends.Lister       = (*Backend)(nil)
+	_ backends.Inspector    = (*Backend)(nil)
 )
 
 // Options are the options of New. The zero value means the defaults.
@@ -90,7 +90,7 @@ func New(client *http.Client, address string, options *Options) *Backend {
 
 func newBackend(store, prefix string) *Backend {
 	b := &Backend{prefix: prefix, idle: func() {}}
-	b.handle = backends.NewHandle(store, b.classify)
+	b.handle = backends.NewBase(store, b.classify)
 	return b
 }
 
@@ -189,7 +189,7 @@ func (b *Backend) List(ctx context.Context) ([]string, error) {
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.handle.Store(), MinTTL: minTTL, MaxBatch: maxBatch, PushesRenewals: true}
+	return backends.Description{Store: b.handle.Store(), MinTTL: minTTL, MaxSwaps: maxBatch, PushesRenewals: true}
 }
 
 // Close implements [backends.Backend]. It ends the calls and watches under way, and

@@ -386,7 +386,7 @@ func TestDatacenter(t *testing.T) {
 func TestRenewMany(t *testing.T) {
 	f := newFake()
 	b := f.backend()
-	var renewals []backends.Renewal
+	var renewals []backends.Change
 	for i := range maxBatch {
 		name := "a" + strconv.Itoa(i)
 		made, err := b.Swap(t.Context(), name, backends.Record{}, record)
@@ -395,10 +395,10 @@ func TestRenewMany(t *testing.T) {
 		}
 		next := made
 		next.Attempt.Sequence++
-		renewals = append(renewals, backends.Renewal{Name: name, Prev: made, Next: next})
+		renewals = append(renewals, backends.Change{Name: name, Prev: made, Next: next})
 	}
 	f.sent()
-	for i, o := range b.RenewMany(t.Context(), renewals) {
+	for i, o := range b.SwapMany(t.Context(), renewals) {
 		if found, err := b.Load(t.Context(), renewals[i].Name); o.Err != nil || found != o.Record || err != nil {
 			t.Fatalf("renewal %d: %+v, and the record is %+v, %v", i, o, found, err)
 		}
@@ -415,7 +415,7 @@ func TestRenewMany(t *testing.T) {
 		"no leader":     {refusing(500, "leadership lost while committing log"), false},
 	} {
 		f.instead("/v1/txn", test.answer)
-		for _, o := range b.RenewMany(t.Context(), renewals) {
+		for _, o := range b.SwapMany(t.Context(), renewals) {
 			if o.Err == nil || errors.Is(o.Err, backends.ErrNotTried) != test.notTried || !test.notTried && !errors.Is(o.Err, backends.ErrUnavailable) {
 				t.Errorf("%s: got %v", name, o.Err)
 			}
@@ -449,7 +449,7 @@ func TestDescribe(t *testing.T) {
 		{"https://u:hunter2@h", "here-", "consuls://h/here-"},
 	} {
 		d := New(client, test.address, &Options{Prefix: test.prefix}).Describe()
-		if d.Store != test.want || d.MinTTL != 500*time.Millisecond || !d.PushesRenewals || d.MaxBatch != 64 {
+		if d.Store != test.want || d.MinTTL != 500*time.Millisecond || !d.PushesRenewals || d.MaxSwaps != 64 {
 			t.Errorf("got %+v, want %s", d, test.want)
 		}
 	}

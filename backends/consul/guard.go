@@ -46,7 +46,7 @@ func (e *RefusedError) Error() string {
 //     compares another index, for example. Nothing was written.
 //   - ErrDenied if the token lacks a permission. Nothing was written.
 //   - Any other error of the request. Whether something was written is unknown.
-func Commit(ctx context.Context, holding backends.Holding, operations ...Operation) ([]Pair, error) {
+func Commit(ctx context.Context, holding backends.Lease, operations ...Operation) ([]Pair, error) {
 	c, err := conditionOf(holding)
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func Commit(ctx context.Context, holding backends.Holding, operations ...Operati
 //
 // Guard makes no request. It returns the lease's error if that is over, and
 // ErrMisconfigured if its election is not on Consul.
-func Guard(holding backends.Holding) (Operation, error) {
+func Guard(holding backends.Lease) (Operation, error) {
 	c, err := conditionOf(holding)
 	if err != nil {
 		return Operation{}, err
@@ -106,7 +106,7 @@ type condition struct {
 	election, key string
 }
 
-func conditionOf(holding backends.Holding) (condition, error) {
+func conditionOf(holding backends.Lease) (condition, error) {
 	a, err := holding.Acquisition()
 	if err != nil {
 		return condition{}, err

@@ -27,7 +27,7 @@ func (b *Backend) Inspect(ctx context.Context, ttl time.Duration) (backends.Insp
 		var agent settings
 		_, err = b.fetch(ctx, "/v1/agent/self", &agent)
 		if s, ok := as[*statusError](err); ok && s.status == http.StatusForbidden {
-			i.Findings = append(i.Findings, backends.Finding{What: "agent", Seen: "its settings are not shown to this token", Cure: `to see them, add to the policy of the token: agent_prefix "" { policy = "read" }`})
+			i.Findings = append(i.Findings, backends.Finding{What: "agent", Seen: "its settings are not shown to this token", Fix: `to see them, add to the policy of the token: agent_prefix "" { policy = "read" }`})
 			return i, nil
 		}
 		if err != nil {
@@ -46,7 +46,7 @@ func (b *Backend) inspectToken() []backends.Finding {
 	f := backends.Finding{What: "TLS", Seen: "a token, over TLS or on this machine"}
 	for _, at := range b.addresses {
 		if name := at.Hostname(); at.Scheme == "http" && name != "localhost" && !net.ParseIP(name).IsLoopback() {
-			f.Seen, f.Cure = "a token, without TLS", "use consuls://: the token can be read on the network"
+			f.Seen, f.Fix = "a token, without TLS", "use consuls://: the token can be read on the network"
 		}
 	}
 	return []backends.Finding{f}
@@ -69,9 +69,9 @@ func inspectServers(n int) backends.Finding {
 	f := backends.Finding{What: "servers", Seen: fmt.Sprintf("%d, of which %d can fail", n, (n-1)/2)}
 	switch {
 	case n == 0:
-		f.Seen, f.Cure, f.Err = "none", "bring a majority of the servers up", backends.ErrUnavailable
+		f.Seen, f.Fix, f.Err = "none", "bring a majority of the servers up", backends.ErrUnavailable
 	case n < 3:
-		f.Cure = "run three servers, or no process leads while one is down"
+		f.Fix = "run three servers, or no process leads while one is down"
 	}
 	return f
 }
@@ -100,7 +100,7 @@ func (s settings) inspect(ttl time.Duration) []backends.Finding {
 	if limit := s.DebugConfig.HTTPMaxConnsPerClient; limit > 0 {
 		f := backends.Finding{What: "connections", Seen: fmt.Sprintf("%d from one address", limit)}
 		if limit < maxWatches+maxCalls {
-			f.Cure = fmt.Sprintf("a process with many elections uses %d: raise limits.http_max_conns_per_client", maxWatches+maxCalls)
+			f.Fix = fmt.Sprintf("a process with many elections uses %d: raise limits.http_max_conns_per_client", maxWatches+maxCalls)
 		}
 		findings = append(findings, f)
 	}
@@ -109,7 +109,7 @@ func (s settings) inspect(ttl time.Duration) []backends.Finding {
 	if heartbeat := time.Duration(s.DebugConfig.ConsulRaftHeartbeatTimeout); s.DebugConfig.ServerMode && heartbeat > 0 {
 		f := backends.Finding{What: "failover", Seen: fmt.Sprintf("the servers notice after %v to %v that their leader is gone", heartbeat, 2*heartbeat)}
 		if ttl < 7*heartbeat {
-			f.Cure = fmt.Sprintf("leases of %v may end meanwhile: set performance { raft_multiplier = 1 } on the servers, or a TTL of %v", ttl, 7*heartbeat)
+			f.Fix = fmt.Sprintf("leases of %v may end meanwhile: set performance { raft_multiplier = 1 } on the servers, or a TTL of %v", ttl, 7*heartbeat)
 		}
 		findings = append(findings, f)
 	}

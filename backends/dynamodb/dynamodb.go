@@ -25,7 +25,7 @@ const minTTL = time.Second
 
 // A Backend keeps each record in one item. Open and New make it.
 type Backend struct {
-	handle   *backends.Handle
+	handle   *backends.Base
 	client   *dynamodb.Client
 	table    string
 	region   string
@@ -34,9 +34,9 @@ type Backend struct {
 }
 
 var (
-	_ backends.Loader    = (*Backend)(nil)
-	_ backends.Lister    = (*Backend)(nil)
-	_ backends.Inspector = (*Backend)(nil)
+	_ backends.BatchLoader = (*Backend)(nil)
+	_ backends.Lister      = (*Backend)(nil)
+	_ backends.Inspector   = (*Backend)(nil)
 )
 
 func newBackend(client *dynamodb.Client, table string, idle func()) *Backend {
@@ -49,7 +49,7 @@ func newBackend(client *dynamodb.Client, table string, idle func()) *Backend {
 			store += "&endpoint=" + b.endpoint
 		}
 	}
-	b.handle = backends.NewHandle(store, b.classify)
+	b.handle = backends.NewBase(store, b.classify)
 	return b
 }
 
@@ -84,7 +84,7 @@ func decode(name string, item map[string]types.AttributeValue) (backends.Record,
 // maxLoads is how many keys the service takes in a request.
 const maxLoads = 100
 
-// LoadMany implements [backends.Loader]. It is one BatchGetItem.
+// LoadMany implements [backends.BatchLoader]. It is one BatchGetItem.
 func (b *Backend) LoadMany(ctx context.Context, names []string) []backends.Outcome {
 	return b.handle.LoadMany(ctx, names, func(ctx context.Context) ([]backends.Outcome, error) {
 		found := map[string]backends.Outcome{} // at first none is

@@ -90,7 +90,7 @@ func TestLoad(t *testing.T) {
 // LoadMany asks for each name once, and what the service leaves out is not absent.
 func TestLoadMany(t *testing.T) {
 	f := newFake(t)
-	b := f.open(t).(backends.Loader)
+	b := f.open(t).(backends.BatchLoader)
 	item := func(name string) string {
 		quoted, _ := json.Marshal(string(backends.Encode(name, record)))
 		return `{"election":{"S":"` + name + `"},"record":{"S":` + string(quoted) + `}}`

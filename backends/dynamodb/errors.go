@@ -26,7 +26,7 @@ func code(err error) string {
 	return ""
 }
 
-// failed prepares an error of the AWS SDK for the [backends.Handle]. It returns
+// failed prepares an error of the AWS SDK for the [backends.Base]. It returns
 // nil for nil.
 func (b *Backend) failed(ctx context.Context, err error) error {
 	if err == nil {

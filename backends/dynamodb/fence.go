@@ -53,7 +53,7 @@ const (
 // An emulator that does not return the item for which a condition failed, such as
 // dynalite, cannot tell ErrStale from the input's own condition: Put then returns
 // the client's error if the input has one, and ErrStale otherwise.
-func Put(ctx context.Context, client *dynamodb.Client, holding backends.Holding, input *dynamodb.PutItemInput) (*dynamodb.PutItemOutput, error) {
+func Put(ctx context.Context, client *dynamodb.Client, holding backends.Lease, input *dynamodb.PutItemInput) (*dynamodb.PutItemOutput, error) {
 	a, err := holding.Acquisition()
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func admit(item map[string]types.AttributeValue, a backends.Acquisition) error {
 // A Tenure fences transactions with a lease: see Claim. Many goroutines may call
 // its methods.
 type Tenure struct {
-	holding backends.Holding
+	holding backends.Lease
 	claimed backends.Acquisition
 	table   string
 	store   string
@@ -135,7 +135,7 @@ type Tenure struct {
 // does. Its errors are the lease's if that is over; ErrMisconfigured if the
 // election is not on DynamoDB; ErrStale if a later acquisition has claimed; and
 // those of the backend's Load.
-func Claim(ctx context.Context, holding backends.Holding) (*Tenure, error) {
+func Claim(ctx context.Context, holding backends.Lease) (*Tenure, error) {
 	a, err := holding.Acquisition()
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ func (b *Backend) Inspect(ctx context.Context, ttl time.Duration) (backends.Insp
 			elections := float64(*p.WriteCapacityUnits) * ttl.Seconds() * 0.3
 			capacity.Seen = fmt.Sprintf("%d write units are provisioned, enough for %.0f elections with a TTL of %v", *p.WriteCapacityUnits, elections, ttl)
 			if elections < 1 {
-				capacity.Cure = "provision more write units, or bill the table on demand: aws dynamodb update-table --billing-mode PAY_PER_REQUEST"
+				capacity.Fix = "provision more write units, or bill the table on demand: aws dynamodb update-table --billing-mode PAY_PER_REQUEST"
 			}
 		}
 		i.Findings = []backends.Finding{capacity}

@@ -38,7 +38,7 @@ func TestInspect(t *testing.T) {
 			says(`{"Table":{`+description+`,"ProvisionedThroughput":{"WriteCapacityUnits":`+units+`}}}`)(w, r)
 		})
 		i, err := b.(backends.Inspector).Inspect(t.Context(), time.Second)
-		if err != nil || !i.Clock.Equal(yesterday) || len(i.Findings) != 1 || (i.Findings[0].Cure != "") != low {
+		if err != nil || !i.Clock.Equal(yesterday) || len(i.Findings) != 1 || (i.Findings[0].Fix != "") != low {
 			t.Errorf("with %s units: %+v, %v", units, i, err)
 		}
 	}

@@ -15,10 +15,10 @@ import (
 // goes by itself.
 const maxBatch = 100
 
-// RenewMany implements [backends.Batcher]: a transaction of transactions, each of
+// SwapMany implements [backends.BatchSwapper]: a transaction of transactions, each of
 // which compares for itself.
-func (b *Backend) RenewMany(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
-	return b.handle.RenewMany(ctx, renewals, func(ctx context.Context) ([]backends.Outcome, error) {
+func (b *Backend) SwapMany(ctx context.Context, renewals []backends.Change) []backends.Outcome {
+	return b.handle.SwapMany(ctx, renewals, func(ctx context.Context) ([]backends.Outcome, error) {
 		outcomes, each := make([]backends.Outcome, len(renewals)), make([]clientv3.Op, len(renewals))
 		for i, r := range renewals {
 			same, put, next := b.change(r.Name, r.Prev, r.Next)

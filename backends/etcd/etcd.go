@@ -20,7 +20,7 @@ const minTTL = 500 * time.Millisecond
 
 // A Backend keeps each record in one key. Open and New make it.
 type Backend struct {
-	handle *backends.Handle
+	handle *backends.Base
 	client *clientv3.Client
 	prefix string
 	own    bool // Close closes the client
@@ -28,10 +28,10 @@ type Backend struct {
 }
 
 var (
-	_ backends.Liner     = (*Backend)(nil)
-	_ backends.Batcher   = (*Backend)(nil)
-	_ backends.Lister    = (*Backend)(nil)
-	_ backends.Inspector = (*Backend)(nil)
+	_ backends.Liner        = (*Backend)(nil)
+	_ backends.BatchSwapper = (*Backend)(nil)
+	_ backends.Lister       = (*Backend)(nil)
+	_ backends.Inspector    = (*Backend)(nil)
 )
 
 // New returns a backend on your own client, which Close leaves open. A key is the
@@ -62,7 +62,7 @@ func New(client *clientv3.Client, prefix string) *Backend {
 
 func newBackend(store, prefix string) *Backend {
 	classify := func(err error) (string, error) { return classify(err, prefix) }
-	return &Backend{handle: backends.NewHandle(store, classify), prefix: prefix, line: &session{turn: make(chan struct{}, 1)}}
+	return &Backend{handle: backends.NewBase(store, classify), prefix: prefix, line: &session{turn: make(chan struct{}, 1)}}
 }
 
 // Load implements [backends.Backend].
@@ -142,7 +142,7 @@ func (b *Backend) change(name string, prev, next backends.Record) (clientv3.Cmp,
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.handle.Store(), MinTTL: minTTL, MaxBatch: maxBatch, PushesRenewals: true}
+	return backends.Description{Store: b.handle.Store(), MinTTL: minTTL, MaxSwaps: maxBatch, PushesRenewals: true}
 }
 
 // Close implements [backends.Backend]. It ends the calls and watches under way and

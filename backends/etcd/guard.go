@@ -19,7 +19,7 @@ import (
 //     was resigned. Nothing was written, and the worker must stop.
 //   - ErrDenied if the client's user lacks a permission. Nothing was written.
 //   - Any other error of the client. Whether something was written is unknown.
-func Commit(ctx context.Context, kv clientv3.KV, holding backends.Holding, operations ...clientv3.Op) (*clientv3.TxnResponse, error) {
+func Commit(ctx context.Context, kv clientv3.KV, holding backends.Lease, operations ...clientv3.Op) (*clientv3.TxnResponse, error) {
 	c, err := conditionOf(holding)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func Commit(ctx context.Context, kv clientv3.KV, holding backends.Holding, opera
 //
 // Guard makes no request. It returns the lease's error if that is over, and
 // ErrMisconfigured if its election is not on etcd.
-func Guard(holding backends.Holding) ([]clientv3.Cmp, error) {
+func Guard(holding backends.Lease) ([]clientv3.Cmp, error) {
 	c, err := conditionOf(holding)
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func Guard(holding backends.Holding) ([]clientv3.Cmp, error) {
 // A condition is what a lease's record has as long as its acquisition is the latest.
 type condition struct{ store, election, key, stem string }
 
-func conditionOf(holding backends.Holding) (condition, error) {
+func conditionOf(holding backends.Lease) (condition, error) {
 	a, err := holding.Acquisition()
 	if err != nil {
 		return condition{}, err
@@ -63,7 +63,7 @@ func conditionOf(holding backends.Holding) (condition, error) {
 	if !ok {
 		return condition{}, fmt.Errorf("%w: election %s is on %s; its lease cannot guard a write to etcd; fence the write with its token", backends.ErrMisconfigured, a.Election, store)
 	}
-	return condition{store, a.Election, b.prefix + a.Election, backends.Stem(a.Election, a.Record)}, nil
+	return condition{store, a.Election, b.prefix + a.Election, backends.RecordPrefix(a.Election, a.Record)}, nil
 }
 
 // comparisons hold for all texts that are longer than the stem and begin with it.

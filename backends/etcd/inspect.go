@@ -41,7 +41,7 @@ func (b *Backend) inspectCompaction(ctx context.Context) (backends.Finding, erro
 	switch {
 	case err == nil:
 		f.Seen = fmt.Sprintf("nothing was ever compacted: all %d revisions are kept", answer.Header.Revision)
-		f.Cure = "unless the cluster is new, start the servers with --auto-compaction-mode=periodic --auto-compaction-retention=5m, or the database reaches its quota and etcd refuses all writes"
+		f.Fix = "unless the cluster is new, start the servers with --auto-compaction-mode=periodic --auto-compaction-retention=5m, or the database reaches its quota and etcd refuses all writes"
 	case !is(err, rpctypes.ErrCompacted):
 		return f, err
 	}
@@ -55,20 +55,20 @@ func (b *Backend) inspectServer(ctx context.Context, endpoint string) []backends
 	defer cancel()
 	status, err := b.client.Status(ctx, endpoint)
 	if err != nil {
-		return []backends.Finding{{What: "server " + host, Seen: fmt.Sprintf("no answer: %v", err), Cure: "start the server, or take it out of the URL"}}
+		return []backends.Finding{{What: "server " + host, Seen: fmt.Sprintf("no answer: %v", err), Fix: "start the server, or take it out of the URL"}}
 	}
 	server := backends.Finding{What: "server " + host, Seen: "version " + status.Version}
 	quota := backends.Finding{What: "quota of " + host}
 	switch {
 	case status.Leader == 0:
 		server.Seen += ", which has no leader"
-		server.Cure, server.Err = "bring a majority of the members up", backends.ErrUnavailable
+		server.Fix, server.Err = "bring a majority of the members up", backends.ErrUnavailable
 	case len(status.Errors) > 0:
 		server.Seen += fmt.Sprintf(", which reports %s", strings.Join(status.Errors, "; "))
-		server.Cure, server.Err = "see etcdctl alarm list; etcd refuses writes after NOSPACE until etcdctl compact, then defrag, then alarm disarm", backends.ErrReadOnly
+		server.Fix, server.Err = "see etcdctl alarm list; etcd refuses writes after NOSPACE until etcdctl compact, then defrag, then alarm disarm", backends.ErrReadOnly
 	case status.IsLearner:
 		server.Seen += ", a learner, which refuses requests"
-		server.Cure = "promote it (etcdctl member promote), or take it out of the URL"
+		server.Fix = "promote it (etcdctl member promote), or take it out of the URL"
 	}
 	limit, is := int64(defaultQuota), "the default quota"
 	// Clients before 3.6 have no such field.
@@ -77,7 +77,7 @@ func (b *Backend) inspectServer(ctx context.Context, endpoint string) []backends
 	}
 	quota.Seen = fmt.Sprintf("%d MB of %s of %d MB", status.DbSize>>20, is, limit>>20)
 	if status.DbSize > limit/4*3 {
-		quota.Cure = "etcd refuses all writes when the quota is reached: compact (etcdctl compact, and auto-compaction), then run etcdctl defrag, or raise --quota-backend-bytes"
+		quota.Fix = "etcd refuses all writes when the quota is reached: compact (etcdctl compact, and auto-compaction), then run etcdctl defrag, or raise --quota-backend-bytes"
 	}
 	return []backends.Finding{server, quota}
 }

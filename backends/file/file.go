@@ -104,7 +104,7 @@ func parse(u *url.URL) (dir string, create bool, err error) {
 // A Backend keeps records in a directory. Open and New make it.
 type Backend struct {
 	dir    string
-	handle *backends.Handle
+	handle *backends.Base
 	places places
 }
 
@@ -140,7 +140,7 @@ func open(ctx context.Context, dir string, create bool) (*Backend, error) {
 
 func newBackend(dir string) *Backend {
 	store := &url.URL{Scheme: "file", Path: dir}
-	return &Backend{dir: dir, handle: backends.NewHandle(store.String(), classify)}
+	return &Backend{dir: dir, handle: backends.NewBase(store.String(), classify)}
 }
 
 // Load implements [backends.Backend].

@@ -40,7 +40,7 @@ const (
 //   - ErrMisconfigured if the object has another election's token, or one that is
 //     no number.
 //   - Any other error of the client. Whether the object was written is unknown.
-func Write(ctx context.Context, object *storage.ObjectHandle, holding backends.Holding, content []byte, set func(*storage.Writer)) error {
+func Write(ctx context.Context, object *storage.ObjectHandle, holding backends.Lease, content []byte, set func(*storage.Writer)) error {
 	return replace(ctx, object, holding, func(w *storage.Writer, _ *storage.ObjectAttrs) ([]byte, error) {
 		if set != nil {
 			set(w)
@@ -59,7 +59,7 @@ func Write(ctx context.Context, object *storage.ObjectHandle, holding backends.H
 // Claim sends three requests, and behaves like Write otherwise. It returns the
 // errors of Write, and [storage.ErrObjectNotExist] if there is no object: then
 // create it with Write.
-func Claim(ctx context.Context, object *storage.ObjectHandle, holding backends.Holding) ([]byte, error) {
+func Claim(ctx context.Context, object *storage.ObjectHandle, holding backends.Lease) ([]byte, error) {
 	var content []byte
 	err := replace(ctx, object, holding, func(w *storage.Writer, old *storage.ObjectAttrs) (_ []byte, err error) {
 		if old == nil {
@@ -79,7 +79,7 @@ func Claim(ctx context.Context, object *storage.ObjectHandle, holding backends.H
 
 // replace writes what next returns for the old object, nil if there is none, until
 // no other write comes in between.
-func replace(ctx context.Context, object *storage.ObjectHandle, holding backends.Holding, next func(w *storage.Writer, old *storage.ObjectAttrs) ([]byte, error)) error {
+func replace(ctx context.Context, object *storage.ObjectHandle, holding backends.Lease, next func(w *storage.Writer, old *storage.ObjectAttrs) ([]byte, error)) error {
 	failed, failedAt := error(nil), int64(0)
 	for {
 		a, err := holding.Acquisition()

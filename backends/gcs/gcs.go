@@ -35,7 +35,7 @@ const maxObject = 64 << 10
 
 // A Backend keeps each record in one object. Open and New make it.
 type Backend struct {
-	handle    *backends.Handle
+	handle    *backends.Base
 	name      string // of the bucket
 	prefix    string
 	bucket    *storage.BucketHandle // without the library's retries
@@ -71,7 +71,7 @@ func New(client *storage.Client, bucket, prefix string) *Backend {
 
 func newBackend(store, bucket, prefix string) *Backend {
 	b := &Backend{name: bucket, prefix: prefix, closeIdle: func() {}}
-	b.handle = backends.NewHandle(store, b.classify)
+	b.handle = backends.NewBase(store, b.classify)
 	return b
 }
 
@@ -84,7 +84,7 @@ func (b *Backend) use(client *storage.Client) {
 // call returns when ctx ends, which the libraries do not while they wait for an
 // access token.
 func call[T any](ctx context.Context, b *Backend, request func() (T, error)) (T, error) {
-	return backends.Await(ctx, b.handle, func() (T, error) {
+	return backends.WithContext(ctx, b.handle, func() (T, error) {
 		v, err := request()
 		if ctx.Err() != nil {
 			// In a network gone dark the idle connections are dead too, and

@@ -24,7 +24,7 @@ func (b *Backend) Inspect(ctx context.Context, _ time.Duration) (backends.Inspec
 		}
 		a, err := call(ctx, b, func() (*storage.Bucket, error) { return b.service.Buckets.Get(b.name).Context(ctx).Do() })
 		if code(err) == http.StatusForbidden && !throttled(err) {
-			i.Findings = []backends.Finding{{What: "bucket settings", Seen: "not shown to this account", Cure: "grant roles/storage.legacyBucketReader on the bucket: a retention policy, for example, lets a candidate win and never renew"}}
+			i.Findings = []backends.Finding{{What: "bucket settings", Seen: "not shown to this account", Fix: "grant roles/storage.legacyBucketReader on the bucket: a retention policy, for example, lets a candidate win and never renew"}}
 			return i, nil
 		}
 		if err != nil {
@@ -40,21 +40,21 @@ func (b *Backend) inspectBucket(a *storage.Bucket) []backends.Finding {
 	soft := backends.Finding{What: "soft delete", Seen: "off"}
 	if p := a.SoftDeletePolicy; p != nil && p.RetentionDurationSeconds > 0 {
 		soft.Seen = fmt.Sprintf("keeps what each renewal overwrites for %v", time.Duration(p.RetentionDurationSeconds)*time.Second)
-		soft.Cure = fmt.Sprintf("to save its cost, in a bucket for elections only: gcloud storage buckets update gs://%s --clear-soft-delete", b.name)
+		soft.Fix = fmt.Sprintf("to save its cost, in a bucket for elections only: gcloud storage buckets update gs://%s --clear-soft-delete", b.name)
 	}
 	versions := backends.Finding{What: "object versioning", Seen: "off"}
 	if a.Versioning != nil && a.Versioning.Enabled {
 		versions.Seen = "keeps what each renewal overwrites, for good"
-		versions.Cure = fmt.Sprintf("gcloud storage buckets update gs://%s --no-versioning", b.name)
+		versions.Fix = fmt.Sprintf("gcloud storage buckets update gs://%s --no-versioning", b.name)
 	}
 	class := backends.Finding{What: "storage class", Seen: a.StorageClass}
 	if c := a.StorageClass; c != "" && c != "STANDARD" && c != "MULTI_REGIONAL" && c != "REGIONAL" {
-		class.Cure = "use a bucket of class STANDARD: this one charges each renewal for a month or more"
+		class.Fix = "use a bucket of class STANDARD: this one charges each renewal for a month or more"
 	}
 	rules := backends.Finding{What: "lifecycle rules", Seen: "none that deletes records"}
 	if a.Lifecycle != nil && slices.ContainsFunc(a.Lifecycle.Rule, b.deletes) {
 		rules.Seen = "one can delete records"
-		rules.Cure = fmt.Sprintf("keep the rule off the prefix %s, or use another bucket", b.prefix)
+		rules.Fix = fmt.Sprintf("keep the rule off the prefix %s, or use another bucket", b.prefix)
 	}
 	return []backends.Finding{soft, versions, class, rules}
 }

@@ -60,7 +60,7 @@ func TestInspect(t *testing.T) {
 		}
 		found := ""
 		for _, f := range i.Findings {
-			if f.Cure != "" {
+			if f.Fix != "" {
 				found += f.What
 			}
 		}
@@ -75,7 +75,7 @@ func TestInspect(t *testing.T) {
 	}
 	defer b.Close()
 	s.instead("bucket", refusal(403, "forbidden", "no"))
-	if i, err := b.(backends.Inspector).Inspect(t.Context(), 15*time.Second); err != nil || len(i.Findings) != 1 || i.Findings[0].Cure == "" {
+	if i, err := b.(backends.Inspector).Inspect(t.Context(), 15*time.Second); err != nil || len(i.Findings) != 1 || i.Findings[0].Fix == "" {
 		t.Errorf("without the permission: %+v, %v", i, err)
 	}
 }

@@ -42,7 +42,7 @@ func (b *Backend) Inspect(ctx context.Context, _ time.Duration) (backends.Inspec
 			rights.Seen = strings.Join(verbs, ", ") + " leases"
 		case complete:
 			rights.Seen = "this account may not " + strings.Join(missing, ", ") + " leases"
-			rights.Cure, rights.Err = b.grant(""), backends.ErrDenied
+			rights.Fix, rights.Err = b.grant(""), backends.ErrDenied
 		}
 		i.Findings = []backends.Finding{{What: "API server", Seen: "version " + version.GitVersion}, rights}
 		return i, nil

@@ -14,7 +14,7 @@ func TestInspect(t *testing.T) {
 	b := f.open(t)
 	i, err := b.Inspect(t.Context(), 15*time.Second)
 	must(t, err)
-	if i.Clock.IsZero() || len(i.Findings) != 2 || i.Findings[0].Seen != "version v1.36.3" || i.Findings[1].Cure != "" || i.Findings[1].Seen != "get, create, update, watch leases" {
+	if i.Clock.IsZero() || len(i.Findings) != 2 || i.Findings[0].Seen != "version v1.36.3" || i.Findings[1].Fix != "" || i.Findings[1].Seen != "get, create, update, watch leases" {
 		t.Errorf("got %+v", i)
 	}
 	for rules, want := range map[string]string{
@@ -30,7 +30,7 @@ func TestInspect(t *testing.T) {
 		must(t, err)
 		right := i.Findings[1]
 		missing := strings.Contains(want, "may not")
-		if !strings.Contains(right.Seen, want) || errors.Is(right.Err, backends.ErrDenied) != missing || strings.Contains(right.Cure, "create role") != missing {
+		if !strings.Contains(right.Seen, want) || errors.Is(right.Err, backends.ErrDenied) != missing || strings.Contains(right.Fix, "create role") != missing {
 			t.Errorf("%s: got %+v", rules, right)
 		}
 	}

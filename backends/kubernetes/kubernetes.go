@@ -19,7 +19,7 @@ const minTTL = time.Second
 
 // A Backend keeps each record in one Lease. Open and New make it.
 type Backend struct {
-	handle    *backends.Handle
+	handle    *backends.Base
 	base      string // URL of the API server
 	namespace string
 	calls     *http.Client
@@ -70,7 +70,7 @@ func New(client *http.Client, baseURL, namespace string) *Backend {
 
 func newBackend(store, base, namespace string) *Backend {
 	b := &Backend{base: base, namespace: namespace, closeIdle: func() {}, seen: map[string]state{}}
-	b.handle = backends.NewHandle(store, b.classify)
+	b.handle = backends.NewBase(store, b.classify)
 	return b
 }
 

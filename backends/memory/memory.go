@@ -89,7 +89,7 @@ func New() *Backend { return NewStore().Handle() }
 // Handle returns a new Backend on the store.
 func (s *Store) Handle() *Backend {
 	classify := func(err error) (string, error) { return "", nil }
-	return &Backend{store: s, handle: backends.NewHandle("memory://", classify)}
+	return &Backend{store: s, handle: backends.NewBase("memory://", classify)}
 }
 
 // Get, Put and Delete bypass the backends, for tests of what happens when another
@@ -207,13 +207,13 @@ func (s *Store) read(name string) (backends.Record, error) {
 // A Backend is one handle on a Store.
 type Backend struct {
 	store  *Store
-	handle *backends.Handle
+	handle *backends.Base
 }
 
 var _ backends.PresenceWatcher = (*Backend)(nil)
 var _ backends.Liner = (*Backend)(nil)
-var _ backends.Batcher = (*Backend)(nil)
-var _ backends.Loader = (*Backend)(nil)
+var _ backends.BatchSwapper = (*Backend)(nil)
+var _ backends.BatchLoader = (*Backend)(nil)
 var _ backends.Lister = (*Backend)(nil)
 
 // Load implements [backends.Backend].
@@ -249,9 +249,9 @@ func (s *Store) swap(name string, prev, next backends.Record) (backends.Record, 
 	return next, nil
 }
 
-// RenewMany implements [backends.Batcher].
-func (b *Backend) RenewMany(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
-	return b.handle.RenewMany(ctx, renewals, func(context.Context) ([]backends.Outcome, error) {
+// SwapMany implements [backends.BatchSwapper].
+func (b *Backend) SwapMany(ctx context.Context, renewals []backends.Change) []backends.Outcome {
+	return b.handle.SwapMany(ctx, renewals, func(context.Context) ([]backends.Outcome, error) {
 		outcomes := make([]backends.Outcome, len(renewals))
 		for i, r := range renewals {
 			outcomes[i].Record, outcomes[i].Err = b.store.swap(r.Name, r.Prev, r.Next)
@@ -260,7 +260,7 @@ func (b *Backend) RenewMany(ctx context.Context, renewals []backends.Renewal) []
 	})
 }
 
-// LoadMany implements [backends.Loader].
+// LoadMany implements [backends.BatchLoader].
 func (b *Backend) LoadMany(ctx context.Context, names []string) []backends.Outcome {
 	return b.handle.LoadMany(ctx, names, func(context.Context) ([]backends.Outcome, error) {
 		outcomes := make([]backends.Outcome, len(names))
@@ -350,7 +350,7 @@ func (b *Backend) watch(ctx context.Context, name string, look func() error) err
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.handle.Store(), MaxBatch: 100, MaxLoads: 100, PushesRenewals: true}
+	return backends.Description{Store: b.handle.Store(), MaxSwaps: 100, MaxLoads: 100, PushesRenewals: true}
 }
 
 // Close implements [backends.Backend].

@@ -42,11 +42,11 @@ const (
 //
 // Guard makes no request. It returns the lease's error if the lease is over, and
 // ErrMisconfigured if the election is not on MySQL.
-func Guard(holding backends.Holding) (statement string, err error) {
+func Guard(holding backends.Lease) (statement string, err error) {
 	return guardOf(holding, "")
 }
 
-func guardOf(holding backends.Holding, also string) (statement string, err error) {
+func guardOf(holding backends.Lease, also string) (statement string, err error) {
 	a, b, err := acquisition(holding)
 	if err != nil {
 		return "", err
@@ -77,7 +77,7 @@ func Refused(err error) bool {
 // leader that is stopped between the guard and the commit does not hold up its successor
 // for longer than one that crashes, or by a second. The wait_timeout of the connection
 // is afterwards what it was.
-func Transact(ctx context.Context, db *sql.DB, holding backends.Holding, work func(*sql.Tx) error) error {
+func Transact(ctx context.Context, db *sql.DB, holding backends.Lease, work func(*sql.Tx) error) error {
 	if _, _, err := acquisition(holding); err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func release(ctx context.Context, conn *sql.Conn) {
 }
 
 // acquisition returns what a guard compares with, and the backend.
-func acquisition(holding backends.Holding) (backends.Acquisition, *Backend, error) {
+func acquisition(holding backends.Lease) (backends.Acquisition, *Backend, error) {
 	a, err := holding.Acquisition()
 	if err != nil {
 		return a, nil, err
@@ -133,7 +133,7 @@ func acquisition(holding backends.Holding) (backends.Acquisition, *Backend, erro
 }
 
 // explain adds to an error of a guard what to do about it.
-func explain(holding backends.Holding, err error) error {
+func explain(holding backends.Lease, err error) error {
 	if Refused(err) {
 		return fmt.Errorf("%w: another acquisition has followed, or the lease was resigned, or the record is gone; nothing was committed: %w", backends.ErrStale, err)
 	}

@@ -47,8 +47,8 @@ func (b *Backend) warn(ctx context.Context) error {
 			return err
 		}
 		for _, f := range []backends.Finding{commits(is), replication(is, 0)} {
-			if _, known := warned.LoadOrStore(b.handle.Store()+f.What, true); f.Cure != "" && !known {
-				slog.Warn("elector: "+f.Cure, "found", f.Seen, "store", b.handle.Store())
+			if _, known := warned.LoadOrStore(b.handle.Store()+f.What, true); f.Fix != "" && !known {
+				slog.Warn("elector: "+f.Fix, "found", f.Seen, "store", b.handle.Store())
 			}
 		}
 		return nil
@@ -61,10 +61,10 @@ func commits(is map[string]string) backends.Finding {
 		is["innodb_flush_log_at_trx_commit"], is["innodb_doublewrite"], is["log_bin"], is["sync_binlog"])}
 	switch {
 	case is["innodb_flush_log_at_trx_commit"] != "1":
-		f.Cure = "set innodb_flush_log_at_trx_commit = 1: otherwise a crash of the machine loses acknowledged writes, and there can be two leaders"
+		f.Fix = "set innodb_flush_log_at_trx_commit = 1: otherwise a crash of the machine loses acknowledged writes, and there can be two leaders"
 		f.Err = backends.ErrMisconfigured
 	case on(is["log_bin"]) && is["sync_binlog"] != "1":
-		f.Cure = "set sync_binlog = 1: otherwise a crash of the machine can lose what replicas and the server itself recover from"
+		f.Fix = "set sync_binlog = 1: otherwise a crash of the machine can lose what replicas and the server itself recover from"
 	}
 	return f
 }
@@ -78,9 +78,9 @@ func replication(is map[string]string, replicas int) backends.Finding {
 	}
 	switch {
 	case semi && !strings.EqualFold(point, "AFTER_SYNC"):
-		f.Cure = "set the wait point of semi-synchronous replication to AFTER_SYNC: otherwise others read a write before a replica has it, and a failover can lose it"
+		f.Fix = "set the wait point of semi-synchronous replication to AFTER_SYNC: otherwise others read a write before a replica has it, and a failover can lose it"
 	case !semi && replicas > 0:
-		f.Cure = "use semi-synchronous replication with AFTER_SYNC: otherwise a failover loses acknowledged writes, and there can be two leaders; or promote no replica while the old primary may still be reachable"
+		f.Fix = "use semi-synchronous replication with AFTER_SYNC: otherwise a failover loses acknowledged writes, and there can be two leaders; or promote no replica while the old primary may still be reachable"
 	}
 	return f
 }
@@ -121,7 +121,7 @@ func (b *Backend) encryption(cipher string) backends.Finding {
 	f := backends.Finding{What: "TLS", Seen: cmp.Or(cipher, "none")}
 	if b.exposed {
 		f.Seen += "; the server's certificate is not checked"
-		f.Cure = "use mysqls://: otherwise another server can pass for this one, and read what crosses the network"
+		f.Fix = "use mysqls://: otherwise another server can pass for this one, and read what crosses the network"
 	}
 	return f
 }
@@ -134,7 +134,7 @@ func privileges(grants []string) backends.Finding {
 		for _, right := range []string{"ALL PRIVILEGES", "SUPER", "READ_ONLY ADMIN", "READ ONLY ADMIN", "CONNECTION_ADMIN"} {
 			if strings.Contains(rights, right) && strings.Contains(strings.ToUpper(grant), " ON *.* ") {
 				f.Seen = right
-				f.Cure = "use an account without this privilege: it lets a leader write on a primary that was made read-only for a failover"
+				f.Fix = "use an account without this privilege: it lets a leader write on a primary that was made read-only for a failover"
 			}
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 // A Backend keeps records in one table. Open and New make it.
 type Backend struct {
-	handle   *backends.Handle
+	handle   *backends.Base
 	db       *sql.DB
 	table    table
 	user     string

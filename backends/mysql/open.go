@@ -93,7 +93,7 @@ func connect(ctx context.Context, configs []*gomysql.Config, store string, o Opt
 		return nil, fmt.Errorf("%w: it names no database; write mysql://host:3306/database, or table=database.table", backends.ErrURL)
 	}
 	b := &Backend{table: t, user: configs[0].User, options: o, exposed: slices.ContainsFunc(configs, exposed)}
-	b.handle = backends.NewHandle(store+"?table="+strings.Join(t, "."), b.classify)
+	b.handle = backends.NewBase(store+"?table="+strings.Join(t, "."), b.classify)
 	servers := &connector{backend: b}
 	for _, c := range configs {
 		server, err := serverOf(c)

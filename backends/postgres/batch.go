@@ -33,9 +33,9 @@ func prefixed(prefix string) string {
 	return prefix + strings.ReplaceAll(fields, ", ", ", "+prefix)
 }
 
-// RenewMany implements [backends.Batcher].
-func (b *Backend) RenewMany(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
-	return b.handle.RenewMany(ctx, renewals, func(ctx context.Context) ([]backends.Outcome, error) {
+// SwapMany implements [backends.BatchSwapper].
+func (b *Backend) SwapMany(ctx context.Context, renewals []backends.Change) []backends.Outcome {
+	return b.handle.SwapMany(ctx, renewals, func(ctx context.Context) ([]backends.Outcome, error) {
 		var columns [16][]string
 		at := map[string]int{}
 		for i, r := range renewals {

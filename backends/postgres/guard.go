@@ -45,7 +45,7 @@ from (select from %[2]s where name = %[3]s and token = %[4]d and holder <> '' an
 // Guard makes no request. It returns the lease's error if the lease is over, and
 // ErrMisconfigured if the election is not on PostgreSQL or its table lacks the
 // index.
-func Guard(holding backends.Holding) (statement string, err error) {
+func Guard(holding backends.Lease) (statement string, err error) {
 	a, b, err := acquisition(holding)
 	if err != nil {
 		return "", err
@@ -75,7 +75,7 @@ func Refused(err error) bool {
 // The server ends the transaction if it stands idle for as long as the lease was
 // valid when it began. So a leader that is stopped in a transaction does not hold up
 // its successor for longer than one that crashes.
-func Transact(ctx context.Context, pool *pgxpool.Pool, holding backends.Holding, work func(pgx.Tx) error) error {
+func Transact(ctx context.Context, pool *pgxpool.Pool, holding backends.Lease, work func(pgx.Tx) error) error {
 	bound, err := bounded(holding)
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func Transact(ctx context.Context, pool *pgxpool.Pool, holding backends.Holding,
 // TransactDB is [Transact] for database/sql, with any driver. It has two more round
 // trips, and it cannot see that work has ended the transaction with a statement of its
 // own: that writes without a guard.
-func TransactDB(ctx context.Context, db *sql.DB, holding backends.Holding, work func(*sql.Tx) error) error {
+func TransactDB(ctx context.Context, db *sql.DB, holding backends.Lease, work func(*sql.Tx) error) error {
 	bound, err := bounded(holding)
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func TransactDB(ctx context.Context, db *sql.DB, holding backends.Holding, work 
 var errEnded = errors.New("elector: the work of a guarded transaction has ended the transaction itself, without the guard")
 
 // acquisition returns what a guard compares with, and the backend.
-func acquisition(holding backends.Holding) (backends.Acquisition, *Backend, error) {
+func acquisition(holding backends.Lease) (backends.Acquisition, *Backend, error) {
 	a, err := holding.Acquisition()
 	if err != nil {
 		return a, nil, err
@@ -158,7 +158,7 @@ func acquisition(holding backends.Holding) (backends.Acquisition, *Backend, erro
 }
 
 // bounded returns the statement that bounds how long a transaction stands idle.
-func bounded(holding backends.Holding) (statement string, err error) {
+func bounded(holding backends.Lease) (statement string, err error) {
 	a, _, err := acquisition(holding)
 	return fmt.Sprintf("set local idle_in_transaction_session_timeout = %d", idle(a)), err
 }
@@ -174,7 +174,7 @@ func literal(s string) string {
 }
 
 // explain adds to an error of a guard what to do about it.
-func explain(holding backends.Holding, err error) error {
+func explain(holding backends.Lease, err error) error {
 	if err == nil {
 		return nil
 	}

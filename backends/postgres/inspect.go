@@ -26,16 +26,16 @@ func (b *Backend) Inspect(ctx context.Context, _ time.Duration) (backends.Inspec
 		i.Clock = time.UnixMicro(int64(seconds * 1e6))
 		sync := backends.Finding{What: "commits", Seen: fmt.Sprintf("fsync = %s, full_page_writes = %s, synchronous_commit = %s (elections commit with on, or what is stricter)", fsync, pages, commit)}
 		if fsync != "on" || pages != "on" {
-			sync.Cure = "set fsync = on and full_page_writes = on: otherwise a crash of the machine loses acknowledged writes, and there can be two leaders"
+			sync.Fix = "set fsync = on and full_page_writes = on: otherwise a crash of the machine loses acknowledged writes, and there can be two leaders"
 			sync.Err = backends.ErrMisconfigured
 		}
 		replication := backends.Finding{What: "replication", Seen: fmt.Sprintf("%d standbys, synchronous_standby_names = '%s'", replicas, standbys)}
 		if replicas > 0 && standbys == "" {
-			replication.Cure = "set synchronous_standby_names: otherwise a failover loses acknowledged writes, and there can be two leaders; or promote no standby while the old primary may still be reachable"
+			replication.Fix = "set synchronous_standby_names: otherwise a failover loses acknowledged writes, and there can be two leaders; or promote no standby while the old primary may still be reachable"
 		}
 		vacuuming := backends.Finding{What: "autovacuum", Seen: vacuum}
 		if vacuum != "on" {
-			vacuuming.Cure = "set autovacuum = on: each renewal leaves a dead row, and the table grows without end"
+			vacuuming.Fix = "set autovacuum = on: each renewal leaves a dead row, and the table grows without end"
 		}
 		i.Findings = []backends.Finding{{What: "server", Seen: "PostgreSQL " + version}, sync, replication, vacuuming}
 		return i, nil

@@ -16,7 +16,7 @@ const maxLoads = 500
 const readRows = `select current_setting('transaction_read_only'), e.* from (select 1) as one
 	left join (select ` + cells + ` from %s where name = any($1::text[])) as e on true`
 
-// LoadMany implements [backends.Loader], with the further errors of Load. It is one
+// LoadMany implements [backends.BatchLoader], with the further errors of Load. It is one
 // statement. An election with a write that has had no answer is not read with the
 // others: its row must be locked, see Load.
 func (b *Backend) LoadMany(ctx context.Context, names []string) []backends.Outcome {

@@ -88,7 +88,7 @@ func connect(ctx context.Context, pool *pgxpool.Pool, ownPool bool, store string
 		return nil, err
 	}
 	// Now that the table is found, the store's name shows it.
-	b.handle = backends.NewHandle(store+"?table="+strings.Join(b.table, "."), b.classify)
+	b.handle = backends.NewBase(store+"?table="+strings.Join(b.table, "."), b.classify)
 	return b, nil
 }
 

@@ -18,7 +18,7 @@ import (
 
 // A Backend keeps records in one table. Open and New make it.
 type Backend struct {
-	handle   *backends.Handle
+	handle   *backends.Base
 	pool     *pgxpool.Pool
 	ownPool  bool // Close closes the pool
 	noListen bool
@@ -33,17 +33,17 @@ type Backend struct {
 }
 
 var (
-	_ backends.Liner     = (*Backend)(nil)
-	_ backends.Batcher   = (*Backend)(nil)
-	_ backends.Loader    = (*Backend)(nil)
-	_ backends.Lister    = (*Backend)(nil)
-	_ backends.Inspector = (*Backend)(nil)
+	_ backends.Liner        = (*Backend)(nil)
+	_ backends.BatchSwapper = (*Backend)(nil)
+	_ backends.BatchLoader  = (*Backend)(nil)
+	_ backends.Lister       = (*Backend)(nil)
+	_ backends.Inspector    = (*Backend)(nil)
 )
 
 func newBackend(pool *pgxpool.Pool, ownPool bool, store string, t table) *Backend {
 	c := pool.Config().ConnConfig
 	b := &Backend{pool: pool, ownPool: ownPool, table: t, role: c.User, database: c.Database}
-	b.handle = backends.NewHandle(store, b.classify)
+	b.handle = backends.NewBase(store, b.classify)
 	return b
 }
 
@@ -299,7 +299,7 @@ func lockTimeout(ctx context.Context) string {
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.handle.Store(), MaxBatch: maxBatch, MaxLoads: maxLoads, NoWatch: b.noListen}
+	return backends.Description{Store: b.handle.Store(), MaxSwaps: maxBatch, MaxLoads: maxLoads, NoWatch: b.noListen}
 }
 
 // Close implements [backends.Backend]. It ends the calls under way and closes

@@ -40,7 +40,7 @@ func status(err error) int {
 	return 0
 }
 
-// failed prepares an error of the AWS SDK for the [backends.Handle].
+// failed prepares an error of the AWS SDK for the [backends.Base].
 func (b *Backend) failed(ctx context.Context, err error) error {
 	if status(err) == 0 {
 		// The network may have gone dark. Then the idle connections are dead

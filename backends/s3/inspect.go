@@ -26,14 +26,14 @@ func (b *Backend) Inspect(ctx context.Context, _ time.Duration) (backends.Inspec
 		i.Clock, _ = awsmiddleware.GetServerTime(listed.ResultMetadata)
 		writes := backends.Finding{What: "conditional writes", Seen: "kept"}
 		if !b.proven.Load() {
-			writes.Seen, writes.Cure = "not probed: these credentials may not write", "to lead and not only to observe, allow s3:PutObject on the prefix"
+			writes.Seen, writes.Fix = "not probed: these credentials may not write", "to lead and not only to observe, allow s3:PutObject on the prefix"
 		}
 		i.Findings = append(i.Findings, writes)
 		if v, err := b.client.GetBucketVersioning(ctx, &s3.GetBucketVersioningInput{Bucket: &b.bucket}, once); err == nil {
 			versions := backends.Finding{What: "object versioning", Seen: "off"}
 			if v.Status == types.BucketVersioningStatusEnabled {
 				versions.Seen = "keeps what each renewal overwrites"
-				versions.Cure = "add a lifecycle rule that expires noncurrent versions of the prefix " + b.prefix + " after a day, or use a bucket without versioning"
+				versions.Fix = "add a lifecycle rule that expires noncurrent versions of the prefix " + b.prefix + " after a day, or use a bucket without versioning"
 			}
 			i.Findings = append(i.Findings, versions)
 		}
@@ -42,7 +42,7 @@ func (b *Backend) Inspect(ctx context.Context, _ time.Duration) (backends.Inspec
 			rules := backends.Finding{What: "lifecycle rules", Seen: "none that deletes or archives records"}
 			if err == nil && slices.ContainsFunc(l.Rules, b.harms) {
 				rules.Seen = "one can delete or archive records"
-				rules.Cure = "keep the rule off the prefix " + b.prefix + ", or use another bucket"
+				rules.Fix = "keep the rule off the prefix " + b.prefix + ", or use another bucket"
 			}
 			i.Findings = append(i.Findings, rules)
 		}

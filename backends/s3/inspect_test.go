@@ -43,7 +43,7 @@ func TestInspect(t *testing.T) {
 			}
 			found := ""
 			for _, f := range i.Findings {
-				if f.Cure != "" {
+				if f.Fix != "" {
 					found += f.What
 				}
 			}
@@ -62,7 +62,7 @@ func TestInspectWithLittle(t *testing.T) {
 	}
 	for how, b := range s.handles(t) {
 		i, err := b.(backends.Inspector).Inspect(t.Context(), 15*time.Second)
-		if err != nil || len(i.Findings) != 1 || i.Findings[0].What != "conditional writes" || i.Findings[0].Cure == "" {
+		if err != nil || len(i.Findings) != 1 || i.Findings[0].What != "conditional writes" || i.Findings[0].Fix == "" {
 			t.Errorf("%s: %+v, %v", how, i, err)
 		}
 	}

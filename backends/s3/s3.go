@@ -35,7 +35,7 @@ const maxObject = 64 << 10
 
 // A Backend keeps each record in one object. Open and New make it.
 type Backend struct {
-	handle *backends.Handle
+	handle *backends.Base
 	client *s3.Client
 	bucket string
 	prefix string
@@ -57,7 +57,7 @@ func newBackend(client *s3.Client, bucket, prefix string, idle func()) *Backend 
 			store += "&endpoint=" + backends.Redact(u)
 		}
 	}
-	b.handle = backends.NewHandle(store, b.classify)
+	b.handle = backends.NewBase(store, b.classify)
 	return b
 }
 

@@ -11,10 +11,10 @@ import (
 // server closes the connection of a client that sends more.
 const maxBatch = 100
 
-// RenewMany implements [backends.Batcher]: one multi, which applies all renewals
+// SwapMany implements [backends.BatchSwapper]: one multi, which applies all renewals
 // or none.
-func (b *Backend) RenewMany(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
-	return b.handle.RenewMany(ctx, renewals, func(ctx context.Context) ([]backends.Outcome, error) {
+func (b *Backend) SwapMany(ctx context.Context, renewals []backends.Change) []backends.Outcome {
+	return b.handle.SwapMany(ctx, renewals, func(ctx context.Context) ([]backends.Outcome, error) {
 		outcomes, guards := make([]backends.Outcome, len(renewals)), make([]string, len(renewals))
 		var ops []any
 		for i, r := range renewals {

@@ -22,7 +22,7 @@ import (
 //     written.
 //   - Any other error of the connection. If an answer has an error, nothing was
 //     written; otherwise that is unknown.
-func Multi(conn *zk.Conn, holding backends.Holding, operations ...any) ([]zk.MultiResponse, error) {
+func Multi(conn *zk.Conn, holding backends.Lease, operations ...any) ([]zk.MultiResponse, error) {
 	c, err := conditionOf(holding)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func Multi(conn *zk.Conn, holding backends.Holding, operations ...any) ([]zk.Mul
 //
 // Guard makes no request. It returns the lease's error if that is over, and
 // ErrMisconfigured if its election is not on ZooKeeper.
-func Guard(holding backends.Holding) ([]any, error) {
+func Guard(holding backends.Lease) ([]any, error) {
 	c, err := conditionOf(holding)
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func Guard(holding backends.Holding) ([]any, error) {
 // A condition is the znodes that exist as long as a lease's acquisition is the latest.
 type condition struct{ store, election, path, id string }
 
-func conditionOf(holding backends.Holding) (condition, error) {
+func conditionOf(holding backends.Lease) (condition, error) {
 	a, err := holding.Acquisition()
 	if err != nil {
 		return condition{}, err

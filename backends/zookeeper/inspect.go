@@ -24,7 +24,7 @@ func (b *Backend) Inspect(ctx context.Context, ttl time.Duration) (backends.Insp
 		if n := strings.Count("\n"+string(data), "\nserver."); err == nil && n > 0 {
 			ensemble := backends.Finding{What: "servers", Seen: fmt.Sprintf("%d in the ensemble", n)}
 			if n%2 == 0 {
-				ensemble.Cure = "add or remove one: an even number survives no more failures than one server less"
+				ensemble.Fix = "add or remove one: an even number survives no more failures than one server less"
 			}
 			i.Findings = append(i.Findings, ensemble)
 		}
@@ -37,9 +37,9 @@ func (b *Backend) inspectSession(ttl time.Duration) backends.Finding {
 	f := backends.Finding{What: "session timeout", Seen: fmt.Sprintf("%v asked for (servers give at most maxSessionTimeout, 40 s by default), TTL %v", b.session, ttl)}
 	switch hold := ttl - ttl/10; {
 	case b.session < hold:
-		f.Cure = fmt.Sprintf("set session_timeout to more than %v: a session that ends earlier deposes a leader whose lease still runs", hold)
+		f.Fix = fmt.Sprintf("set session_timeout to more than %v: a session that ends earlier deposes a leader whose lease still runs", hold)
 	case max(b.session/6, time.Second)+hold/3 >= hold:
-		f.Cure = fmt.Sprintf("set session_timeout to about %v, twice the TTL: a leader is to outlive a server that goes dark, which is left after a sixth of the session timeout", 2*ttl)
+		f.Fix = fmt.Sprintf("set session_timeout to about %v, twice the TTL: a leader is to outlive a server that goes dark, which is left after a sixth of the session timeout", 2*ttl)
 	}
 	return f
 }

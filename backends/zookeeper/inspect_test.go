@@ -22,8 +22,8 @@ func TestInspectSession(t *testing.T) {
 		b := newBackend("zookeeper://host", "")
 		b.session = test.session
 		f := b.inspectSession(test.ttl)
-		if (test.cure == "") != (f.Cure == "") || !strings.Contains(f.Cure, test.cure) {
-			t.Errorf("a session of %v with a TTL of %v: %q, want %q", test.session, test.ttl, f.Cure, test.cure)
+		if (test.cure == "") != (f.Fix == "") || !strings.Contains(f.Fix, test.cure) {
+			t.Errorf("a session of %v with a TTL of %v: %q, want %q", test.session, test.ttl, f.Fix, test.cure)
 		}
 	}
 }

@@ -23,7 +23,7 @@ const minTTL = 500 * time.Millisecond
 
 // A Backend keeps each record in one znode. Open and New make it.
 type Backend struct {
-	handle *backends.Handle
+	handle *backends.Base
 	conn   *zkconn.Conn
 	prefix string // without a slash at its end
 	acl    []zk.ACL
@@ -38,7 +38,7 @@ type Backend struct {
 var (
 	_ backends.PresenceWatcher = (*Backend)(nil)
 	_ backends.Liner           = (*Backend)(nil)
-	_ backends.Batcher         = (*Backend)(nil)
+	_ backends.BatchSwapper    = (*Backend)(nil)
 	_ backends.Lister          = (*Backend)(nil)
 	_ backends.Inspector       = (*Backend)(nil)
 )
@@ -71,7 +71,7 @@ func newBackend(server, prefix string) *Backend {
 		prefix = DefaultPrefix
 	}
 	classify := func(err error) (string, error) { return classify(err, prefix) }
-	return &Backend{handle: backends.NewHandle(server+prefix, classify), prefix: prefix, acl: zk.WorldACL(zk.PermAll), readings: map[string]*reading{}}
+	return &Backend{handle: backends.NewBase(server+prefix, classify), prefix: prefix, acl: zk.WorldACL(zk.PermAll), readings: map[string]*reading{}}
 }
 
 // call makes a request while there is a session. Without one the library would
@@ -81,7 +81,7 @@ func call[T any](ctx context.Context, b *Backend, request func() (T, error)) (T,
 		var none T
 		return none, err
 	}
-	return backends.Await(ctx, b.handle, request)
+	return backends.WithContext(ctx, b.handle, request)
 }
 
 // Load implements [backends.Backend]. Besides the errors that it documents it
@@ -295,7 +295,7 @@ func (b *Backend) createParent(ctx context.Context, path string) error {
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.handle.Store(), MinTTL: minTTL, MaxBatch: maxBatch, PushesRenewals: true}
+	return backends.Description{Store: b.handle.Store(), MinTTL: minTTL, MaxSwaps: maxBatch, PushesRenewals: true}
 }
 
 // Close implements [backends.Backend]. It ends the calls and watches under way

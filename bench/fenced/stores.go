@@ -105,13 +105,13 @@ func consuls(ctx context.Context, t *target) ([]pair, error) {
 
 // A through is a lease that writes by another way than its election.
 type through struct {
-	backends.Holding
+	backends.Lease
 	way backends.Backend
 }
 
-// Acquisition implements [backends.Holding].
+// Acquisition implements [backends.Lease].
 func (h through) Acquisition() (backends.Acquisition, error) {
-	a, err := h.Holding.Acquisition()
+	a, err := h.Lease.Acquisition()
 	a.Backend = h.way
 	return a, err
 }

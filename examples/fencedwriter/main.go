@@ -36,7 +36,7 @@ func main() {
 
 // deposit puts cents into the till: it reads the balance and writes a new one. It
 // commits only while the lease is the latest.
-func deposit(ctx context.Context, pool *pgxpool.Pool, lease backends.Holding, cents int, pause func() error) error {
+func deposit(ctx context.Context, pool *pgxpool.Pool, lease backends.Lease, cents int, pause func() error) error {
 	return postgres.Transact(ctx, pool, lease, func(tx pgx.Tx) error {
 		var balance int
 		if err := tx.QueryRow(ctx, "select cents from fencedwriter_till").Scan(&balance); err != nil {
@@ -51,7 +51,7 @@ func deposit(ctx context.Context, pool *pgxpool.Pool, lease backends.Holding, ce
 }
 
 // depositDB is deposit with database/sql.
-func depositDB(ctx context.Context, db *sql.DB, lease backends.Holding, cents int) error {
+func depositDB(ctx context.Context, db *sql.DB, lease backends.Lease, cents int) error {
 	return postgres.TransactDB(ctx, db, lease, func(tx *sql.Tx) error {
 		var balance int
 		if err := tx.QueryRowContext(ctx, "select cents from fencedwriter_till").Scan(&balance); err != nil {

@@ -15,14 +15,14 @@ import (
 // A Backend keeps election records in a Table.
 type Backend struct {
 	table  *Table
-	handle *backends.Handle
+	handle *backends.Base
 }
 
 var _ backends.Backend = (*Backend)(nil)
 
 // New returns a Backend on a table.
 func New(t *Table) *Backend {
-	return &Backend{table: t, handle: backends.NewHandle("mystore://"+t.name, classify)}
+	return &Backend{table: t, handle: backends.NewBase("mystore://"+t.name, classify)}
 }
 
 // classify returns advice for an error of the client library, and its kind.

@@ -14,9 +14,9 @@ var backendMutants = []mutant{
 
 	// The portable layer.
 	{name: "a call goes on after Close", breaks: "10", catch: "under_way", pkg: "./backends", parent: "TestHandleClosed", edits: []edit{{
-		"backends/handle.go", `(*cancel)()`, `_ = cancel`}}},
+		"backends/base.go", `(*cancel)()`, `_ = cancel`}}},
 	{name: "a request through a closed handle", breaks: "10", catch: "later", pkg: "./backends", parent: "TestHandleClosed", edits: []edit{{
-		"backends/handle.go", `if h.closed {`, `if false {`}}},
+		"backends/base.go", `if h.closed {`, `if false {`}}},
 	{name: "the connection of a call that Close ended stays", breaks: "10", catch: "of_a_call_that_ends_late", pkg: "./backends/dynamodb", parent: "TestConnectionsEnd", edits: []edit{{
 		"backends/dynamodb/errors.go", `		b.idle()`, `		_ = ctx`}}},
 	{name: "the connections of a handle on Kubernetes stay", breaks: "10", catch: "TestClose", pkg: "./backends/kubernetes", edits: []edit{{
@@ -50,7 +50,7 @@ var backendMutants = []mutant{
 	l.Metadata.UID = ""
 `}}},
 	{name: "names in the order of the store", breaks: "Lister", catch: "backend/list/names", pkg: suite, parent: "TestMemory", edits: []edit{{
-		"backends/handle.go", `	slices.Sort(names)
+		"backends/base.go", `	slices.Sort(names)
 `, ``}}},
 	{name: "a name that was only looked up is listed", breaks: "Lister", catch: "backend/list/names", pkg: suite, parent: "TestMemory", edits: []edit{{
 		"backends/memory/memory.go", `if e.content != nil {`, `if e != nil {`}}},

@@ -3,15 +3,15 @@ package main
 // fenceMutants let a late write pass.
 var fenceMutants = []mutant{
 	// What guards in the store compare.
-	{name: "a value before the attempt", breaks: "Stem", catch: "in_all_states_of_an_acquisition", pkg: "./backends", parent: "TestStem", edits: []edit{
+	{name: "a value before the attempt", breaks: "RecordPrefix", catch: "in_all_states_of_an_acquisition", pkg: "./backends", parent: "TestRecordPrefix", edits: []edit{
 		{"backends/codec.go", "`json:\"attempt\"`\n\tValue      string `json:\"value\"`", "`json:\"value\"`\n\tValue      string `json:\"attempt\"`"},
 		{"backends/codec.go", `r.Attempt.String(), r.Value})`, `r.Value, r.Attempt.String()})`},
 		{"backends/codec.go", `0","value":""}`, `0"}`}}},
-	{name: "a stem that ends in the nonce", breaks: "Stem", catch: "in_no_other_state", pkg: "./backends", parent: "TestStem", edits: []edit{{
+	{name: "a stem that ends in the nonce", breaks: "RecordPrefix", catch: "in_no_other_state", pkg: "./backends", parent: "TestRecordPrefix", edits: []edit{{
 		"backends/codec.go", `0","value":""}`, `.0","value":""}`}}},
-	{name: "a guard of etcd without a lower end", breaks: "Stem", catch: "acquired_anew,_sorted_before", pkg: "./backends/etcd", parent: "TestGuard", edits: []edit{{
+	{name: "a guard of etcd without a lower end", breaks: "RecordPrefix", catch: "acquired_anew,_sorted_before", pkg: "./backends/etcd", parent: "TestGuard", edits: []edit{{
 		"backends/etcd/guard.go", `">", c.stem)`, `">", "")`}}},
-	{name: "a guard of etcd without an upper end", breaks: "Stem", catch: "acquired_anew,_sorted_after", pkg: "./backends/etcd", parent: "TestGuard", edits: []edit{{
+	{name: "a guard of etcd without an upper end", breaks: "RecordPrefix", catch: "acquired_anew,_sorted_after", pkg: "./backends/etcd", parent: "TestGuard", edits: []edit{{
 		"backends/etcd/guard.go", `c.stem+"\xff"`, `"\xff"`}}},
 	{name: "a guard of Consul that an acquisition leaves", breaks: "Guard", catch: "acquired_anew", pkg: "./backends/consul", parent: "TestCommit", edits: []edit{{
 		"backends/consul/guard.go", `operations := []Operation{{Verb: "delete-tree", Key: b.guards(name)}}`, `var operations []Operation`}}},

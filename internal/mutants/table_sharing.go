@@ -11,7 +11,7 @@ var sharingMutants = []mutant{
 		"batch.go", `o.Record.Attempt != r.Next.Attempt {`, `o.Record.Attempt != o.Record.Attempt {`}}},
 	{name: "a backend believed that tells of another renewal", breaks: "2", catch: "elector/batch/ambiguous", pkg: suite, parent: "TestMemory", edits: []edit{{
 		"batch.go", `o.Record.Attempt != r.Next.Attempt {`, `o.Record.Attempt != o.Record.Attempt {`}}},
-	{name: "a renewal joins a batch that has left", breaks: "Batcher", catch: "elector/batch/shared", pkg: suite, parent: "TestMemory", edits: []edit{{
+	{name: "a renewal joins a batch that has left", breaks: "BatchSwapper", catch: "elector/batch/shared", pkg: suite, parent: "TestMemory", edits: []edit{{
 		"share.go", `	s.mutex.Lock()
 	s.leaves(b)
 	s.flying++
@@ -24,22 +24,22 @@ var sharingMutants = []mutant{
 		b.outcomes = append(b.outcomes, backends.Outcome{Err: ErrUnavailable})
 	}
 	s.mutex.Unlock()`}}},
-	{name: "a batch given up for all by the first", breaks: "Batcher", catch: "elector/batch/ambiguous", pkg: suite, parent: "TestMemory", edits: []edit{{
+	{name: "a batch given up for all by the first", breaks: "BatchSwapper", catch: "elector/batch/ambiguous", pkg: suite, parent: "TestMemory", edits: []edit{{
 		"share.go", `b.waiting > 0 {`, `b.waiting < 0 {`}}},
-	{name: "a batch refused for good taken as each one's refusal", breaks: "Batcher", catch: "elector/batch/ambiguous", pkg: suite, parent: "TestMemory", edits: []edit{{
+	{name: "a batch refused for good taken as each one's refusal", breaks: "BatchSwapper", catch: "elector/batch/ambiguous", pkg: suite, parent: "TestMemory", edits: []edit{{
 		"batch.go", `k == untried || k.hopeless()`, `k == untried`}}},
-	{name: "a renewal not tried taken for one that failed", breaks: "Batcher", catch: "elector/batch/ambiguous", pkg: suite, parent: "TestMemory", edits: []edit{{
+	{name: "a renewal not tried taken for one that failed", breaks: "BatchSwapper", catch: "elector/batch/ambiguous", pkg: suite, parent: "TestMemory", edits: []edit{{
 		"batch.go", `k == untried || k.hopeless()`, `k.hopeless()`}}},
-	{name: "an error of a whole batch shared again", breaks: "Batcher", catch: "elector/batch/ambiguous", pkg: suite, parent: "TestMemory", edits: []edit{{
+	{name: "an error of a whole batch shared again", breaks: "BatchSwapper", catch: "elector/batch/ambiguous", pkg: suite, parent: "TestMemory", edits: []edit{{
 		"batch.go", `		s.alone = s.penalty`, `		s.alone = 0`}}},
-	{name: "alone only after an answer", breaks: "Batcher", catch: "large_requests", pkg: ".", parent: "TestHang", edits: []edit{{
+	{name: "alone only after an answer", breaks: "BatchSwapper", catch: "large_requests", pkg: ".", parent: "TestHang", edits: []edit{{
 		"renew.go", `	l.shares.outcome(f)`, `	if f == nil || !strings.Contains(f.err.Error(), "no answer") {
 		l.shares.outcome(f)
 	}`}, {"renew.go", `	"time"
 `, `	"strings"
 	"time"
 `}, {"share.go", `if s.hanging >= mostUnanswered+s.members/s.most {`, `if false {`}}},
-	{name: "one that was deposed takes its batch along", breaks: "Batcher", catch: "elector/batch/one-lost", pkg: suite, parent: "TestMemory", edits: []edit{{
+	{name: "one that was deposed takes its batch along", breaks: "BatchSwapper", catch: "elector/batch/one-lost", pkg: suite, parent: "TestMemory", edits: []edit{{
 		"share.go", `	return b.outcomes[i], len(b.requests)`, `	for _, other := range b.outcomes {
 		if other.Err == backends.ErrDeposed {
 			return other, len(b.requests)
@@ -54,7 +54,7 @@ var sharingMutants = []mutant{
 		"share.go", `			e.active.Done()`, `			_ = e`}}},
 
 	// Reads that share a request.
-	{name: "a read joins those on their way", breaks: "Loader", catch: "apart", pkg: ".", parent: "TestReadsOnTheirWay", edits: []edit{{
+	{name: "a read joins those on their way", breaks: "BatchLoader", catch: "apart", pkg: ".", parent: "TestReadsOnTheirWay", edits: []edit{{
 		"share.go", `	s.mutex.Lock()
 	s.leaves(b)
 	s.flying++
@@ -87,17 +87,17 @@ var sharingMutants = []mutant{
 		"release.go", `		r, readBack := e.load(ctx, e.o.RequestTimeout, reading)`, `		r, readBack := e.loadTogether(ctx, reading, loadsOf(e.backend), &e.shares, false)`}}},
 	{name: "the read-back of a cancelled campaign shares", breaks: "7", catch: "of_a_campaign_that_was_cancelled", pkg: ".", parent: "TestReadBacks", edits: []edit{{
 		"campaign.go", `		r, f := e.load(ctx, e.o.RequestTimeout, reading)`, `		r, f := e.loadTogether(ctx, reading, loadsOf(e.backend), &e.shares, false)`}}},
-	{name: "a campaign that has ended counts as a reader", breaks: "Loader", catch: "TestReadsAlone", pkg: ".", edits: []edit{{
+	{name: "a campaign that has ended counts as a reader", breaks: "BatchLoader", catch: "TestReadsAlone", pkg: ".", edits: []edit{{
 		"candidacy.go", `	c.loads.leave()`, ``}}},
-	{name: "an observer that has left counts as a reader", breaks: "Loader", catch: "TestReadsAlone", pkg: ".", edits: []edit{{
+	{name: "an observer that has left counts as a reader", breaks: "BatchLoader", catch: "TestReadsAlone", pkg: ".", edits: []edit{{
 		"observe.go", `		defer loads.leave()`, `		_ = loads`}}},
-	{name: "a request for many refused for good ends each campaign", breaks: "Loader", catch: "requests_for_many_are_denied", pkg: ".", parent: "TestReadsSpoilt", edits: []edit{{
+	{name: "a request for many refused for good ends each campaign", breaks: "BatchLoader", catch: "requests_for_many_are_denied", pkg: ".", parent: "TestReadsSpoilt", edits: []edit{{
 		"reads.go", `	case together > 1 && kindOf(o.Err).hopeless():`, `	case false:`}}},
-	{name: "requests for many tried for ever", breaks: "Loader", catch: "requests_for_many_are_hanging", pkg: ".", parent: "TestReadsSpoilt", edits: []edit{{
+	{name: "requests for many tried for ever", breaks: "BatchLoader", catch: "requests_for_many_are_hanging", pkg: ".", parent: "TestReadsSpoilt", edits: []edit{{
 		"reads.go", `	shares.outcome(f)
 	if f != nil`, `	if f != nil`}}},
 	{name: "a row in doubt read with others", breaks: "7", catch: "in_doubt", pkg: "./backends/postgres", parent: "TestLoadMany", edits: []edit{{
 		"backends/postgres/loads.go", `; doubtful[i] {`, `; false {`}}},
-	{name: "an unprocessed key taken for absence", breaks: "Loader", catch: "some_are_unprocessed", pkg: "./backends/dynamodb", parent: "TestLoadMany", edits: []edit{{
+	{name: "an unprocessed key taken for absence", breaks: "BatchLoader", catch: "some_are_unprocessed", pkg: "./backends/dynamodb", parent: "TestLoadMany", edits: []edit{{
 		"backends/dynamodb/dynamodb.go", `found[name] = backends.Outcome{Err: errUnprocessed}`, `found[name] = backends.Outcome{}`}}},
 }

@@ -187,8 +187,8 @@ func (l *link) write(n *node, name string, prev, next backends.Record) (backends
 	return l.w.check.apply(n, next, swap)
 }
 
-// RenewMany implements backends.Batcher. Some batches are passed over in part.
-func (l *link) RenewMany(ctx context.Context, renewals []backends.Renewal) []backends.Outcome {
+// SwapMany implements backends.BatchSwapper. Some batches are passed over in part.
+func (l *link) SwapMany(ctx context.Context, renewals []backends.Change) []backends.Outcome {
 	t := l.take("swap", l.whose(ctx, "").in(election)+2000)
 	var n *node
 	for _, r := range renewals {
@@ -222,7 +222,7 @@ func (l *link) RenewMany(ctx context.Context, renewals []backends.Renewal) []bac
 	return a.outcomes
 }
 
-// LoadMany implements backends.Loader. Some names are passed over. So is the election
+// LoadMany implements backends.BatchLoader. Some names are passed over. So is the election
 // if it is not known who reads it, or if that one may read no more once it is answered:
 // when the others read next depends on whether it is gone at that instant.
 func (l *link) LoadMany(ctx context.Context, names []string) []backends.Outcome {
@@ -270,7 +270,7 @@ func (l *link) only(n *node) bool {
 
 // Describe implements backends.Backend.
 func (l *link) Describe() backends.Description {
-	return backends.Description{Store: "simulated://", MaxBatch: 10, MaxLoads: 10, PushesRenewals: l.w.watch == pushesAll}
+	return backends.Description{Store: "simulated://", MaxSwaps: 10, MaxLoads: 10, PushesRenewals: l.w.watch == pushesAll}
 }
 
 // Close implements backends.Backend.

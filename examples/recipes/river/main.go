@@ -44,7 +44,7 @@ type Entry struct {
 func (Entry) Kind() string { return "entry" }
 
 // next makes the next entry of the feed a job.
-func next(ctx context.Context, pool *pgxpool.Pool, jobs *river.Client[pgx.Tx], lease backends.Holding) error {
+func next(ctx context.Context, pool *pgxpool.Pool, jobs *river.Client[pgx.Tx], lease backends.Lease) error {
 	return postgres.Transact(ctx, pool, lease, func(tx pgx.Tx) error {
 		var e Entry
 		if err := tx.QueryRow(ctx, "update feed set position = position + 1 returning position").Scan(&e.Position); err != nil {

@@ -83,7 +83,7 @@ func TestRiver(t *testing.T) {
 		}
 		return e, lease
 	}
-	insert := func(lease backends.Holding) {
+	insert := func(lease backends.Lease) {
 		t.Helper()
 		for range 3 {
 			if err := next(ctx, pool, jobs, lease); err != nil {

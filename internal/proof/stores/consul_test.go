@@ -94,7 +94,7 @@ func TestConsulACL(t *testing.T) {
 	must(t, err)
 	next := made
 	next.Attempt.Sequence++
-	for _, o := range b.(backends.Batcher).RenewMany(t.Context(), []backends.Renewal{{Name: "a", Prev: made, Next: next}}) {
+	for _, o := range b.(backends.BatchSwapper).SwapMany(t.Context(), []backends.Change{{Name: "a", Prev: made, Next: next}}) {
 		must(t, o.Err)
 		made = o.Record
 	}
@@ -136,7 +136,7 @@ func TestConsulDoctor(t *testing.T) {
 	c := cluster(t, Consul)
 	for _, args := range [][]string{nil, {"--read-only"}} {
 		d := diagnose(t, program, c.URL(), append(args, "--ttl=10m")...)
-		if d.code != 0 || len(d.lines) < 6 || slices.ContainsFunc(d.lines, func(l diagnosisLine) bool { return l.Level != "ok" || l.Seen == "" || l.Cure != "" }) {
+		if d.code != 0 || len(d.lines) < 6 || slices.ContainsFunc(d.lines, func(l diagnosisLine) bool { return l.Level != "ok" || l.Seen == "" || l.Fix != "" }) {
 			t.Errorf("%v: exit code %d: %s", args, d.code, d.output)
 		}
 		t.Log(d.output)
@@ -159,7 +159,7 @@ func TestConsulDoctor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := diagnose(t, program, test.url, append([]string{"--ttl=10m"}, test.args...)...)
 			found := slices.ContainsFunc(d.lines, func(l diagnosisLine) bool {
-				return l.Level == test.level && l.Check == test.check && strings.Contains(l.Seen+" "+l.Cure, test.cure)
+				return l.Level == test.level && l.Check == test.check && strings.Contains(l.Seen+" "+l.Fix, test.cure)
 			})
 			if d.code != test.code || !found || strings.Contains(d.output, secured.User.Password) {
 				t.Errorf("exit code %d, want %d and a line %q of %q with %q: %s", d.code, test.code, test.level, test.check, test.cure, d.output)

@@ -43,7 +43,7 @@ type diagnosis struct {
 	output string // with what went to standard error
 }
 
-type diagnosisLine struct{ Level, Check, Seen, Cure string }
+type diagnosisLine struct{ Level, Check, Seen, Fix string }
 
 // diagnose runs elector doctor.
 func diagnose(t *testing.T, program, storeURL string, args ...string) (d diagnosis) {
@@ -103,7 +103,7 @@ func doctorFindsNothing(t *testing.T, program string) {
 		t.Run(name, func(t *testing.T) {
 			storeURL := test.url(t)
 			d := diagnose(t, program, storeURL, test.args...)
-			bad := func(l diagnosisLine) bool { return l.Level != "ok" || l.Seen == "" || l.Cure != "" }
+			bad := func(l diagnosisLine) bool { return l.Level != "ok" || l.Seen == "" || l.Fix != "" }
 			if d.code != 0 || len(d.lines) < 6 || slices.ContainsFunc(d.lines, bad) {
 				t.Fatalf("exit code %d: %s", d.code, d.output)
 			}
@@ -256,7 +256,7 @@ func doctorFinds(t *testing.T, program string) {
 				t.Errorf("exit code %d, want %d", d.code, test.code)
 			}
 			found := slices.ContainsFunc(d.lines, func(l diagnosisLine) bool {
-				return l.Level == test.level && l.Check == test.check && strings.Contains(l.Seen+" "+l.Cure, test.cure)
+				return l.Level == test.level && l.Check == test.check && strings.Contains(l.Seen+" "+l.Fix, test.cure)
 			})
 			if !found {
 				t.Errorf("no line %q of %q with %q", test.level, test.check, test.cure)

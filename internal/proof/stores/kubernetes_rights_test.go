@@ -331,7 +331,7 @@ func TestKubernetesDoctor(t *testing.T) {
 	})
 	d = diagnose(t, program, nobody, "--read-only")
 	if !slices.ContainsFunc(d.lines, func(l diagnosisLine) bool {
-		return l.Level == "fail" && l.Check == "rights" && strings.Contains(l.Seen, "may not update") && strings.Contains(l.Cure, "create role")
+		return l.Level == "fail" && l.Check == "rights" && strings.Contains(l.Seen, "may not update") && strings.Contains(l.Fix, "create role")
 	}) {
 		t.Errorf("without the right to update, exit code %d: %s", d.code, d.output)
 	}

@@ -96,7 +96,7 @@ func TestMySQLDoctor(t *testing.T) {
 	app := strings.Replace(s.URL, "root@", "app@", 1)
 	for _, args := range [][]string{nil, {"--read-only"}} {
 		d := diagnose(t, program, app, append(args, "--ttl=10m")...)
-		if d.code != 0 || len(d.lines) < 6 || slices.ContainsFunc(d.lines, func(l diagnosisLine) bool { return l.Level != "ok" || l.Seen == "" || l.Cure != "" }) {
+		if d.code != 0 || len(d.lines) < 6 || slices.ContainsFunc(d.lines, func(l diagnosisLine) bool { return l.Level != "ok" || l.Seen == "" || l.Fix != "" }) {
 			t.Errorf("%v: exit code %d: %s", args, d.code, d.output)
 		}
 		t.Log(d.output)
@@ -123,7 +123,7 @@ func TestMySQLDoctor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := diagnose(t, program, test.url, "--ttl=10m")
 			found := slices.ContainsFunc(d.lines, func(l diagnosisLine) bool {
-				return l.Level == test.level && l.Check == test.check && strings.Contains(l.Seen+" "+l.Cure, test.cure)
+				return l.Level == test.level && l.Check == test.check && strings.Contains(l.Seen+" "+l.Fix, test.cure)
 			})
 			if d.code != test.code || !found || strings.Contains(d.output, "not-the-password") {
 				t.Errorf("exit code %d, want %d and a line %q of %q with %q: %s", d.code, test.code, test.level, test.check, test.cure, d.output)

@@ -70,7 +70,7 @@ type opened struct {
 }
 
 // A transactor is Transact or TransactDB.
-type transactor func(context.Context, backends.Holding, func(opened) error) error
+type transactor func(context.Context, backends.Lease, func(opened) error) error
 
 // transactors returns Transact with each way in which pgx sends statements, and
 // TransactDB with two drivers. Each has one connection: a second transaction cannot
@@ -85,7 +85,7 @@ func transactors(t *testing.T, url string) map[string]transactor {
 		pool, err := pgxpool.NewWithConfig(context.Background(), config)
 		must(t, err)
 		t.Cleanup(pool.Close)
-		all[strings.ReplaceAll(mode.String(), " ", "-")] = func(ctx context.Context, h backends.Holding, work func(opened) error) error {
+		all[strings.ReplaceAll(mode.String(), " ", "-")] = func(ctx context.Context, h backends.Lease, work func(opened) error) error {
 			return postgres.Transact(ctx, pool, h, func(tx pgx.Tx) error {
 				return work(opened{
 					exec: func(sql string) error { _, err := tx.Exec(ctx, sql); return err },
@@ -99,7 +99,7 @@ func transactors(t *testing.T, url string) map[string]transactor {
 		must(t, err)
 		t.Cleanup(func() { db.Close() })
 		db.SetMaxOpenConns(1)
-		all["sql-"+driver] = func(ctx context.Context, h backends.Holding, work func(opened) error) error {
+		all["sql-"+driver] = func(ctx context.Context, h backends.Lease, work func(opened) error) error {
 			return postgres.TransactDB(ctx, db, h, func(tx *sql.Tx) error {
 				return work(opened{
 					exec: func(sql string) error { _, err := tx.ExecContext(ctx, sql); return err },
@@ -123,7 +123,7 @@ func TestPostgresTransact(t *testing.T) {
 			defer cancel()
 			first := l.acquires(name, backends.Record{})
 			h := believes(l.b, name, first)
-			attempt := func(ctx context.Context, h backends.Holding, note string, then func(opened) error) (err error) {
+			attempt := func(ctx context.Context, h backends.Lease, note string, then func(opened) error) (err error) {
 				defer func() {
 					if p := recover(); p != nil {
 						err = fmt.Errorf("panic: %v", p)
@@ -147,7 +147,7 @@ func TestPostgresTransact(t *testing.T) {
 			inTheMiddle, end := context.WithCancel(ctx)
 			for what, c := range map[string]struct {
 				ctx  context.Context
-				h    backends.Holding
+				h    backends.Lease
 				then func(opened) error
 				want func(error) bool
 			}{
@@ -267,11 +267,11 @@ func TestPostgresOpenGuard(t *testing.T) {
 	r, other := l.acquires("open", backends.Record{}), l.acquires("other", backends.Record{})
 	guard, second := guarded("open", r), guarded("other", other)
 	r = l.renews("open", r)
-	renewals := []backends.Renewal{{Name: "open", Prev: r, Next: r}, {Name: "other", Prev: other, Next: other}}
+	renewals := []backends.Change{{Name: "open", Prev: r, Next: r}, {Name: "other", Prev: other, Next: other}}
 	for i := range renewals {
 		renewals[i].Next.Attempt.Sequence++
 	}
-	for _, o := range l.b.(backends.Batcher).RenewMany(ctx, renewals) {
+	for _, o := range l.b.(backends.BatchSwapper).SwapMany(ctx, renewals) {
 		must(t, o.Err)
 	}
 	r, err := l.b.Load(ctx, "open")
@@ -333,7 +333,7 @@ func TestPostgresGuardRepeated(t *testing.T) {
 func TestPostgresGuardRefuses(t *testing.T) {
 	l := beside(t)
 	ctx := t.Context()
-	transact := func(pool *pgxpool.Pool, h backends.Holding) error {
+	transact := func(pool *pgxpool.Pool, h backends.Lease) error {
 		return postgres.Transact(ctx, pool, h, func(pgx.Tx) error { return nil })
 	}
 	wants := func(what string, err, kind error, texts ...string) {

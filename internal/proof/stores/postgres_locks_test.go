@@ -63,14 +63,14 @@ func TestPostgresLockedBatch(t *testing.T) {
 	l := beside(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	var renewals []backends.Renewal
+	var renewals []backends.Change
 	for i := range 40 {
 		r := backends.Record{Holder: "holder", Token: 1, TTL: 15 * time.Second, RenewEvery: time.Second, Attempt: backends.Attempt{Nonce: fmt.Sprint("nonce-", i), Sequence: 1}}
 		r, err := l.b.Swap(ctx, fmt.Sprint("batch-", i), backends.Record{}, r)
 		must(t, err)
 		next := r
 		next.Attempt.Sequence++
-		renewals = append(renewals, backends.Renewal{Name: fmt.Sprint("batch-", i), Prev: r, Next: next})
+		renewals = append(renewals, backends.Change{Name: fmt.Sprint("batch-", i), Prev: r, Next: next})
 	}
 	open := l.holds("select from elector where split_part(name, '-', 2)::int < 30 for update")
 	var writes sync.WaitGroup
@@ -83,7 +83,7 @@ func TestPostgresLockedBatch(t *testing.T) {
 	}
 	for l.waiting() == 0 {
 	}
-	for i, o := range l.b.(backends.Batcher).RenewMany(ctx, renewals) {
+	for i, o := range l.b.(backends.BatchSwapper).SwapMany(ctx, renewals) {
 		if locked := i < 30; locked != errors.Is(o.Err, backends.ErrNotTried) || !locked && o.Err != nil {
 			t.Errorf("of 40 renewals, of which 30 are of locked rows, outcome %d is %v", i, o.Err)
 		}

@@ -55,14 +55,14 @@ func TestPostgresStandby(t *testing.T) {
 	b, err := backends.Open(ctx, s.URL)
 	must(t, err)
 	t.Cleanup(func() { b.Close() })
-	var renewals []backends.Renewal
+	var renewals []backends.Change
 	for _, name := range []string{"a", "b"} {
 		r := backends.Record{Holder: "holder", Token: 1, TTL: 15 * time.Second, RenewEvery: time.Second, Attempt: backends.Attempt{Nonce: "nonce-" + name, Sequence: 1}}
 		r, err := b.Swap(ctx, name, backends.Record{}, r)
 		must(t, err)
 		next := r
 		next.Attempt.Sequence++
-		renewals = append(renewals, backends.Renewal{Name: name, Prev: r, Next: next})
+		renewals = append(renewals, backends.Change{Name: name, Prev: r, Next: next})
 	}
 	standby("nobody")
 	// The server takes note in its own time: until then a commit does not wait.
@@ -82,7 +82,7 @@ func TestPostgresStandby(t *testing.T) {
 	waits("SyncRep", 0)
 
 	renewed := make(chan []backends.Outcome, 1)
-	go func() { renewed <- b.(backends.Batcher).RenewMany(ctx, renewals) }()
+	go func() { renewed <- b.(backends.BatchSwapper).SwapMany(ctx, renewals) }()
 	waits("SyncRep", 1)
 	// Who reads locks the row, as long as the outcome is unknown. It may see what
 	// was there before, for nobody has seen more.
@@ -118,7 +118,7 @@ func TestPostgresStandby(t *testing.T) {
 		t.Errorf("a read has shown %+v, which no standby has", a.r)
 	}
 
-	for i, o := range b.(backends.Loader).LoadMany(ctx, []string{"b", "c"}) {
+	for i, o := range b.(backends.BatchLoader).LoadMany(ctx, []string{"b", "c"}) {
 		if doubtful := i == 0; doubtful != errors.Is(o.Err, backends.ErrNotTried) || o.Record.Exists() {
 			t.Errorf("outcome %d of a read of many, of which the first is in doubt: %+v", i, o)
 		}

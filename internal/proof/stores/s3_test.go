@@ -248,7 +248,7 @@ func TestS3VersityGW(t *testing.T) {
 func TestS3Doctor(t *testing.T) {
 	s := s3Store(t, startS3)
 	d := diagnose(t, buildTool(t), s.URL, "--ttl=10m")
-	bad := func(l diagnosisLine) bool { return l.Level != "ok" || l.Seen == "" || l.Cure != "" }
+	bad := func(l diagnosisLine) bool { return l.Level != "ok" || l.Seen == "" || l.Fix != "" }
 	if d.code != 0 || len(d.lines) < 6 || slices.ContainsFunc(d.lines, bad) {
 		t.Fatalf("exit code %d: %s", d.code, d.output)
 	}

@@ -45,7 +45,7 @@ func hasten(t testing.TB, b backends.Backend) backends.Backend {
 	if _, ok := b.(backends.Watcher); ok {
 		t.Fatal("the suite would not see that the backend is a Watcher")
 	}
-	if l, ok := b.(backends.Loader); ok {
+	if l, ok := b.(backends.BatchLoader); ok {
 		return hastyLoader{hasty{b.(backends.Lister)}, l}
 	}
 	return hasty{b.(backends.Lister)}
@@ -53,7 +53,7 @@ func hasten(t testing.TB, b backends.Backend) backends.Backend {
 
 type hastyLoader struct {
 	hasty
-	loader backends.Loader
+	loader backends.BatchLoader
 }
 
 func (h hastyLoader) LoadMany(ctx context.Context, names []string) []backends.Outcome {

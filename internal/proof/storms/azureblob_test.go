@@ -95,7 +95,7 @@ func (b *azureBlob) Do(r *policy.Request) (*http.Response, error) {
 	return answer, err
 }
 
-func (b *azureBlob) acquired(ctx context.Context, holding backends.Holding) error {
+func (b *azureBlob) acquired(ctx context.Context, holding backends.Lease) error {
 	_, err := azureblob.Claim(ctx, b.Client, holding)
 	if bloberror.HasCode(err, bloberror.BlobNotFound) {
 		err = azureblob.Write(ctx, b.Client, holding, nil, nil)

@@ -144,7 +144,7 @@ type consulOrder struct {
 	acquisitions []Mark
 }
 
-func (o *consulOrder) acquired(_ context.Context, h backends.Holding) error {
+func (o *consulOrder) acquired(_ context.Context, h backends.Lease) error {
 	a, err := h.Acquisition()
 	if err != nil {
 		return err

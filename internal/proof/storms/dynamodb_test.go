@@ -145,7 +145,7 @@ func (h *history) input(number int64) *dynamodb.PutItemInput {
 	return &dynamodb.PutItemInput{TableName: &h.table, Item: item, ReturnValues: types.ReturnValueAllOld}
 }
 
-func (h *history) fenced(ctx context.Context, holding backends.Holding, token uint64, number int64) error {
+func (h *history) fenced(ctx context.Context, holding backends.Lease, token uint64, number int64) error {
 	answer, err := fence.Put(ctx, h.client, holding, h.input(number))
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (h *history) fenced(ctx context.Context, holding backends.Holding, token ui
 	return nil
 }
 
-func (h *history) acquired(ctx context.Context, holding backends.Holding) error {
+func (h *history) acquired(ctx context.Context, holding backends.Lease) error {
 	a, err := holding.Acquisition()
 	if err != nil {
 		return err
@@ -234,7 +234,7 @@ func met(ctx context.Context, try func() error) error {
 	}
 }
 
-func (l *list) acquired(ctx context.Context, holding backends.Holding) error {
+func (l *list) acquired(ctx context.Context, holding backends.Lease) error {
 	a, err := holding.Acquisition()
 	if err != nil {
 		return err
@@ -271,7 +271,7 @@ func (l *list) checkRecord(ctx context.Context, a *Attempt) error {
 		TableName: &l.table, Key: dynamoKey(acquisition.Election),
 		ConditionExpression:       aws.String("begins_with(#record, :stem)"),
 		ExpressionAttributeNames:  map[string]string{"#record": "record"},
-		ExpressionAttributeValues: map[string]types.AttributeValue{":stem": dynamoText(backends.Stem(acquisition.Election, acquisition.Record))},
+		ExpressionAttributeValues: map[string]types.AttributeValue{":stem": dynamoText(backends.RecordPrefix(acquisition.Election, acquisition.Record))},
 	}}
 	a.Pause()
 	a.Send()

@@ -58,7 +58,7 @@ type blob struct {
 	acquisitions, writes []Mark
 }
 
-func (b *blob) acquired(ctx context.Context, holding backends.Holding) error {
+func (b *blob) acquired(ctx context.Context, holding backends.Lease) error {
 	a, err := holding.Acquisition()
 	if err != nil {
 		return err

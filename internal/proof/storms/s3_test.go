@@ -35,10 +35,10 @@ func TestS3(t *testing.T) {
 	must(t, err)
 	client, done := stores.S3Client(u.Query().Get("endpoint"), store.Admin)
 	t.Cleanup(done)
-	storm := func(name string, claim func(*document, context.Context, backends.Holding) error, write func(*document, context.Context, *Attempt) error) Storm {
+	storm := func(name string, claim func(*document, context.Context, backends.Lease) error, write func(*document, context.Context, *Attempt) error) Storm {
 		d := &document{client: client, bucket: u.Host, key: "data/" + name}
 		s := Storm{Election: name, Every: 100 * time.Millisecond, Pause: 100 * time.Millisecond, Seed: 1}
-		s.Acquired = func(ctx context.Context, holding backends.Holding) error { return claim(d, ctx, holding) }
+		s.Acquired = func(ctx context.Context, holding backends.Lease) error { return claim(d, ctx, holding) }
 		s.Write = func(ctx context.Context, a *Attempt) error { return write(d, ctx, a) }
 		for range 3 {
 			b, err := s3.New(t.Context(), client, u.Host, "")
@@ -66,7 +66,7 @@ type document struct {
 
 var content = []byte("the report\n")
 
-func (d *document) claim(ctx context.Context, holding backends.Holding) error {
+func (d *document) claim(ctx context.Context, holding backends.Lease) error {
 	_, err := s3.Claim(ctx, d.client, d.bucket, d.key, holding)
 	if errors.As(err, new(*types.NoSuchKey)) {
 		err = s3.Write(ctx, d.client, d.bucket, d.key, holding, content, nil)
@@ -81,13 +81,13 @@ func (d *document) write(ctx context.Context, a *Attempt) error {
 	})
 }
 
-func (d *document) claimBeside(ctx context.Context, holding backends.Holding) error {
+func (d *document) claimBeside(ctx context.Context, holding backends.Lease) error {
 	return d.put(ctx, holding, nil, nil)
 }
 
 // put is a broken fence: it reads the metadata, and writes on the condition that the
 // content is the same.
-func (d *document) put(ctx context.Context, holding backends.Holding, a *Attempt, change func(*awss3.PutObjectInput)) error {
+func (d *document) put(ctx context.Context, holding backends.Lease, a *Attempt, change func(*awss3.PutObjectInput)) error {
 	acquisition, err := holding.Acquisition()
 	if err != nil {
 		return err

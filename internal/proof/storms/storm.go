@@ -41,7 +41,7 @@ type Storm struct {
 
 	// Acquired is what a new leader does first, before its acquisition counts as
 	// acknowledged: a token fences from then on. It may be nil.
-	Acquired func(context.Context, backends.Holding) error
+	Acquired func(context.Context, backends.Lease) error
 
 	// Order returns where in the store's own order the acquisitions and the
 	// successful writes stand, once the storm is over. It may be nil.
@@ -81,12 +81,12 @@ type term struct {
 	followed time.Time // when its successor was acknowledged
 }
 
-// Acquisition implements [backends.Holding].
+// Acquisition implements [backends.Lease].
 func (t *term) Acquisition() (backends.Acquisition, error) { return t.acquisition, nil }
 
 // An Attempt is one write of a writer that believes itself the leader.
 type Attempt struct {
-	backends.Holding
+	backends.Lease
 	Election string
 	Token    uint64
 	Number   int // of the attempt in the storm
@@ -278,7 +278,7 @@ func (w *weather) write(ctx context.Context, age int, random *rand.Rand) error {
 		if t == nil {
 			return nil
 		}
-		a := &Attempt{Holding: t, Election: w.Election, Token: t.acquisition.Record.Token, Number: number}
+		a := &Attempt{Lease: t, Election: w.Election, Token: t.acquisition.Record.Token, Number: number}
 		if random.IntN(2) == 0 {
 			a.pause = time.Duration(random.Int64N(int64(w.Pause)))
 		}

@@ -54,13 +54,13 @@ func (t *tool) doctor(ctx context.Context, o doctor.Options) (err error) {
 	p := &printer{format: format, out: t.out}
 	err = doctor.Run(ctx, o, func(l doctor.Line) {
 		if format != "table" {
-			p.row(l, l.Level, l.Check, l.Seen, l.Cure)
+			p.row(l, l.Level, l.Check, l.Seen, l.Fix)
 			return
 		}
 		// Long lines: no table.
 		fmt.Fprintf(t.out, "%s %-18s %s\n", t.colour(t.out, levelColours[l.Level], fmt.Sprintf("%-4s", l.Level)), plain(l.Check), plain(l.Seen))
-		if l.Cure != "" {
-			fmt.Fprintf(t.out, "     %-18s %s\n", "", plain(l.Cure))
+		if l.Fix != "" {
+			fmt.Fprintf(t.out, "     %-18s %s\n", "", plain(l.Fix))
 		}
 	})
 	if err != nil {

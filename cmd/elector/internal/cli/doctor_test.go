@@ -50,7 +50,7 @@ func TestDoctorReadOnly(t *testing.T) {
 	}
 }
 
-// broken is a store with a defect. It is no Batcher, Lister or Watcher.
+// broken is a store with a defect. It is no BatchSwapper, Lister or Watcher.
 type broken struct {
 	backends.Backend
 	defect string

@@ -35,7 +35,7 @@ type Line struct {
 	Level string `json:"level"`
 	Check string `json:"check"`
 	Seen  string `json:"seen"`
-	Cure  string `json:"cure"` // empty if nothing is wrong, or if what was seen is an error that says what to do
+	Fix   string `json:"cure"` // empty if nothing is wrong, or if what was seen is an error that says what to do
 }
 
 // Options are what to look at.
@@ -186,7 +186,7 @@ func (d *doctor) inspect(ctx context.Context, b backends.Backend) {
 		return
 	}
 	for _, f := range inspection.Findings {
-		d.line(f.What, f.Seen, f.Cure, f.Err)
+		d.line(f.What, f.Seen, f.Fix, f.Err)
 	}
 	if inspection.Clock.IsZero() {
 		return

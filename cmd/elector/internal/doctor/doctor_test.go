@@ -25,7 +25,7 @@ func TestTransport(t *testing.T) {
 		"postgres://app:secret@/app?host=db.example&sslmode=disable": "sslmode=verify-full",
 	} {
 		found := ""
-		d := &doctor{Options: Options{URL: address}, report: func(l Line) { found += l.Cure }}
+		d := &doctor{Options: Options{URL: address}, report: func(l Line) { found += l.Fix }}
 		d.transport()
 		if (found == "") != (cure == "") || !strings.Contains(found, cure) || strings.Contains(found, "secret") {
 			t.Errorf("%s: %q, want %q", address, found, cure)

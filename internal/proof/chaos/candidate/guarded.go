@@ -16,7 +16,7 @@ import (
 // still right after it.
 type checked struct{ answer backends.Acquisition }
 
-// Acquisition implements [backends.Holding].
+// Acquisition implements [backends.Lease].
 func (c checked) Acquisition() (backends.Acquisition, error) { return c.answer, nil }
 
 // longest is the longest pause between Check and a guarded write, in TTLs: enough

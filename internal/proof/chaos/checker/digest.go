@@ -22,7 +22,7 @@ type election struct {
 	shown      []history.Event // what the campaign itself read
 	faults     []fault
 	untold     []history.Event // sightings of leases that nobody told to have acquired
-	swaps      []history.Event // Disbelieved
+	swaps      []history.Event // Discarded
 }
 
 // A lease is what its candidate told of it.
@@ -104,7 +104,7 @@ func digest(name string, rules history.Rules, events []history.Event) *election 
 			e.candidates[v.Candidate] = c
 		}
 		c.add(v)
-		if v.Kind == history.Disbelieved {
+		if v.Kind == history.Discarded {
 			e.swaps = append(e.swaps, v)
 		}
 		if !ofLease(v.Kind) {

@@ -143,7 +143,7 @@ func (e *election) recordRequests() (ops []porcupine.Operation) {
 			switch v.Kind {
 			case history.Observed:
 				ops = append(ops, operation(request{observe, v.Holder, v.Token}, v.Before, v.At))
-			case history.Disbelieved:
+			case history.Discarded:
 				known[state{c.name, v.Token}] = true
 				ops = append(ops, operation(request{disbelieved, c.name, v.Token}, c.began(), v.At))
 				if c.toldToEnd() < forever || e.tookBack(v) {

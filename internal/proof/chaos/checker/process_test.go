@@ -228,7 +228,7 @@ func (p *process) attempt() {
 		p.swap(r, next, func(now simRecord, ok bool) {
 			mine := ok && p.ours(now, next)
 			if mine && p.held > p.now {
-				p.tells(history.Event{Kind: history.Disbelieved, Token: token})
+				p.tells(history.Event{Kind: history.Discarded, Token: token})
 			}
 			if !mine || p.now-now.sent >= rules.Hold || p.held > p.now {
 				p.campaign()

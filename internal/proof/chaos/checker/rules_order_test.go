@@ -82,7 +82,7 @@ var orderRules = []ruleCase{
 		s.lead("C", 9, 3910, 4500)
 		s.tell(3950, "A", history.Observed, 9, holder("C"))
 		s.tell(4000, "", history.Restored, 5, holder("C"))
-		s.tell(4010, "B", history.Disbelieved, 8, detail("C holds it with token 9"))
+		s.tell(4010, "B", history.Discarded, 8, detail("C holds it with token 9"))
 		s.tell(4020, "A", history.Observed, 8, holder("B"))
 		s.tell(4515, "C", history.Canceled, 9)
 		s.tell(4517, "C", history.Ended, 9, detail("lost: the record was changed"))
@@ -109,7 +109,7 @@ var orderRules = []ruleCase{
 		s.tell(2120, "A", history.Observed, 8) // not seen before
 		s.lead("D", 9, 2200, 3000)
 		s.resign(3100, "D", 9)
-		s.tell(3110, "B", history.Disbelieved, 10, detail("terminated"))
+		s.tell(3110, "B", history.Discarded, 10, detail("terminated"))
 		s.tell(3120, "A", history.Observed, 10, holder("B"))
 		s.tell(3130, "B", history.Released, 10)
 		s.tell(3140, "A", history.Observed, 10)
@@ -117,7 +117,7 @@ var orderRules = []ruleCase{
 	{"a swap that was taken back by one whose campaign had ended", "", func(s *story) {
 		s.led("A", "B")
 		s.resign(1100, "A", 5)
-		s.tell(1110, "B", history.Disbelieved, 8, detail("context canceled"))
+		s.tell(1110, "B", history.Discarded, 8, detail("context canceled"))
 		s.tell(1120, "B", history.Released, 8)
 		s.tell(1130, "A", history.Observed, 8)
 	}},
@@ -137,13 +137,13 @@ var orderRules = []ruleCase{
 	}},
 	{"a swap that was not believed, and led by", Linearizable, func(s *story) {
 		s.open("A", "B")
-		s.tell(4010, "B", history.Disbelieved, 8, detail("C holds it with token 9"))
+		s.tell(4010, "B", history.Discarded, 8, detail("C holds it with token 9"))
 		s.lead("B", 8, 4100, 5000)
 	}},
 	{"a swap that was not believed replaces garbage", Linearizable, func(s *story) {
 		s.open("A", "B")
 		s.tell(1, "", history.Spoiled, 0)
-		s.tell(4010, "B", history.Disbelieved, 8)
+		s.tell(4010, "B", history.Discarded, 8)
 		s.tell(4020, "A", history.Observed, 8, holder("B"))
 	}},
 	{"a leader that was killed before it told is observed", "", func(s *story) {

@@ -34,18 +34,18 @@ func (consulData) prefix(election string) string { return "data/" + election + "
 
 // A moved holding writes through another server than its election.
 type moved struct {
-	backends.Holding
+	backends.Lease
 	to *consul.Backend
 }
 
-// Acquisition implements [backends.Holding].
+// Acquisition implements [backends.Lease].
 func (m moved) Acquisition() (backends.Acquisition, error) {
-	a, err := m.Holding.Acquisition()
+	a, err := m.Lease.Acquisition()
 	a.Backend = m.to
 	return a, err
 }
 
-func (d consulData) Write(ctx context.Context, holding backends.Holding, election string, w Write) error {
+func (d consulData) Write(ctx context.Context, holding backends.Lease, election string, w Write) error {
 	server := d.backends[int(w.Number)%len(d.backends)]
 	_, err := consul.Commit(ctx, moved{holding, server}, consul.Operation{Verb: "cas", Key: fmt.Sprintf("%s%s-%d", d.prefix(election), w.Candidate, w.Number), Value: []byte(w.String())})
 	return err

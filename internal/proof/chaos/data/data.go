@@ -43,7 +43,7 @@ func parse(line string) (w Write, err error) {
 type Data interface {
 	// Write adds a write to the data of the holding's election. It returns
 	// ErrStale if the store's guard refused it.
-	Write(ctx context.Context, holding backends.Holding, election string, w Write) error
+	Write(ctx context.Context, holding backends.Lease, election string, w Write) error
 
 	// Read returns the writes to the data of an election, in the store's own
 	// order.
@@ -108,7 +108,7 @@ func (d *etcdData) connect(ctx context.Context) (*clientv3.Client, error) {
 
 func (*etcdData) prefix(election string) string { return etcd.DefaultPrefix + "data/" + election + "/" }
 
-func (d *etcdData) Write(ctx context.Context, holding backends.Holding, election string, w Write) error {
+func (d *etcdData) Write(ctx context.Context, holding backends.Lease, election string, w Write) error {
 	client, err := d.connect(ctx)
 	if err != nil {
 		return err
@@ -157,7 +157,7 @@ func Table(role string) string {
 
 const appending = `insert into data values ($1, array[$2]) on conflict (election) do update set writes = data.writes || excluded.writes`
 
-func (d postgresData) Write(ctx context.Context, holding backends.Holding, election string, w Write) error {
+func (d postgresData) Write(ctx context.Context, holding backends.Lease, election string, w Write) error {
 	return postgres.Transact(ctx, d.pool, holding, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, appending, election, w.String())
 		return err

@@ -78,7 +78,7 @@ const (
 
 	// The store applied a swap of this candidate, Token, and the candidate does
 	// not believe it: it does not lead. Detail is the reason.
-	Disbelieved Kind = "disbelieved"
+	Discarded Kind = "disbelieved"
 )
 
 // The resource tells these; its order is that of their At.

@@ -49,8 +49,8 @@ func (r *Recorder) Trace() *elector.Trace {
 				r.Look(Renewed, l, 0)
 			}
 		},
-		Disbelieved: func(_ context.Context, i elector.LeaseInfo) {
-			r.Event(Event{Kind: Disbelieved, Token: i.Token, Detail: i.Err.Error()})
+		Discarded: func(_ context.Context, i elector.LeaseInfo) {
+			r.Event(Event{Kind: Discarded, Token: i.Token, Detail: i.Err.Error()})
 		},
 		Ended: func(_ context.Context, i elector.LeaseInfo) {
 			why := "resigned: "

@@ -86,7 +86,7 @@ func (r *row) marks(l *life) {
 				symbol = "lost"
 			}
 			put(symbol, e, middle, fmt.Sprintf("token %v %s", e.Token, e.Detail))
-		case history.Disbelieved:
+		case history.Discarded:
 			put("disbelieved", e, middle, fmt.Sprintf("token %v: the store applied the swap, which is not believed: %s", e.Token, e.Detail))
 		case history.Canceled:
 			put("canceled", e, bottom, fmt.Sprintf("token %v: the worker knows that the lease is over", e.Token))

@@ -213,7 +213,7 @@ func TestPageDrawsEachKind(t *testing.T) {
 	s.tell(13700, "", history.Edited, token(13), detail(history.Extension("c_x", "1")))
 	s.tell(13800, "", history.Shown, token(13), detail(`{"c_x":"1","k_x":"1"}`))
 	s.tell(13900, "", history.Edited, token(13), detail(history.Extension("c_x", "")))
-	s.tell(13950, "B", history.Disbelieved, token(14), detail("A holds it"))
+	s.tell(13950, "B", history.Discarded, token(14), detail("A holds it"))
 	s.tell(14000, "C", history.Accepted, token(10), write(1))
 	s.tell(15000, "C", history.Fatal, detail("no permission"))
 	s.tell(15001, "C", history.Exited, detail("exit status 1"))

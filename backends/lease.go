@@ -2,8 +2,8 @@ package backends
 
 import "time"
 
-// A Holding is a lease, as the guards of adapters see it. *elector.Lease is one.
-type Holding interface {
+// A Lease is a lease, as the guards of adapters see it. *elector.Lease is one.
+type Lease interface {
 	// Acquisition returns the acquisition while the lease is valid. Otherwise
 	// it returns why the lease is over.
 	Acquisition() (Acquisition, error)

@@ -17,7 +17,7 @@ import (
 // guess. Classify returns a nil kind to leave the error as it is.
 type Classify func(err error) (advice string, kind error)
 
-// A Handle does what every backend needs besides its own requests. It checks
+// A Base does what every backend needs besides its own requests. It checks
 // names, refuses calls after Close, ends the calls under way at Close, and
 // gives errors one form:
 //
@@ -28,32 +28,32 @@ type Classify func(err error) (advice string, kind error)
 // error wraps that of the context if the context of the call has ended; after a
 // deadline it is ErrUnavailable too, unless Classify knows better.
 //
-// A backend has one Handle and makes each request within one of its methods.
-type Handle struct {
+// A backend has one Base and makes each request within one of its methods.
+type Base struct {
 	store    string
 	classify Classify
 	once     sync.Once
 	closing  error
-	hanging  atomic.Int32 // calls that Await gave up and that have not returned
+	hanging  atomic.Int32 // calls that WithContext gave up and that have not returned
 
 	mutex  sync.Mutex
 	closed bool
 	calls  map[*context.CancelFunc]bool // under way
 }
 
-// NewHandle returns a Handle. The store is its name in errors, without a
+// NewBase returns a Base. The store is its name in errors, without a
 // password.
-func NewHandle(store string, classify Classify) *Handle {
-	return &Handle{store: store, classify: classify, calls: map[*context.CancelFunc]bool{}}
+func NewBase(store string, classify Classify) *Base {
+	return &Base{store: store, classify: classify, calls: map[*context.CancelFunc]bool{}}
 }
 
 // Store returns the name of the store.
-func (h *Handle) Store() string { return h.store }
+func (h *Base) Store() string { return h.store }
 
 // Close ends the contexts of the calls under way, then calls release, which may be
 // nil, and returns its error. Only the first Close does; others wait for it and
 // return the same.
-func (h *Handle) Close(release func() error) error {
+func (h *Base) Close(release func() error) error {
 	h.once.Do(func() {
 		h.endCalls()
 		if release != nil {
@@ -65,7 +65,7 @@ func (h *Handle) Close(release func() error) error {
 
 // endCalls ends the contexts before it returns, so that no call under way begins
 // another request after Close.
-func (h *Handle) endCalls() {
+func (h *Base) endCalls() {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	h.closed = true
@@ -75,7 +75,7 @@ func (h *Handle) endCalls() {
 }
 
 // join returns a context that ends with ctx, and with Close.
-func (h *Handle) join(ctx context.Context) (joined context.Context, leave func()) {
+func (h *Base) join(ctx context.Context) (joined context.Context, leave func()) {
 	joined, cancel := context.WithCancel(ctx)
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -91,38 +91,38 @@ func (h *Handle) join(ctx context.Context) (joined context.Context, leave func()
 	}
 }
 
-func (h *Handle) isClosed() bool {
+func (h *Base) isClosed() bool {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	return h.closed
 }
 
 // Load makes a request that reads a record, see [Backend].
-func (h *Handle) Load(ctx context.Context, name string, read func(context.Context) (Record, error)) (Record, error) {
+func (h *Base) Load(ctx context.Context, name string, read func(context.Context) (Record, error)) (Record, error) {
 	return named(ctx, h, "reading election ", name, read)
 }
 
 // Swap makes a request that replaces a record, see [Backend].
-func (h *Handle) Swap(ctx context.Context, name string, write func(context.Context) (Record, error)) (Record, error) {
+func (h *Base) Swap(ctx context.Context, name string, write func(context.Context) (Record, error)) (Record, error) {
 	return named(ctx, h, "writing election ", name, write)
 }
 
 // Watch watches a record, see [Watcher], or a mark of presence, see
 // [PresenceWatcher].
-func (h *Handle) Watch(ctx context.Context, name string, watch func(context.Context) error) error {
+func (h *Base) Watch(ctx context.Context, name string, watch func(context.Context) error) error {
 	_, err := named(ctx, h, "watching election ", name, func(ctx context.Context) (Record, error) { return Record{}, watch(ctx) })
 	return err
 }
 
 // SwapPlace makes a request that replaces a place in line, see [Liner].
-func (h *Handle) SwapPlace(ctx context.Context, name string, swap func(context.Context) error) error {
+func (h *Base) SwapPlace(ctx context.Context, name string, swap func(context.Context) error) error {
 	_, err := named(ctx, h, "taking a place in line for election ", name, func(ctx context.Context) (Record, error) { return Record{}, swap(ctx) })
 	return err
 }
 
-// RenewMany makes a request that renews many records, see [Batcher]. An error is
+// SwapMany makes a request that renews many records, see [BatchSwapper]. An error is
 // the Outcome of each.
-func (h *Handle) RenewMany(ctx context.Context, renewals []Renewal, renew func(context.Context) ([]Outcome, error)) []Outcome {
+func (h *Base) SwapMany(ctx context.Context, renewals []Change, renew func(context.Context) ([]Outcome, error)) []Outcome {
 	var outcomes []Outcome
 	err := error(nil)
 	for _, r := range renewals {
@@ -140,9 +140,9 @@ func (h *Handle) RenewMany(ctx context.Context, renewals []Renewal, renew func(c
 	return outcomes
 }
 
-// LoadMany makes a request that reads many records, see [Loader]. An error is the
+// LoadMany makes a request that reads many records, see [BatchLoader]. An error is the
 // Outcome of each. LoadMany gives the errors in the outcomes their form.
-func (h *Handle) LoadMany(ctx context.Context, names []string, load func(context.Context) ([]Outcome, error)) []Outcome {
+func (h *Base) LoadMany(ctx context.Context, names []string, load func(context.Context) ([]Outcome, error)) []Outcome {
 	var outcomes []Outcome
 	err := error(nil)
 	for _, name := range names {
@@ -167,7 +167,7 @@ func (h *Handle) LoadMany(ctx context.Context, names []string, load func(context
 
 // List makes the requests that list the elections, see [Lister]. It sorts the names
 // and leaves out those that no election can have.
-func (h *Handle) List(ctx context.Context, list func(context.Context) ([]string, error)) (names []string, err error) {
+func (h *Base) List(ctx context.Context, list func(context.Context) ([]string, error)) (names []string, err error) {
 	err = h.Do(ctx, "listing the elections", func(ctx context.Context) (err error) {
 		names, err = list(ctx)
 		return err
@@ -181,7 +181,7 @@ func (h *Handle) List(ctx context.Context, list func(context.Context) ([]string,
 }
 
 // Inspect makes the requests that inspect the store, see [Inspector].
-func (h *Handle) Inspect(ctx context.Context, inspect func(context.Context) (Inspection, error)) (i Inspection, err error) {
+func (h *Base) Inspect(ctx context.Context, inspect func(context.Context) (Inspection, error)) (i Inspection, err error) {
 	err = h.Do(ctx, "inspecting the store", func(ctx context.Context) (err error) {
 		i, err = inspect(ctx)
 		return err
@@ -194,7 +194,7 @@ func (h *Handle) Inspect(ctx context.Context, inspect func(context.Context) (Ins
 
 // Open makes the requests that see whether the store can serve, within the
 // patience if ctx has no deadline.
-func (h *Handle) Open(ctx context.Context, patience time.Duration, prepare func(context.Context) error) error {
+func (h *Base) Open(ctx context.Context, patience time.Duration, prepare func(context.Context) error) error {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, patience)
@@ -204,7 +204,7 @@ func (h *Handle) Open(ctx context.Context, patience time.Duration, prepare func(
 }
 
 // Do makes any other request. Its context ends with ctx, and with Close.
-func (h *Handle) Do(ctx context.Context, doing string, request func(context.Context) error) error {
+func (h *Base) Do(ctx context.Context, doing string, request func(context.Context) error) error {
 	ctx, leave := h.join(ctx)
 	defer leave()
 	err := ctx.Err()
@@ -217,7 +217,7 @@ func (h *Handle) Do(ctx context.Context, doing string, request func(context.Cont
 	return h.Explain(ctx, doing, err)
 }
 
-func named(ctx context.Context, h *Handle, doing, name string, request func(context.Context) (Record, error)) (r Record, err error) {
+func named(ctx context.Context, h *Base, doing, name string, request func(context.Context) (Record, error)) (r Record, err error) {
 	if err := CheckName(name); err != nil {
 		return Record{}, err
 	}
@@ -236,7 +236,7 @@ var shaped = []error{ErrForeignRecord, ErrDenied, ErrMisconfigured, ErrReadOnly,
 
 // Explain gives an error that was met while doing something its form. Load,
 // Swap and the others do; it is for errors that are met elsewhere.
-func (h *Handle) Explain(ctx context.Context, doing string, err error) error {
+func (h *Base) Explain(ctx context.Context, doing string, err error) error {
 	for _, definite := range []error{ErrConflict, ErrNotTried, ErrDeposed} {
 		if errors.Is(err, definite) {
 			return err
@@ -276,15 +276,15 @@ func shape(kind error, advice string, err error) error {
 	return fmt.Errorf("%w: %s: %w", kind, advice, err)
 }
 
-// maxHanging is how many calls that Await has given up may hang before it refuses
+// maxHanging is how many calls that WithContext has given up may hang before it refuses
 // new ones. Simultaneous callers can exceed it by their number.
 const maxHanging = 1024
 
-// Await calls a client library that ignores contexts, within a request of the
-// Handle, and returns when ctx ends all the same. The call then goes on until
-// the library gives up; while 1024 such calls hang, Await refuses more with
+// WithContext calls a client library that ignores contexts, within a request of the
+// Base, and returns when ctx ends all the same. The call then goes on until
+// the library gives up; while 1024 such calls hang, WithContext refuses more with
 // ErrUnavailable. The outcome of a write that was given up is unknown.
-func Await[T any](ctx context.Context, h *Handle, call func() (T, error)) (T, error) {
+func WithContext[T any](ctx context.Context, h *Base, call func() (T, error)) (T, error) {
 	type result struct {
 		value T
 		err   error

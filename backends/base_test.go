@@ -13,8 +13,8 @@ import (
 
 var errDriver = errors.New("from the driver")
 
-func handle(kind error) *backends.Handle {
-	return backends.NewHandle("store://host", func(error) (string, error) { return "do this", kind })
+func handle(kind error) *backends.Base {
+	return backends.NewBase("store://host", func(error) (string, error) { return "do this", kind })
 }
 
 // Errors of a request have one form and keep their kind, whatever became of the
@@ -77,7 +77,7 @@ func TestHandleErrors(t *testing.T) {
 func TestHandleWithoutAdvice(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
-	h := backends.NewHandle("", func(error) (string, error) { return "", backends.ErrUnavailable })
+	h := backends.NewBase("", func(error) (string, error) { return "", backends.ErrUnavailable })
 	err := h.Explain(ctx, "reading", errDriver)
 	if want := "reading: the store is not available: no answer in time: context deadline exceeded: from the driver"; err.Error() != want {
 		t.Errorf("the error is\n%v, want\n%s", err, want)
@@ -89,7 +89,7 @@ func TestHandleWithoutAdvice(t *testing.T) {
 func TestHandleClosed(t *testing.T) {
 	h := handle(backends.ErrDenied)
 	request := func(ctx context.Context) error {
-		_, err := backends.Await(ctx, h, func() (int, error) {
+		_, err := backends.WithContext(ctx, h, func() (int, error) {
 			t.Error("a request was made after Close")
 			return 0, nil
 		})
@@ -123,9 +123,9 @@ func TestHandleClosed(t *testing.T) {
 func TestHandleNames(t *testing.T) {
 	h := handle(backends.ErrDenied)
 	for what, err := range map[string]error{
-		"Watch":     h.Watch(t.Context(), "a/b", func(context.Context) error { panic("called") }),
-		"RenewMany": h.RenewMany(t.Context(), []backends.Renewal{{Name: "a"}, {Name: "a/b"}}, nil)[1].Err,
-		"LoadMany":  h.LoadMany(t.Context(), []string{"a", "a/b"}, nil)[1].Err,
+		"Watch":    h.Watch(t.Context(), "a/b", func(context.Context) error { panic("called") }),
+		"SwapMany": h.SwapMany(t.Context(), []backends.Change{{Name: "a"}, {Name: "a/b"}}, nil)[1].Err,
+		"LoadMany": h.LoadMany(t.Context(), []string{"a", "a/b"}, nil)[1].Err,
 	} {
 		if !errors.Is(err, backends.ErrName) {
 			t.Errorf("%s: %v", what, err)
@@ -133,7 +133,7 @@ func TestHandleNames(t *testing.T) {
 	}
 }
 
-// Await returns with its context, counts the calls that hang, and takes more
+// WithContext returns with its context, counts the calls that hang, and takes more
 // when they have returned.
 func TestAwait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -141,22 +141,22 @@ func TestAwait(t *testing.T) {
 		hang, calls := make(chan struct{}), 0
 		ctx, cancel := context.WithCancel(t.Context())
 		for range 1024 {
-			go backends.Await(ctx, h, func() (int, error) { <-hang; return 0, nil })
+			go backends.WithContext(ctx, h, func() (int, error) { <-hang; return 0, nil })
 		}
 		synctest.Wait()
 		cancel()
 		synctest.Wait()
 		call := func() (int, error) { calls++; return 7, errDriver }
-		_, err := backends.Await(t.Context(), h, call)
+		_, err := backends.WithContext(t.Context(), h, call)
 		if want := "the store is not available: do this: 1024 earlier requests hang"; !errors.Is(err, backends.ErrUnavailable) || err.Error() != want || calls != 0 {
 			t.Errorf("with 1024 calls that hang, another one returned %v, want %s", err, want)
 		}
 		close(hang)
 		synctest.Wait()
-		if n, err := backends.Await(t.Context(), h, call); n != 7 || err != errDriver {
+		if n, err := backends.WithContext(t.Context(), h, call); n != 7 || err != errDriver {
 			t.Errorf("got %d, %v", n, err)
 		}
-		if _, err := backends.Await(ctx, h, call); err != context.Canceled || calls != 1 {
+		if _, err := backends.WithContext(ctx, h, call); err != context.Canceled || calls != 1 {
 			t.Errorf("with a context that has ended: %v, %d calls", err, calls)
 		}
 	})
@@ -166,7 +166,7 @@ func TestAwait(t *testing.T) {
 func TestAwaitBeginsInTime(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := endsWhenAsked{ctx, cancel}
-	if _, err := backends.Await(ended, handle(backends.ErrUnavailable), func() (int, error) {
+	if _, err := backends.WithContext(ended, handle(backends.ErrUnavailable), func() (int, error) {
 		t.Error("a call was made after it was given up")
 		return 0, nil
 	}); err != context.Canceled {
