@@ -30,7 +30,7 @@ const (
 // Acquired returns the extensions of an acquisition that replaces prev: those that are
 // kept, with the new term in the history. now is the time of day when it is sent.
 func Acquired(prev backends.Record, id string, token uint64, now time.Time) backends.Extensions {
-	return HistoryOf(prev).begin(prev, id, token, now).into(prev.Extensions.Class('k'))
+	return HistoryOf(prev).begin(id, token, now).into(prev.Extensions.Class('k'))
 }
 
 // Renewed returns the extensions of a renewal of r: the same, with a request marked as
@@ -94,6 +94,11 @@ func Legible(id string) string {
 		n--
 	}
 	return id[:n]
+}
+
+// shown reports whether an ID may have been written by Legible of any version of Go.
+func shown(id string) bool {
+	return len(id) <= MaxID && utf8.ValidString(id) && !strings.ContainsFunc(id, unicode.IsControl)
 }
 
 // Join returns texts as one, which needs no escapes in JSON. Split takes it apart.

@@ -105,11 +105,11 @@ func (t *Term) began(start time.Time) {
 	}
 }
 
-// begin returns the history after an acquisition that replaces prev. The former term
-// ends now if it was not closed.
-func (h History) begin(prev backends.Record, id string, token uint64, now time.Time) History {
+// begin returns the history after an acquisition. The former term ends now if it was
+// not closed.
+func (h History) begin(id string, token uint64, now time.Time) History {
 	if n := len(h); n > 0 && h[n-1].Reason == "" {
-		h[n-1].Reason, h[n-1].End = Expired, now // HistoryOf leaves only that of prev open
+		h[n-1].Reason, h[n-1].End = Expired, now
 	}
 	t := newTerm(id, token)
 	t.began(now)
@@ -162,7 +162,7 @@ func parse(value string) (h History) {
 	for _, text := range strings.Split(value, ";") {
 		f := Split(text, 5)
 		token, err := strconv.ParseUint(f[0], 36, 64)
-		if err != nil || token == 0 || token > backends.MaxToken {
+		if err != nil || token == 0 || token > backends.MaxToken || !shown(f[4]) {
 			return nil
 		}
 		t := newTerm(f[4], token)

@@ -44,7 +44,7 @@ func RequestOf(r backends.Record) Request {
 		return Request{}
 	}
 	f := Split(value, 5)
-	if f[0] != strconv.FormatUint(r.Token, 10) || f[2] != "" && CheckID(f[2]) != nil {
+	if f[0] != strconv.FormatUint(r.Token, 10) || f[2] != "" && CheckID(f[2]) != nil || !shown(f[3]) {
 		return Request{}
 	}
 	return Request{r.Token, f[1], f[2], Legible(f[3]), f[4] == drainingMark}

@@ -2,25 +2,25 @@ package main
 
 // handoverMutants hand over wrongly.
 var handoverMutants = []mutant{
-	// Handover: an heir, and requests to resign.
-	{name: "everybody takes the heir's way", breaks: "heir", catch: "named_by_the_leader", pkg: ".", parent: "TestHeir", edits: []edit{{
+	// Handover: a successor, and requests to resign.
+	{name: "everybody takes the successor's way", breaks: "successor", catch: "named_by_the_leader", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"heir.go", `return v.record, v.successor() == v.o.ID`, `return v.record, v.successor() != ""`}, {
 		"heir.go", `h != "" && h != v.o.ID {`, `h != h {`}, {
 		"view.go", `v.successor() == v.o.ID`, `v.successor() != ""`}}},
-	{name: "an heir taken for evidence of a vacancy", breaks: "3", catch: "after_a_crash", pkg: ".", parent: "TestHeir", edits: []edit{{
+	{name: "a successor taken for evidence of a vacancy", breaks: "3", catch: "after_a_crash", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"view.go", `	case v.record.Vacant(), v.claim`, `	case v.record.Vacant(), heirOf(v.record).id != "", v.claim`}}},
-	{name: "an heir used after a crash", breaks: "heir", catch: "after_a_crash", pkg: ".", parent: "TestHeir", edits: []edit{{
+	{name: "a successor used after a crash", breaks: "successor", catch: "after_a_crash", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"heir.go", `!v.record.Exists() || !v.record.Vacant()`, `!v.record.Exists()`}}},
-	{name: "an heir that swaps on a record that does not exist", breaks: "heir", catch: "of_a_record_that_is_gone", pkg: ".", parent: "TestHeir", edits: []edit{{
+	{name: "a successor that swaps on a record that does not exist", breaks: "successor", catch: "of_a_record_that_is_gone", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"heir.go", `!v.record.Exists() || !v.record.Vacant()`, `!v.last.Vacant()`}, {
 		"heir.go", `heirOf(v.record).id`, `heirOf(v.last).id`}}},
-	{name: "a dead heir waited for without end", breaks: "heir", catch: "dead,_pushed_true", pkg: ".", parent: "TestHeir", edits: []edit{{
+	{name: "a dead successor waited for without end", breaks: "successor", catch: "dead,_pushed_true", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"heir.go", `since := v.since + headStart(v.record)`, `since := v.clock.Now().Mono + headStart(v.record)`}}},
-	{name: "a dead heir waited for by those who never saw the leader", breaks: "heir", catch: "dead,_for_those_who_come_later", pkg: ".", parent: "TestHeir", edits: []edit{{
+	{name: "a dead successor waited for by those who never saw the leader", breaks: "successor", catch: "dead,_for_those_who_come_later", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"heir.go", `v.handed && h != ""`, `h != ""`}}},
-	{name: "a dead heir waited for as long as the TTL", breaks: "heir", catch: "dead,_with_a_long_TTL", pkg: ".", parent: "TestHeir", edits: []edit{{
+	{name: "a dead successor waited for as long as the TTL", breaks: "successor", catch: "dead,_with_a_long_TTL", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"heir.go", `vacancy.TTL, longestHeadStart)`, `vacancy.TTL)`}}},
-	{name: "a release forgets the heir", breaks: "heir", catch: "named_by_the_leader", pkg: ".", parent: "TestHeir", edits: []edit{{
+	{name: "a release forgets the successor", breaks: "successor", catch: "named_by_the_leader", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"resign.go", `if h.id != "" {`, `if false {`}}},
 	{name: "a request ends a lease at once", breaks: "rec/request", catch: "drains", pkg: ".", parent: "TestRequestResign", edits: []edit{{
 		"resign.go", `l.drain(requested, fmt.Errorf("%w: %q", ErrRequested, q.by))`, `l.move(resigned, requested, l.resignedBecause(fmt.Errorf("%w: %q", ErrRequested, q.by)))`}}},
@@ -51,7 +51,7 @@ var handoverMutants = []mutant{
 		"resign.go", `err == nil || !has || name != requestName`, `err == nil || !has || true`}}},
 
 	// The place in line.
-	{name: "everybody takes the way of the one with the place", breaks: "heir", catch: "10_waiting", pkg: ".", parent: "TestLine", edits: []edit{{
+	{name: "everybody takes the way of the one with the place", breaks: "successor", catch: "10_waiting", pkg: ".", parent: "TestLine", edits: []edit{{
 		"heir.go", `return inPlace(v.place, v.record)`, `if inPlace(v.place, v.record) != "" {
 		return v.o.ID
 	}
@@ -60,33 +60,33 @@ var handoverMutants = []mutant{
 		"view.go", `	case v.record.Vacant(), v.claim`, `	case v.record.Vacant(), inPlace(v.place, v.record) == v.o.ID, v.claim`}}},
 	{name: "a place taken for evidence that its candidate may lead", breaks: "3", catch: "mx/two-valid", edits: []edit{{
 		"view.go", `	case v.record.Vacant(), v.claim`, `	case v.record.Vacant(), inPlace(v.place, v.record) == v.o.ID, v.claim`}}},
-	{name: "a place used after a crash", breaks: "heir", catch: "after_a_crash", pkg: ".", parent: "TestLine", edits: []edit{{
+	{name: "a place used after a crash", breaks: "successor", catch: "after_a_crash", pkg: ".", parent: "TestLine", edits: []edit{{
 		"heir.go", `	if !v.record.Exists() || !v.record.Vacant() {
 		return ""
 	}
 `, ``}}},
-	{name: "the one with the place swaps on a record that does not exist", breaks: "heir", catch: "of_a_record_that_is_gone", pkg: ".", parent: "TestLine", edits: []edit{{
+	{name: "the one with the place swaps on a record that does not exist", breaks: "successor", catch: "of_a_record_that_is_gone", pkg: ".", parent: "TestLine", edits: []edit{{
 		"heir.go", `!v.record.Exists() || !v.record.Vacant()`, `!v.last.Vacant()`}, {
 		"heir.go", `inPlace(v.place, v.record)`, `inPlace(v.place, v.last)`}}},
-	{name: "a place that was seen by the watch before", breaks: "heir", catch: "two_take_turns", pkg: ".", parent: "TestLine", edits: []edit{{
+	{name: "a place that was seen by the watch before", breaks: "successor", catch: "two_take_turns", pkg: ".", parent: "TestLine", edits: []edit{{
 		"watch.go", `w.placed("") //`, `//`}}},
 	{name: "a campaign that is cancelled while it waits is not woken", breaks: "Campaign", catch: "the_campaign_ends", pkg: ".", parent: "TestPriority", edits: []edit{{
 		"watch.go", `	context.AfterFunc(w.ctx, w.wake)`, ``}}},
-	{name: "a place of another tenure", breaks: "heir", catch: "a_lie", pkg: ".", parent: "TestLine", edits: []edit{{
+	{name: "a place of another tenure", breaks: "successor", catch: "a_lie", pkg: ".", parent: "TestLine", edits: []edit{{
 		"line.go", `uint64(token) != r.Token`, `token == 0`}}},
-	{name: "all who wait write the place", breaks: "heir", catch: "10_waiting", pkg: ".", parent: "TestLine", edits: []edit{{
+	{name: "all who wait write the place", breaks: "successor", catch: "10_waiting", pkg: ".", parent: "TestLine", edits: []edit{{
 		"line.go", `	default:
 		idle, q.tries = true, 0`, `	default:`}, {
 		"line.go", `mine, well := inPlace(place, r) == e.o.ID,`, `mine, well := false,`}}},
-	{name: "a place beats the heir that the record names", breaks: "heir", catch: "named_beats_the_place", pkg: ".", parent: "TestLine", edits: []edit{{
+	{name: "a place beats the successor that the record names", breaks: "successor", catch: "named_beats_the_place", pkg: ".", parent: "TestLine", edits: []edit{{
 		"heir.go", `if id := heirOf(v.record).id; id != "" {`, `if id := heirOf(v.record).id; id != "" && inPlace(v.place, v.record) == "" {`}}},
-	{name: "a place kept after the campaign", breaks: "heir", catch: "the_campaign_ends", pkg: ".", parent: "TestLine", edits: []edit{{
+	{name: "a place kept after the campaign", breaks: "successor", catch: "the_campaign_ends", pkg: ".", parent: "TestLine", edits: []edit{{
 		"line.go", `if mine != "" && q.b != nil {`, `if false {`}}},
-	{name: "a place that cannot be taken is tried for in each interval", breaks: "heir", catch: "no_write_works", pkg: ".", parent: "TestLine", edits: []edit{{
+	{name: "a place that cannot be taken is tried for in each interval", breaks: "successor", catch: "no_write_works", pkg: ".", parent: "TestLine", edits: []edit{{
 		"line.go", `r.RenewEvery<<max(min(q.tries, 10)-1, 0)`, `r.RenewEvery`}}},
-	{name: "a candidate that is not healthy keeps its place in line", breaks: "heir", catch: "sick_later", pkg: ".", parent: "TestLine", edits: []edit{{
+	{name: "a candidate that is not healthy keeps its place in line", breaks: "successor", catch: "sick_later", pkg: ".", parent: "TestLine", edits: []edit{{
 		"line.go", `idle, q.tries = e.o.Healthy == nil, 0`, `idle, q.tries = true, 0`}}},
-	{name: "a candidate that stands back takes the place", breaks: "heir", catch: "stands_back", pkg: ".", parent: "TestLine", edits: []edit{{
+	{name: "a candidate that stands back takes the place", breaks: "successor", catch: "stands_back", pkg: ".", parent: "TestLine", edits: []edit{{
 		"priority.go", ` && v.aside == "" &&`, ` &&`}, {
 		"line.go", `waits && v.held`, `r.Exists() && v.held`}, {
 		"priority.go", `!r.Vacant() && r`, `r`}}},
@@ -104,7 +104,7 @@ var handoverMutants = []mutant{
 		"priority.go", ` && p.last != r.Attempt.Nonce {`, ` {`}}},
 	{name: "a withdrawal that failed taken for done", breaks: "Priority", catch: "withdrawn,_and_the_write_fails", pkg: ".", parent: "TestPriority", edits: []edit{{
 		"priority.go", `f == nil && lowers`, `f == nil || lowers`}}},
-	{name: "an heir that is not healthy keeps its place", breaks: "Priority", catch: "sick_later", pkg: ".", parent: "TestPriority", edits: []edit{{
+	{name: "a successor that is not healthy keeps its place", breaks: "Priority", catch: "sick_later", pkg: ".", parent: "TestPriority", edits: []edit{{
 		"priority.go", `!write && (e.o.Healthy == nil || !p.announced(heirOf(r)))`, `!write`}}},
 	{name: "two candidates with one ID overwrite each other without end", breaks: "Priority", catch: "twins", pkg: ".", parent: "TestPriority", edits: []edit{{
 		"priority.go", ` && p.lowered != priority`, ``}}},
@@ -113,8 +113,8 @@ var handoverMutants = []mutant{
 		return
 	}
 	r, waits`, `	r, waits`}}},
-	{name: "an announced heir beats a named one", breaks: "heir", catch: "named_beats_announced", pkg: ".", parent: "TestPriority", edits: []edit{{
-		"resign.go", `if a.heir != "" {`, `if a.heir != "" && h.id == "" {`}}},
+	{name: "an announced successor beats a named one", breaks: "successor", catch: "named_beats_announced", pkg: ".", parent: "TestPriority", edits: []edit{{
+		"resign.go", `if a.successor != "" {`, `if a.successor != "" && h.id == "" {`}}},
 
 	// The history.
 	{name: "a history that grows", breaks: "rec/kept", catch: "bounds", pkg: ".", parent: "TestHistory", edits: []edit{{
