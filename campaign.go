@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/annex"
 	"github.com/elector-go/elector/internal/clock"
 )
 
@@ -133,7 +134,7 @@ func (e *Elector) begins(ctx context.Context) error {
 
 // attempt reads the record and, if it may be taken over, makes an acquisition of
 // at most so many writes. It takes two round trips if nothing fails, and one if
-// this candidate is the heir of a vacancy that it has seen. The read may go with those
+// this candidate is the successor in a vacancy that it has seen. The read may go with those
 // of loads.
 func (e *Elector) attempt(ctx context.Context, loads *loads, writes int) (*Lease, *failure) {
 	if f := e.healthy(ctx); f != nil {
@@ -163,8 +164,7 @@ func (e *Elector) attempt(ctx context.Context, loads *loads, writes int) (*Lease
 	if err != nil {
 		return nil, &failure{refused, err}
 	}
-	a := &acquisition{e: e, token: token, nonce: nonce, why: "c", sent: map[uint64]write{}, releases: e.newBackoff("release")}
-	a.record.Extensions = historyOf(r).begin(r, e.o.ID, token, e.today()).into(r.Extensions.Class('k'))
+	a := &acquisition{e: e, token: token, nonce: nonce, why: annex.Cancelled, sent: map[uint64]write{}, releases: e.newBackoff("release")}
 	return e.acquire(ctx, r, a, writes)
 }
 
@@ -187,7 +187,7 @@ func (e *Elector) acquire(ctx context.Context, prev backends.Record, a *acquisit
 	}
 	for {
 		maps.DeleteFunc(a.sent, func(_ uint64, w write) bool { return clock.Elapsed(e.clock, w.start) >= e.o.hold() })
-		next := a.next(e.o.ID, e.o.Value)
+		next := a.next(prev, e.o.ID, e.o.Value)
 		r, f, pending := e.swapFor(ctx, prev, next)
 		if f == nil {
 			return won(r)

@@ -88,7 +88,7 @@ func (c *candidacy) attempt(ctx context.Context) (*Lease, error) {
 }
 
 // awaitChance blocks until the record may be taken over, and then for a random
-// time, in which it gives way to a winner. An heir does not wait.
+// time, in which it gives way to a winner. The successor does not wait.
 func (c *candidacy) awaitChance(ctx context.Context) error {
 	e := c.e
 	if c.watcher == nil {
@@ -97,13 +97,13 @@ func (c *candidacy) awaitChance(ctx context.Context) error {
 	var version backends.Version
 	var try time.Duration // when to replace that version; 0 while it may not be replaced
 	for {
-		v, from, heir := e.view.chance(e.headStart)
+		v, from, next := e.view.chance(e.headStart)
 		c.logLeader()
 		now := e.clock.Now().Mono
 		switch {
 		case from > now:
 			from, try = min(from, c.announcement.next(), c.line.next()), 0
-		case heir:
+		case next:
 			return nil
 		default: // a place in line that moves puts it off only for another's head start
 			if try == 0 || v != version {

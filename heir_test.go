@@ -63,7 +63,7 @@ func names(n int) (ids []string) {
 
 // After a release the candidate that the leader named leads, at once; the others
 // give it a head start, and no more than that.
-func TestHeir(t *testing.T) {
+func TestSuccessor(t *testing.T) {
 	o := elector.Options{TTL: time.Minute, RenewEvery: 10 * time.Second}
 	t.Run("named by the leader", func(t *testing.T) {
 		onStage(t, o, func(t *testing.T, s *stage) {
@@ -74,7 +74,7 @@ func TestHeir(t *testing.T) {
 			if err := s.e.ResignTo(t.Context(), "c7"); err != nil {
 				t.Fatal(err)
 			}
-			if by := wait(t, c.by, "the heir leads"); by != "c7" || time.Since(start) > 0 {
+			if by := wait(t, c.by, "the successor leads"); by != "c7" || time.Since(start) > 0 {
 				t.Errorf("%s leads after %v", by, time.Since(start))
 			}
 			l, w := c.counts()
@@ -82,8 +82,8 @@ func TestHeir(t *testing.T) {
 				t.Errorf("the handover costs %d reads and %d writes, not 0 and 1", l, w-swaps)
 			}
 			pass(time.Second)
-			if x := s.record().Extensions; heirIn(x) != "" {
-				t.Errorf("the heir is still named: %s", x)
+			if x := s.record().Extensions; bidIn(x) != "" {
+				t.Errorf("the successor is still named: %s", x)
 			}
 		})
 	})
@@ -95,7 +95,7 @@ func TestHeir(t *testing.T) {
 			if err := wait(t, s.asks(t.Context(), 0, "c7"), "RequestResign returns"); err != nil {
 				t.Error(err)
 			}
-			if by := wait(t, c.by, "the heir leads"); by != "c7" {
+			if by := wait(t, c.by, "the successor leads"); by != "c7" {
 				t.Errorf("%s leads", by)
 			}
 			isNot(t, s.leads, "Run leads again")
@@ -110,7 +110,7 @@ func TestHeir(t *testing.T) {
 			resigned := begin(func() error { return s.e.ResignTo(t.Context(), "c8") })
 			pass(time.Second)
 			s.end()
-			if by := wait(t, c.by, "the heir leads"); by != "c8" {
+			if by := wait(t, c.by, "the successor leads"); by != "c8" {
 				t.Errorf("%s leads, and the leader named c8", by)
 			}
 			if err := errors.Join(wait(t, asked, "RequestResign returns"), wait(t, resigned, "ResignTo returns")); err != nil {
@@ -147,7 +147,7 @@ func TestHeir(t *testing.T) {
 			if err := s.e.ResignTo(t.Context(), "c4"); err != nil {
 				t.Fatal(err)
 			}
-			if by := wait(t, c.by, "the heir leads"); by != "c4" {
+			if by := wait(t, c.by, "the successor leads"); by != "c4" {
 				t.Errorf("%s leads", by)
 			}
 		})
@@ -210,17 +210,17 @@ func TestHeir(t *testing.T) {
 		onStage(t, o, func(t *testing.T, s *stage) {
 			win(t, s.e)
 			c := s.crowd(o, true, "c0")
-			change(t, s.store, set(t, "t_heir", "8 n c0"))
+			change(t, s.store, set(t, "t_bid", "2147483648 n c0"))
 			s.fault.Always(fault.Hang)
 			pass(time.Second)
 			loads, _ := c.counts()
 			start := time.Now()
 			wait(t, c.by, "the candidate leads")
 			if took := time.Since(start); took < 60*time.Second {
-				t.Errorf("the heir of a leader that crashed leads after %v", took)
+				t.Errorf("the successor of a leader that crashed leads after %v", took)
 			}
 			if l, _ := c.counts(); l == loads {
-				t.Error("the heir of a leader that crashed takes over without a read")
+				t.Error("the successor of a leader that crashed takes over without a read")
 			}
 			s.plain()
 		})
@@ -245,10 +245,10 @@ func TestHeir(t *testing.T) {
 			loads, _ := c.counts()
 			wait(t, c.by, "the candidate leads")
 			if took := time.Since(start); took < 60*time.Second {
-				t.Errorf("the heir of a vacancy that vanished leads after %v", took)
+				t.Errorf("the successor of a vacancy that vanished leads after %v", took)
 			}
 			if l, _ := c.counts(); l == loads {
-				t.Error("the heir of a vacancy that vanished takes over without a read")
+				t.Error("the successor of a vacancy that vanished takes over without a read")
 			}
 		})
 	})
@@ -260,7 +260,7 @@ func TestHeir(t *testing.T) {
 				t.Errorf("ResignTo without a context: %v; the lease: %v", err, l.Check())
 			}
 			s.e.Resign(t.Context())
-			if got := heirIn(s.record().Extensions); got != "" {
+			if got := bidIn(s.record().Extensions); got != "" {
 				t.Errorf("Resign after it names %q", got)
 			}
 			win(t, s.e)
@@ -272,7 +272,7 @@ func TestHeir(t *testing.T) {
 			if err := s.e.Resign(t.Context()); err != nil || !s.vacant() {
 				t.Error(err)
 			}
-			if got := heirIn(s.record().Extensions); got != "" {
+			if got := bidIn(s.record().Extensions); got != "" {
 				t.Errorf("Resign after the store was not told names %q", got)
 			}
 		})
@@ -292,8 +292,8 @@ func TestHeir(t *testing.T) {
 	})
 }
 
-// heirIn returns the value of the extension t_heir.
-func heirIn(x backends.Extensions) string {
-	value, _ := x.Get("t_heir")
+// bidIn returns the value of the extension t_bid.
+func bidIn(x backends.Extensions) string {
+	value, _ := x.Get("t_bid")
 	return value
 }

@@ -5,24 +5,25 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/annex"
 )
 
 // While an election has a leader, one of those who wait takes the place in line, if
-// the store has one (see backends.Liner). After a release it is the heir: a handover
-// takes two writes and no read, however many wait. An heir that the record names comes
+// the store has one (see backends.Liner). After a release it is the successor: a handover
+// takes two writes and no read, however many wait. A successor that the record names comes
 // before it. So candidates with a priority take no place, but announce themselves in
 // the record, where those that only poll see it too: see priority.go.
 //
-// The place is a hint: like any heir it decides only when a candidate tries. It may
+// The place is a hint: like any successor it decides only when a candidate tries. It may
 // be lost, late or a lie, and may name a candidate that is gone. It has the token of
 // the leader whose tenure it is for, and counts for the end of that tenure alone.
 
 // inPlace returns the ID of the candidate that has the place in line while r, or the
 // vacancy after it, stands; it is empty if there is none.
 func inPlace(place string, r backends.Record) string {
-	f := split(place, 2)
+	f := annex.Split(place, 2)
 	token, err := ParseToken(f[0])
-	if err != nil || len(place) > backends.MaxPlace || !r.Exists() || uint64(token) != r.Token || checkHeir(f[1]) != nil {
+	if err != nil || len(place) > backends.MaxPlace || !r.Exists() || uint64(token) != r.Token || annex.CheckID(f[1]) != nil {
 		return ""
 	}
 	return f[1]
@@ -62,7 +63,7 @@ type line struct {
 
 func newLine(e *Elector) line {
 	q := line{e: e, due: forever}
-	if b, ok := backends.AsLiner(e.backend); ok && checkHeir(e.o.ID) == nil {
+	if b, ok := backends.AsLiner(e.backend); ok && annex.CheckID(e.o.ID) == nil {
 		q.b = b
 	}
 	return q
@@ -82,7 +83,7 @@ func (q *line) next() time.Duration {
 	var idle bool
 	switch inPlace(place, r) {
 	case "":
-		idle = heirOf(r).id != "" || e.priority.Load() > 0
+		idle = !annex.BidOf(r).None() || e.priority.Load() > 0
 	case e.o.ID:
 		idle, q.tries = e.o.Healthy == nil, 0
 	default:
@@ -125,7 +126,7 @@ func (q *line) act(ctx context.Context) {
 	case mine && !well:
 		q.swap(ctx, place, "")
 	case !mine && well:
-		q.tries, q.taken = q.tries+1, join(Token(r.Token).String(), e.o.ID)
+		q.tries, q.taken = q.tries+1, annex.Join(Token(r.Token).String(), e.o.ID)
 		q.swap(ctx, place, q.taken)
 	}
 }

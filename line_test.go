@@ -67,7 +67,7 @@ func TestLine(t *testing.T) {
 					if err := resign(t.Context()); err != nil {
 						t.Fatal(err)
 					}
-					leader := wait(t, c.won, "the heir leads")
+					leader := wait(t, c.won, "the successor leads")
 					if by := <-c.by; time.Since(start) > 0 || !strings.HasSuffix(place, " "+by) {
 						t.Errorf("%s leads after %v, and the place was %q", by, time.Since(start), place)
 					}
@@ -139,10 +139,10 @@ func TestLine(t *testing.T) {
 			start := time.Now()
 			wait(t, c.by, "the candidate leads")
 			if took := time.Since(start); took < 60*time.Second {
-				t.Errorf("the heir of a leader that crashed leads after %v", took)
+				t.Errorf("the successor of a leader that crashed leads after %v", took)
 			}
 			if l, _ := c.counts(); l == loads {
-				t.Error("the heir of a leader that crashed takes over without a read")
+				t.Error("the successor of a leader that crashed takes over without a read")
 			}
 			s.plain()
 		})
@@ -169,10 +169,10 @@ func TestLine(t *testing.T) {
 			loads, _ := c.counts()
 			wait(t, c.by, "the candidate leads")
 			if took := time.Since(start); took < 60*time.Second {
-				t.Errorf("the heir of a vacancy that vanished leads after %v", took)
+				t.Errorf("the successor of a vacancy that vanished leads after %v", took)
 			}
 			if l, _ := c.counts(); l == loads {
-				t.Error("the heir of a vacancy that vanished takes over without a read")
+				t.Error("the successor of a vacancy that vanished takes over without a read")
 			}
 		})
 	})

@@ -26,9 +26,9 @@ type Leader struct {
 	// TTL*(1+ClockDrift), or use Observe.
 	Unchanged time.Duration
 
-	// Heir is the ID of the candidate that should lead next, if the record names one:
+	// Successor is the ID of the candidate that should lead next, if the record names one:
 	// see ResignTo, RequestResign and Options.Priority.
-	Heir string
+	Successor string
 
 	// RequestedBy is the ID of the process that has requested the leader to
 	// resign, if one has, and Draining is set once the leader has met the request:
@@ -69,8 +69,8 @@ func (e *Elector) Leader(ctx context.Context) (Leader, error) {
 
 // Observe yields who leads, as a fresh read shows it, and then each change of
 // leader or value. Vacancies are changes: a leader that resigned, a lease that
-// lapsed, a record that is gone. Renewals, heirs and requests to resign are not. A slow loop body gets the latest
-// state next; it costs no memory and delays no other process.
+// lapsed, a record that is gone. Renewals, successors and requests to resign are not. A slow
+// loop body gets the latest state next; it costs no memory and delays no other process.
 //
 // Observe reconnects by itself and blocks until there is a change. A pair with
 // an error is the last one: the cause of ctx when that ends, ErrClosed,

@@ -66,11 +66,11 @@ type Options struct {
 	// A candidate with a priority above 0 announces itself in the leader's record,
 	// unless one with the same priority or a higher one did: that costs one read
 	// and one write in each tenure, two requests of the leader, and one read of each
-	// waiter where the store pushes changes. While it is the heir Healthy is called
+	// waiter where the store pushes changes. While it is the successor Healthy is called
 	// in each renewal interval. See SetPriority.
 	//
-	// If the record names no heir, one of the candidates with the priority 0, the
-	// default, is the heir where the store can keep a place in line: in etcd,
+	// If the record names no successor, one of the candidates with the priority 0, the
+	// default, is the successor where the store can keep a place in line: in etcd,
 	// ZooKeeper, PostgreSQL and files. To take that place costs one or two requests
 	// in each tenure, and as many if it goes away.
 	Priority int
@@ -81,7 +81,7 @@ type Options struct {
 	Value string
 
 	// Healthy is called before each renewal and each attempt to become leader, and
-	// once in a renewal interval by the heir and by a candidate that may become it.
+	// once in a renewal interval by the successor and by a candidate that may become it.
 	// If it returns an error, a candidate does not campaign and a leader
 	// resigns. A call that panics, or takes longer than RequestTimeout, counts
 	// as an error.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/annex"
 )
 
 // SetPriority changes this candidate's Options.Priority. A process that is about to
@@ -30,13 +31,13 @@ func checkPriority(priority int, id string) error {
 		return fmt.Errorf("%w: Priority is %d, not between 0 and %d", ErrInvalid, priority, maxPriority)
 	}
 	if priority > 0 {
-		return checkHeir(id)
+		return checkSuccessor(id)
 	}
 	return nil
 }
 
-// An announcement is what a waiting candidate with a priority does to be the heir: it
-// announces itself in the record of the leader, unless the heir there has the same
+// An announcement is what a waiting candidate with a priority does to be the successor: it
+// announces itself in the record of the leader, unless the bid there has the same
 // priority or a higher one. So among all candidates one writes in each tenure. An
 // announcement is this candidate's if it has its ID: a former campaign, or a former
 // process, may have made it. The goroutine of the campaign owns it.
@@ -52,32 +53,33 @@ func newAnnouncement(e *Elector) announcement {
 	return announcement{e: e, due: forever, lowered: -1}
 }
 
-// heir returns this candidate, with a priority, as the heir that the record should
-// name, and whether to write that. It lowers its own announcement once: if there
+// bid returns the bid of this candidate with a priority, and whether to write that. It lowers its own announcement once: if there
 // are two candidates with its ID, the one with the higher priority wins.
-func (p *announcement) heir(r backends.Record, priority int) (h heir, write bool) {
-	there := heirOf(r)
+func (p *announcement) bid(r backends.Record, priority int) (b annex.Bid, write bool) {
+	there := annex.BidOf(r)
 	if priority > 0 {
-		h = heir{id: p.e.o.ID, priority: priority}
+		b = annex.Bid{Rank: int64(priority), ID: p.e.o.ID}
 	}
-	if priority < there.priority {
-		return h, p.announced(there) && p.lowered != priority
+	if b.Rank < there.Rank {
+		return b, p.announced(there) && p.lowered != priority
 	}
-	return h, priority > there.priority
+	return b, b.Rank > there.Rank
 }
 
-// announced reports whether an heir is an announcement of this candidate.
-func (p *announcement) announced(h heir) bool { return h.id == p.e.o.ID && h.priority <= maxPriority }
+// announced reports whether a bid is an announcement of this candidate.
+func (p *announcement) announced(b annex.Bid) bool {
+	return b.ID == p.e.o.ID && b.Rank < annex.Named
+}
 
 // next returns when to act: when to announce this candidate, to withdraw it, or to
-// ask for the health of one that is the heir; forever if there is nothing to do. The
+// ask for the health of one that is the successor; forever if there is nothing to do. The
 // time is random, so that few of those who wait write, and in one tenure at least
 // one of the leader's renewal intervals after the last time.
 func (p *announcement) next() time.Duration {
 	e := p.e
 	r, waits := e.view.follows()
-	_, write := p.heir(r, int(e.priority.Load()))
-	if !waits || !write && (e.o.Healthy == nil || !p.announced(heirOf(r))) {
+	_, write := p.bid(r, int(e.priority.Load()))
+	if !waits || !write && (e.o.Healthy == nil || !p.announced(annex.BidOf(r))) {
 		p.due = forever
 		return forever
 	}
@@ -101,7 +103,7 @@ func (p *announcement) act(ctx context.Context) {
 	if priority > 0 && e.healthy(ctx) != nil {
 		priority = 0
 	}
-	if _, write := p.heir(r, priority); write {
+	if _, write := p.bid(r, priority); write {
 		p.write(ctx, priority)
 	}
 }
@@ -111,7 +113,7 @@ func (p *announcement) act(ctx context.Context) {
 // not come.
 func (p *announcement) withdraw(ctx context.Context) {
 	r, waits := p.e.view.follows()
-	if !waits || !p.announced(heirOf(r)) && p.last != r.Attempt.Nonce { // an announcement may not have been seen yet
+	if !waits || !p.announced(annex.BidOf(r)) && p.last != r.Attempt.Nonce { // an announcement may not have been seen yet
 		return
 	}
 	p.e.active.Add(1)
@@ -121,7 +123,7 @@ func (p *announcement) withdraw(ctx context.Context) {
 	}()
 }
 
-// write names this candidate as the heir in the leader's record, if that is called
+// write names this candidate as the successor in the leader's record, if that is called
 // for. It reads the record before: what was pushed may be out of date, and another
 // candidate may have written meanwhile.
 func (p *announcement) write(ctx context.Context, priority int) {
@@ -130,16 +132,16 @@ func (p *announcement) write(ctx context.Context, priority int) {
 		return
 	}
 	r, waits := e.view.follows()
-	h, write := p.heir(r, priority)
+	b, write := p.bid(r, priority)
 	if !waits || !write {
 		return
 	}
-	lowers := priority < heirOf(r).priority
+	lowers := priority < int(annex.BidOf(r).Rank)
 	if !lowers {
 		p.lowered = -1
 	}
-	h.nonce = e.o.newNonce()
-	if f := e.extend(ctx, r, heirName, h.String()); f == nil && lowers {
+	b.Nonce = e.o.newNonce()
+	if f := e.extend(ctx, r, b); f == nil && lowers {
 		p.lowered = priority
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sync"
+
+	"github.com/elector-go/elector/internal/annex"
 )
 
 // A release is what the store knows of the end of a lease:
@@ -93,7 +95,7 @@ func (l *Lease) tell(on occasion) {
 	if phase == deposed {
 		e.view.standBack(l.own.nonce)
 	}
-	if l.status.Load().why == requested || on != workPanicked && requestOf(l.own.record).token != 0 { // the renewals still run beside a panic
+	if l.status.Load().why == requested || on != workPanicked && annex.RequestOf(l.own.record).Token != 0 { // the renewals still run beside a panic
 		e.view.standAside(l.own.nonce)
 	}
 	l.release.finish(state, err)
@@ -208,11 +210,11 @@ func (l *Lease) nothingToTell() bool {
 func (l *Lease) vacate() (knowledge, error) {
 	e := l.e
 	state := told
-	l.own.heir = ""
-	if id := l.heir.Load(); id != nil {
-		l.own.heir = *id
+	l.own.successor = ""
+	if id := l.successor.Load(); id != nil {
+		l.own.successor = *id
 	}
-	l.own.why = l.status.Load().ending()[:1] // a key of reasons
+	l.own.why = l.status.Load().ending()
 	start := e.clock.Now().Mono
 	err := l.own.vacate()
 	took := e.clock.Now().Mono - start
@@ -240,7 +242,7 @@ func (a *acquisition) vacate() error {
 			if !e.pace(ctx) {
 				return e.ended(ctx, nil)
 			}
-			if _, f = e.swap(ctx, e.o.RequestTimeout, writing, e.backend.Swap, a.record, a.next("", "")); f == nil {
+			if _, f = e.swap(ctx, e.o.RequestTimeout, writing, e.backend.Swap, a.record, a.next(a.record, "", "")); f == nil {
 				a.releases.over("token", a.token)
 				return nil
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/annex"
 	"github.com/elector-go/elector/internal/clock"
 )
 
@@ -17,33 +18,44 @@ type acquisition struct {
 	e      *Elector
 	token  uint64
 	nonce  string
-	record backends.Record // ours, as the store last showed it; before that only the extensions
+	record backends.Record // ours, as the store last showed it; none before that
 	number uint64          // of the latest write
 	sent   map[uint64]write
-	heir   string // ID of the candidate that the leader named, for the vacancy
-	why    string // the term ends, for its history: a key of reasons
+
+	// For the vacancy.
+	successor string       // ID of the candidate that the leader named
+	why       annex.Reason // for the end of the term
 
 	releases *backoff
 }
 
 // A write is a write of an acquisition that may still count.
 type write struct {
-	start  clock.Reading // before it was sent
-	vacant bool
-	value  string
+	start    clock.Reading // before it was sent
+	vacant   bool
+	value    string
+	critical backends.Extensions
 }
 
-// next returns the record to write next, and records that it is sent now. A holder
-// passes on all extensions, a release only kept ones and the heir.
-func (a *acquisition) next(holder, value string) backends.Record {
+// next returns the record to write in place of prev, and records that it is sent now.
+// A renewal passes on all extensions, an acquisition only kept ones, and a release
+// those and the successor.
+func (a *acquisition) next(prev backends.Record, holder, value string) backends.Record {
 	o := &a.e.o
 	a.number++
-	a.sent[a.number] = write{clock.Mark(a.e.clock), holder == "", value}
+	start := clock.Mark(a.e.clock)
+	now := time.Unix(0, int64(start.Wall))
 	r := backends.Record{Holder: holder, Token: a.token, TTL: o.TTL, RenewEvery: o.RenewEvery,
-		Attempt: backends.Attempt{Nonce: a.nonce, Sequence: a.number}, Value: value, Extensions: a.marked()}
-	if holder == "" {
-		r.Extensions = a.bequeathed()
+		Attempt: backends.Attempt{Nonce: a.nonce, Sequence: a.number}, Value: value}
+	switch {
+	case prev.Attempt.Nonce != a.nonce:
+		r.Extensions = annex.Acquired(prev, holder, a.token, now)
+	case holder == "":
+		r.Extensions = annex.Released(prev, a.why, a.successor, now)
+	default:
+		r.Extensions = annex.Renewed(prev)
 	}
+	a.sent[a.number] = write{start, holder == "", value, r.Extensions.Class('c')}
 	return r
 }
 
@@ -67,7 +79,7 @@ func (a *acquisition) differs(r backends.Record) error {
 		return fmt.Errorf("%w: it shows a write of this process that is out of date", ErrTokenRegressed)
 	case r.Token != a.token || r.Holder != holder || r.TTL != o.TTL || r.RenewEvery != o.RenewEvery || r.Value != w.value:
 		return fmt.Errorf("it was edited by hand: holder %.80q, token %d, TTL %v, renewal interval %v, value %.80q", r.Holder, r.Token, r.TTL, r.RenewEvery, r.Value)
-	case r.Extensions.Class('c') != a.record.Extensions.Class('c'):
+	case r.Extensions.Class('c') != w.critical:
 		return fmt.Errorf("another process has changed its critical extensions: %.200s", r.Extensions.Class('c'))
 	}
 	return nil
@@ -95,7 +107,7 @@ func (l *Lease) reportEnd() {
 	e := l.e
 	s := l.status.Load()
 	info := l.info(s.cause)
-	info.Cause = s.ending()
+	info.Cause = s.ending().String()
 	if s.phase == resigned {
 		e.log.Info("elector: leads no more", "token", l.token, "cause", info.Cause, "error", s.cause)
 	} else {
@@ -214,7 +226,7 @@ func (l *Lease) renewOnce() (f *failure, overtaken bool) {
 	e, a := l.e, l.own
 	ctx := context.WithoutCancel(l.ctx)
 	before := a.record
-	next := a.next(e.o.ID, l.value)
+	next := a.next(before, e.o.ID, l.value)
 	l.note(errUnanswered)
 	r, f := e.swap(ctx, l.limit(), writing, l.sender(), before, next)
 	l.shares.outcome(f)

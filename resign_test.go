@@ -361,14 +361,14 @@ func TestRequestRoom(t *testing.T) {
 				o.ID, o.Priority = id("a"), 1
 				s.crowd(o, true, o.ID)
 				pass(time.Minute)
-				if heirIn(s.record().Extensions) == "" {
+				if bidIn(s.record().Extensions) == "" {
 					t.Error("no candidate has announced itself")
 				}
 				e := s.candidate(elector.Options{ID: id("b")})
 				asked := begin(func() error { return e.RequestResign(t.Context(), 0, id("c")) })
 				pass(time.Minute)
 				lead, err := e.Leader(t.Context())
-				if err != nil || !lead.Draining || lead.Heir != id("c") || !errors.Is(context.Cause(l.Context()), elector.ErrRequested) {
+				if err != nil || !lead.Draining || lead.Successor != id("c") || !errors.Is(context.Cause(l.Context()), elector.ErrRequested) {
 					t.Errorf("%+v, %v", lead, err)
 				}
 				s.end()
@@ -380,7 +380,7 @@ func TestRequestRoom(t *testing.T) {
 	}
 }
 
-// What is not a request, or not an heir, counts as none.
+// What is not a request, or not a successor, counts as none.
 func TestMalformed(t *testing.T) {
 	o := elector.Options{TTL: time.Minute, RenewEvery: 10 * time.Second}
 	onStage(t, o, func(t *testing.T, s *stage) {
@@ -393,11 +393,11 @@ func TestMalformed(t *testing.T) {
 				t.Errorf("a request of %s: %+v, %v", by, lead, err)
 			}
 		}
-		for _, heir := range []string{"-1 1 c0", "9 1 c0", "x 1 c0", "3 1 %00", "3 1", "3 1 c0%"} {
-			change(t, s.store, set(t, "t_heir", heir))
+		for _, successor := range []string{"-1 1 c0", "2147483649 1 c0", "x 1 c0", "3 1 %00", "3 1", "3 1 c0%"} {
+			change(t, s.store, set(t, "t_bid", successor))
 			pass(time.Minute)
-			if lead, err := c.all["c0"].Leader(t.Context()); err != nil || lead.Heir != "" {
-				t.Errorf("t_heir %q: %+v, %v", heir, lead, err)
+			if lead, err := c.all["c0"].Leader(t.Context()); err != nil || lead.Successor != "" {
+				t.Errorf("t_bid %q: %+v, %v", successor, lead, err)
 			}
 		}
 		if _, w := c.counts(); w != 0 {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/annex"
 	"github.com/elector-go/elector/internal/clock"
 )
 
@@ -225,8 +226,8 @@ func (v *view) claimable() time.Duration {
 }
 
 // chance returns the version last seen, the time from which this candidate tries
-// to replace it, and whether it is the heir, who tries before the others.
-func (v *view) chance(headStart func(backends.Record) time.Duration) (version backends.Version, from time.Duration, heir bool) {
+// to replace it, and whether it is the successor, which tries before the others.
+func (v *view) chance(headStart func(backends.Record) time.Duration) (version backends.Version, from time.Duration, next bool) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	turn, _ := v.turn(headStart)
@@ -325,11 +326,8 @@ func (v *view) standBack(nonce string) {
 func (v *view) leader(r backends.Record) Leader {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
-	q := requestOf(r)
-	l := Leader{ID: r.Holder, Token: Token(r.Token), Value: r.Value, TTL: r.TTL, Heir: heirOf(r).id, RequestedBy: q.by, Draining: q.drains}
-	if q.to != "" {
-		l.Heir = q.to
-	}
+	q := annex.RequestOf(r)
+	l := Leader{ID: r.Holder, Token: Token(r.Token), Value: r.Value, TTL: r.TTL, Successor: annex.Next(r).ID, RequestedBy: q.By, Draining: q.Draining}
 	if v.any && r.Version == v.record.Version {
 		now := v.clock.Now().Mono
 		l.Unchanged = now - v.since

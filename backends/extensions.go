@@ -23,7 +23,7 @@ import (
 // Only the holder changes the other fields of its record, the attempt included.
 // Another process changes one extension and nothing else, and includes a random
 // part in the value, so that no state of the record ever comes back. Where a
-// request to resign finds no room, it empties the history and then the heir.
+// request to resign finds no room, it empties the history and then the successor.
 //
 // The zero value has no extensions. Equal Extensions are equal strings: the text
 // is a JSON object of strings with its names in order, as encoding/json writes
