@@ -115,7 +115,7 @@ const (
 	alien                   // the record is foreign
 	refused                 // trying again cannot help
 	holding                 // another candidate holds the election
-	sick                    // Options.Healthy returned an error
+	notHealthy              // Options.Healthy returned an error
 )
 
 // hopeless reports whether a campaign ends with a failure of the kind.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/annex"
+	"github.com/elector-go/elector/internal/rule"
 )
 
 // A Leader describes who leads, according to an election's record.
@@ -51,6 +53,31 @@ func (l Leader) now() Leader {
 	return Leader{ID: l.ID, Token: l.Token, Value: l.Value, TTL: l.TTL, Lapsed: l.Lapsed}
 }
 
+// leader returns who leads, according to a state just seen.
+func (e *Elector) leader(r backends.Record) Leader {
+	q := annex.RequestOf(r)
+	l := Leader{ID: r.Holder, Token: Token(r.Token), Value: r.Value, TTL: r.TTL, Successor: annex.BidOf(r).ID, RequestedBy: q.By, Draining: q.Draining}
+	if s := e.view.Snapshot(); s.Any && r.Version == s.Record.Version {
+		now := e.now()
+		l.Unchanged = now - s.Since
+		l.Lapsed = !r.Vacant() && now >= s.Lapse
+	}
+	return l
+}
+
+// heldBy returns why a state just seen may not be taken over.
+func (e *Elector) heldBy(r backends.Record) *failure {
+	err := &HeldError{Leader: e.leader(r)}
+	name := rule.Critical(r)
+	switch {
+	case name != "":
+		err.Reason = "its record has the extension " + name + ", which a newer version of this library wrote and this version does not know; upgrade this process"
+	case err.Leader.ID == "":
+		err.Reason = "its record names no leader, but has just changed, vanished or gone back, so that a leader seen before may still lead. It is free TTL*(1+ClockDrift) later"
+	}
+	return &failure{holding, err}
+}
+
 // Leader reads the record once and returns who leads. The answer may be out of
 // date at once: use it for display and routing, never as a reason to write. Leader
 // blocks for at most RequestTimeout, or three times that if changes overtake its
@@ -64,7 +91,7 @@ func (e *Elector) Leader(ctx context.Context) (Leader, error) {
 	if f != nil {
 		return Leader{}, e.fail("read", f.err)
 	}
-	return e.view.leader(r), nil
+	return e.leader(r), nil
 }
 
 // Observe yields who leads, as a fresh read shows it, and then each change of
@@ -107,7 +134,7 @@ func (e *Elector) observe(ctx context.Context, w *watcher, yield func(Leader) bo
 		if !first {
 			var lapse time.Duration
 			if !shown.Vacant() {
-				lapse = e.view.lapses()
+				lapse = e.view.Snapshot().Lapse
 			}
 			changed, err = w.wait(ctx, version, lapse)
 		}
@@ -118,9 +145,9 @@ func (e *Elector) observe(ctx context.Context, w *watcher, yield func(Leader) bo
 		if err != nil {
 			return err
 		}
-		r := e.view.look().record
+		r := e.view.Snapshot().Record
 		version = r.Version
-		l := e.view.leader(r)
+		l := e.leader(r)
 		if !r.Exists() {
 			l.Token = shown.Token
 		}

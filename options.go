@@ -14,6 +14,7 @@ import (
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/clock"
 	"github.com/elector-go/elector/internal/inject"
+	"github.com/elector-go/elector/internal/rule"
 )
 
 // Options adjust an Elector. A nil *Options, and the zero value of each field,
@@ -188,18 +189,8 @@ func (o *Options) resolved(d backends.Description) (Options, error) {
 // minTTL is the shortest TTL that leaves room for timers at all.
 const minTTL = 10 * time.Millisecond
 
-// hold is H: how long a holder trusts its lease. A holder whose clock runs slow
-// by ClockDrift still ends the lease within the TTL.
-func (o *Options) hold() time.Duration {
-	return o.TTL - time.Duration(float64(o.TTL)*o.ClockDrift)
-}
-
-// challenge is C: how long a record with this TTL must have stood unchanged
-// before a challenger may take over. A challenger whose clock runs fast by
-// ClockDrift has still waited for the TTL.
-func (o *Options) challenge(ttl time.Duration) time.Duration {
-	return ttl + time.Duration(float64(ttl)*o.ClockDrift)
-}
+// hold is H: see rule.Hold.
+func (o *Options) hold() time.Duration { return rule.Hold(o.TTL, o.ClockDrift) }
 
 func checkText(what, s string) error {
 	switch {

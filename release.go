@@ -84,7 +84,7 @@ const (
 // It blocks until that is done.
 func (l *Lease) tell(on occasion) {
 	e, phase := l.e, l.status.Load().phase
-	free := on == workReturned && e.view.abandon(l.own.nonce)
+	free := on == workReturned && e.view.Abandon(l.own.nonce)
 	state, err := never, error(nil)
 	switch {
 	case on == leaseEnded && phase != resigned, on != leaseEnded && phase == resigned, !l.release.begin(untold):
@@ -92,11 +92,8 @@ func (l *Lease) tell(on occasion) {
 	case on == leaseEnded, free:
 		state, err = l.vacate()
 	}
-	if phase == deposed {
-		e.view.standBack(l.own.nonce)
-	}
-	if l.status.Load().why == requested || on != workPanicked && annex.RequestOf(l.own.record).Token != 0 { // the renewals still run beside a panic
-		e.view.standAside(l.own.nonce)
+	if phase == deposed || l.status.Load().why == requested || on != workPanicked && annex.RequestOf(l.own.record).Token != 0 { // the renewals still run beside a panic
+		e.standBack(l.own.nonce)
 	}
 	l.release.finish(state, err)
 }
@@ -227,49 +224,4 @@ func (l *Lease) vacate() (knowledge, error) {
 	info.Duration = took
 	traced(e, e.o.Trace.Released, l.ctx, info)
 	return state, err
-}
-
-// vacate replaces the record by a vacancy, as long as the store shows that the
-// record is ours. It first reads a record that it does not know.
-func (a *acquisition) vacate() error {
-	e := a.e
-	ctx, cancel := e.clock.WithTimeout(context.Background(), e.o.ReleaseTimeout)
-	defer cancel()
-	overtaken := 0
-	for {
-		var f *failure
-		if a.record.Exists() {
-			if !e.pace(ctx) {
-				return e.ended(ctx, nil)
-			}
-			if _, f = e.swap(ctx, e.o.RequestTimeout, writing, e.backend.Swap, a.record, a.next(a.record, "", "")); f == nil {
-				a.releases.over("token", a.token)
-				return nil
-			}
-		}
-		r, readBack := e.load(ctx, e.o.RequestTimeout, reading)
-		moved := false
-		if readBack == nil {
-			if a.differs(r) != nil || r.Vacant() || restored(r, a.record) {
-				a.releases.over("token", a.token)
-				return nil // applied, or not ours any more
-			}
-			moved = r.Version != a.record.Version
-			a.record = r
-		}
-		switch {
-		case f.hopeless():
-			return f.err
-		case readBack.hopeless():
-			return readBack.err
-		case moved && overtaken == 0: // another process has changed an extension
-			overtaken++
-			continue
-		case f == nil:
-			f = readBack
-		}
-		if !a.releases.pause(ctx, f.err) {
-			return f.err
-		}
-	}
 }

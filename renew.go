@@ -2,88 +2,11 @@ package elector
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/elector-go/elector/backends"
-	"github.com/elector-go/elector/internal/annex"
-	"github.com/elector-go/elector/internal/clock"
 )
-
-// An acquisition is what its writer knows of its own writes. One goroutine at a
-// time owns it: that of the campaign, then the lease's, then the one that tells
-// the store.
-type acquisition struct {
-	e      *Elector
-	token  uint64
-	nonce  string
-	record backends.Record // ours, as the store last showed it; none before that
-	number uint64          // of the latest write
-	sent   map[uint64]write
-
-	// For the vacancy.
-	successor string       // ID of the candidate that the leader named
-	why       annex.Reason // for the end of the term
-
-	releases *backoff
-}
-
-// A write is a write of an acquisition that may still count.
-type write struct {
-	start    clock.Reading // before it was sent
-	vacant   bool
-	value    string
-	critical backends.Extensions
-}
-
-// next returns the record to write in place of prev, and records that it is sent now.
-// A renewal passes on all extensions, an acquisition only kept ones, and a release
-// those and the successor.
-func (a *acquisition) next(prev backends.Record, holder, value string) backends.Record {
-	o := &a.e.o
-	a.number++
-	start := clock.Mark(a.e.clock)
-	now := time.Unix(0, int64(start.Wall))
-	r := backends.Record{Holder: holder, Token: a.token, TTL: o.TTL, RenewEvery: o.RenewEvery,
-		Attempt: backends.Attempt{Nonce: a.nonce, Sequence: a.number}, Value: value}
-	switch {
-	case prev.Attempt.Nonce != a.nonce:
-		r.Extensions = annex.Acquired(prev, holder, a.token, now)
-	case holder == "":
-		r.Extensions = annex.Released(prev, a.why, a.successor, now)
-	default:
-		r.Extensions = annex.Renewed(prev)
-	}
-	a.sent[a.number] = write{start, holder == "", value, r.Extensions.Class('c')}
-	return r
-}
-
-// differs returns how a state differs from what was written with its attempt, nil
-// if it is ours. Other processes may change extensions, except critical ones.
-func (a *acquisition) differs(r backends.Record) error {
-	w, sent := a.sent[r.Attempt.Sequence]
-	o := &a.e.o
-	holder := o.ID
-	if w.vacant {
-		holder = ""
-	}
-	switch {
-	case !r.Exists():
-		return errors.New("it is gone; if it was not deleted by hand, look for a rule in the store that expires or deletes data")
-	case r.Attempt.Nonce != a.nonce && r.Vacant():
-		return fmt.Errorf("it is vacant after token %d", r.Token)
-	case r.Attempt.Nonce != a.nonce:
-		return fmt.Errorf("%q holds it with token %d", r.Holder, r.Token)
-	case !sent:
-		return fmt.Errorf("%w: it shows a write of this process that is out of date", ErrTokenRegressed)
-	case r.Token != a.token || r.Holder != holder || r.TTL != o.TTL || r.RenewEvery != o.RenewEvery || r.Value != w.value:
-		return fmt.Errorf("it was edited by hand: holder %.80q, token %d, TTL %v, renewal interval %v, value %.80q", r.Holder, r.Token, r.TTL, r.RenewEvery, r.Value)
-	case r.Extensions.Class('c') != w.critical:
-		return fmt.Errorf("another process has changed its critical extensions: %.200s", r.Extensions.Class('c'))
-	}
-	return nil
-}
 
 // maintain renews the lease until it is over, and tells the store if it was
 // resigned. Its goroutine is the only one that writes the lease's record. It
@@ -198,7 +121,7 @@ func (l *Lease) ail() {
 	if l.status.Load().phase != held {
 		return
 	}
-	f := l.e.healthy(context.WithoutCancel(l.ctx))
+	f := l.e.checkHealth(context.WithoutCancel(l.ctx))
 	switch {
 	case f == nil:
 	case l.inRun:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/annex"
+	"github.com/elector-go/elector/internal/rule"
 )
 
 // heed tells the worker to stop if the record, as it was read last, has a request
@@ -125,11 +126,11 @@ func (p *pending) settle(ctx context.Context) error {
 		return err
 	}
 	for first := true; ; first = false {
-		r := e.view.look().record
+		r := e.view.Snapshot().Record
 		if p.token == 0 {
 			p.token = Token(r.Token)
 		}
-		l, q := e.view.leader(r), annex.RequestOf(r)
+		l, q := e.leader(r), annex.RequestOf(r)
 		switch {
 		case first && (l.ID == "" || l.Token != p.token):
 			return p.leadsNoMore(r)
@@ -151,7 +152,7 @@ func (p *pending) settle(ctx context.Context) error {
 			p.found, p.at, p.with = true, e.clock.Now().Mono, r.Attempt
 		}
 		p.seen = r
-		changed, err := p.w.wait(ctx, r.Version, e.view.lapses())
+		changed, err := p.w.wait(ctx, r.Version, e.view.Snapshot().Lapse)
 		if err == nil && !changed {
 			err = p.w.readNow(ctx) // pushes may be late
 		}
@@ -231,8 +232,8 @@ type addition interface {
 
 // extend writes an addition into the record of a leader, and nothing else.
 func (e *Elector) extend(ctx context.Context, r backends.Record, a addition) *failure {
-	if unknown := r.Extensions.Critical(known...); unknown != "" {
-		return e.view.heldBy(r)
+	if unknown := rule.Critical(r); unknown != "" {
+		return e.heldBy(r)
 	}
 	next := r
 	var err error

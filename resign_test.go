@@ -385,9 +385,9 @@ func TestMalformed(t *testing.T) {
 	o := elector.Options{TTL: time.Minute, RenewEvery: 10 * time.Second}
 	onStage(t, o, func(t *testing.T, s *stage) {
 		l := win(t, s.e)
-		c := s.crowd(o, true, "c0")
+		c := s.crowd(o, false, "c0") // which does not volunteer
 		for _, by := range []string{"a%00", "%ff", "%1b%5b31m", "a%0aroot", strings.Repeat("x", 65)} {
-			change(t, s.store, set(t, "t_request", l.Token().String()+" 1  "+by+" awaiting"))
+			change(t, s.store, set(t, "t_request", l.Token().String()+" 1 "+by+" awaiting"))
 			pass(time.Minute)
 			if lead, err := c.all["c0"].Leader(t.Context()); err != nil || lead.RequestedBy != "" || l.Context().Err() != nil {
 				t.Errorf("a request of %s: %+v, %v", by, lead, err)

@@ -51,7 +51,7 @@ func Renewed(r backends.Record) backends.Extensions {
 // with the end of the term in the history, and who should lead next. successor is the
 // ID of the candidate that the leader named, if it named one.
 func Released(r backends.Record, why Reason, successor string, now time.Time) backends.Extensions {
-	x, next := r.Extensions.Class('k').Without(HistoryName), Next(r)
+	x, next := r.Extensions.Class('k').Without(HistoryName), BidOf(r)
 	if why == Resigned && RequestOf(r).Token != 0 {
 		why = Requested
 	}

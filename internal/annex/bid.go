@@ -43,12 +43,3 @@ func BidOf(r backends.Record) Bid {
 	}
 	return Bid{rank, f[2], f[1]}
 }
-
-// Next returns the bid of the candidate that a record names as the next leader. A
-// request to resign that names one comes before the others.
-func Next(r backends.Record) Bid {
-	if q := RequestOf(r); q.To != "" {
-		return Bid{Named, q.To, q.Nonce}
-	}
-	return BidOf(r)
-}

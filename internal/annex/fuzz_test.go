@@ -13,7 +13,7 @@ import (
 // What others write into a record, as bids, requests and histories, is read or counts
 // as nothing; what is written is read as it was.
 func FuzzAnnex(f *testing.F) {
-	for _, s := range []string{"", " ", ";", "2147483648 1 host-2", "0 1 ", "3 1 a b", "2147483649 1 x", "-1 1 x", "9 1 %zz", "5 1 host-2 operator ", "5 1  operator draining", "5 1", "1 2 3 r a;2 3  - b", "zz zz zz e a+b%3B", "1 zzzzzzzz zzzzzzzzz r a", "1 -zz -1 x a"} {
+	for _, s := range []string{"", " ", ";", "2147483648 1 host-2", "0 1 ", "3 1 a b", "2147483649 1 x", "-1 1 x", "9 1 %zz", "5 1 operator ", "5 1 operator draining", "5 1", "1 2 3 r a;2 3  - b", "zz zz zz e a+b%3B", "1 zzzzzzzz zzzzzzzzz r a", "1 -zz -1 x a"} {
 		f.Add(s, "host-2", uint64(5))
 	}
 	f.Fuzz(func(t *testing.T, value, id string, token uint64) {
@@ -56,8 +56,11 @@ func FuzzAnnex(f *testing.F) {
 		b, q := Bid{3, id, "nonce"}, Request{token, "nonce", id, Legible(id), true}
 		r.Token, r.Extensions = token, ""
 		r.Extensions, _ = b.Into(r.Extensions)
+		if BidOf(r) != b {
+			t.Errorf("%+v is read as %+v", b, BidOf(r))
+		}
 		r.Extensions, _ = q.Into(r.Extensions)
-		if BidOf(r) != b || RequestOf(r) != q {
+		if b = BidOf(r); b != (Bid{Named, id, "nonce"}) || RequestOf(r) != q {
 			t.Errorf("%+v is read as %+v, and %+v as %+v", b, BidOf(r), q, RequestOf(r))
 		}
 		if strings.ContainsAny(b.String()+q.String(), "\"\\<>&\x00") {

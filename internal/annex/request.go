@@ -15,7 +15,7 @@ const RequestName = "t_request"
 type Request struct {
 	Token    uint64 // 0 if there is no request
 	Nonce    string // random, so that no state of the record comes back
-	To       string // ID of the candidate that should lead next; may be empty
+	To       string // ID of the candidate that should lead next, a bid of its own; may be empty
 	By       string // ID of the requesting process, for people
 	Draining bool   // the leader has read it
 }
@@ -33,7 +33,7 @@ func (q Request) String() string {
 	if q.Draining {
 		mark = drainingMark
 	}
-	return Join(strconv.FormatUint(q.Token, 10), q.Nonce, q.To, Legible(q.By), mark)
+	return Join(strconv.FormatUint(q.Token, 10), q.Nonce, Legible(q.By), mark)
 }
 
 // RequestOf returns the request that a record has for its present leader. One for
@@ -43,25 +43,39 @@ func RequestOf(r backends.Record) Request {
 	if !ok || !r.Exists() || r.Vacant() {
 		return Request{}
 	}
-	f := Split(value, 5)
-	if f[0] != strconv.FormatUint(r.Token, 10) || f[2] != "" && CheckID(f[2]) != nil || !shown(f[3]) {
+	f := Split(value, 4)
+	if f[0] != strconv.FormatUint(r.Token, 10) || !shown(f[2]) {
 		return Request{}
 	}
-	return Request{r.Token, f[1], f[2], Legible(f[3]), f[4] == drainingMark}
+	q := Request{Token: r.Token, Nonce: f[1], By: Legible(f[2]), Draining: f[3] == drainingMark}
+	if b := BidOf(r); b.Rank == Named && b.Nonce == q.Nonce {
+		q.To = b.ID
+	}
+	return q
 }
 
-// Into returns x with the request. Where there is no room it empties the history and
-// then the bid, but keeps their names: who writes into the record of another process
-// removes none.
+// Into returns x with the request, and with the bid of the candidate that it names. Where
+// there is no room it empties the history and then another bid, but keeps their names: a
+// process that writes into the record of another one removes none.
 func (q Request) Into(x backends.Extensions) (backends.Extensions, error) {
-	with, err := x.With(RequestName, q.String())
+	with, err := q.with(x)
 	for _, name := range []string{HistoryName, BidName} {
 		if _, has := x.Get(name); err == nil || !has {
 			continue
 		}
 		if x, err = x.With(name, ""); err == nil {
-			with, err = x.With(RequestName, q.String())
+			with, err = q.with(x)
 		}
 	}
 	return with, err
+}
+
+func (q Request) with(x backends.Extensions) (backends.Extensions, error) {
+	if q.To != "" {
+		var err error
+		if x, err = (Bid{Named, q.To, q.Nonce}).Into(x); err != nil {
+			return x, err
+		}
+	}
+	return x.With(RequestName, q.String())
 }
