@@ -143,7 +143,7 @@ type bidding struct {
 	e       *Elector
 	due     time.Duration // when to act next; Never if there is no reason
 	term    string        // nonce of the term in which it acted last
-	tried   time.Duration // when that was
+	again   time.Duration // when it acts next in that term, at the earliest
 	lowered atomic.Int64  // the rank to which the own bid was lowered last; below noBid after it was raised
 	done    chan struct{} // closed when the latest action has ended; nil if there was none
 }
@@ -204,17 +204,15 @@ func (p *bidding) next(s rule.Snapshot) time.Duration {
 		p.due = rule.Never
 		return p.due
 	}
-	if p.due == rule.Never {
-		p.due = e.now()
-		if p.term == s.Term {
-			p.due = max(p.due, p.tried+r.RenewEvery)
-		}
+	if now := e.now(); p.due == rule.Never && p.term == s.Term && p.again > now {
+		p.due = p.again
+	} else if p.due == rule.Never {
 		span := e.span()
 		if rank == 0 {
-			p.due += 2*span + 10*time.Millisecond
+			now += 2*span + 10*time.Millisecond
 			span = min(max(4*span, 250*time.Millisecond), time.Second)
 		}
-		p.due += e.scattered(span)
+		p.due = now + e.scattered(span)
 	}
 	return p.due
 }
@@ -223,7 +221,7 @@ func (p *bidding) next(s rule.Snapshot) time.Duration {
 // the next renewal interval. A candidate that is not healthy withdraws its bid.
 func (p *bidding) act(ctx context.Context) {
 	e, s := p.e, p.e.view.Snapshot()
-	p.due, p.term, p.tried = rule.Never, s.Term, e.now()
+	p.due, p.term, p.again = rule.Never, s.Term, e.now()+s.Record.RenewEvery+e.jitter()
 	if p.done != nil {
 		select {
 		case <-p.done:
