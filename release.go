@@ -28,6 +28,7 @@ type release struct {
 	state knowledge
 	err   error         // why it failed
 	done  chan struct{} // closed unless it is untold or telling
+	named string        // ID of the candidate that should lead next, for the next try to tell
 }
 
 // A knowledge is what the store knows.
@@ -41,19 +42,37 @@ const (
 	never
 )
 
-// begin reports whether the caller must tell the store now. The caller then owns
-// the acquisition until finish.
-func (r *release) begin(from knowledge) bool {
+// begin reports whether the caller must tell the store now, and who should lead next.
+// The caller then owns the acquisition until finish.
+func (r *release) begin(from knowledge) (successor string, ok bool) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if r.state != from {
-		return false
+		return "", false
 	}
 	if from == failed {
 		r.done = make(chan struct{})
 	}
 	r.state = telling
-	return true
+	successor, r.named = r.named, ""
+	return successor, true
+}
+
+// name records who should lead next.
+func (r *release) name(successor string) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.named = successor
+}
+
+// unname takes back what name recorded, unless the release that it is for is still
+// to begin.
+func (r *release) unname(successor string, goesOn bool) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.named == successor && (goesOn || r.state != untold) {
+		r.named = ""
+	}
 }
 
 func (r *release) finish(state knowledge, err error) {
@@ -85,12 +104,16 @@ const (
 func (l *Lease) tell(on occasion) {
 	e, phase := l.e, l.status.Load().phase
 	free := on == workReturned && e.view.abandon(l.own.nonce)
-	state, err := never, error(nil)
-	switch {
-	case on == leaseEnded && phase != resigned, on != leaseEnded && phase == resigned, !l.release.begin(untold):
+	if on == leaseEnded && phase != resigned || on != leaseEnded && phase == resigned {
 		return
-	case on == leaseEnded, free:
-		state, err = l.vacate()
+	}
+	successor, ok := l.release.begin(untold)
+	if !ok {
+		return
+	}
+	state, err := never, error(nil)
+	if on == leaseEnded || free {
+		state, err = l.vacate(successor)
 	}
 	if phase == deposed {
 		e.view.standBack(l.own.nonce)
@@ -158,12 +181,12 @@ func (l *Lease) Resign(ctx context.Context) error {
 		if err := l.e.begin(ctx); err != nil {
 			return l.e.fail("resign", err)
 		}
-		if !l.release.begin(failed) {
+		if successor, ok := l.release.begin(failed); !ok {
 			l.e.active.Done() // another caller tells
 		} else {
 			go func() {
 				defer l.e.active.Done()
-				l.release.finish(l.vacate())
+				l.release.finish(l.vacate(successor))
 			}()
 		}
 	}
@@ -205,16 +228,12 @@ func (l *Lease) nothingToTell() bool {
 	return l.status.Load().phase != resigned || state == told
 }
 
-// vacate tells the store that the election is vacant. It tries for
-// ReleaseTimeout, on a context of its own: those of its callers have ended.
-func (l *Lease) vacate() (knowledge, error) {
+// vacate tells the store that the election is vacant, and who should lead next. It
+// tries for ReleaseTimeout, on a context of its own: those of its callers have ended.
+func (l *Lease) vacate(successor string) (knowledge, error) {
 	e := l.e
 	state := told
-	l.own.successor = ""
-	if id := l.successor.Load(); id != nil {
-		l.own.successor = *id
-	}
-	l.own.why = l.status.Load().ending()
+	l.own.successor, l.own.why = successor, l.status.Load().ending()
 	start := e.clock.Now().Mono
 	err := l.own.vacate()
 	took := e.clock.Now().Mono - start
