@@ -29,6 +29,7 @@ type release struct {
 	err   error         // why it failed
 	done  chan struct{} // closed unless it is untold or telling
 	named string        // ID of the candidate that should lead next, for the next try to tell
+	next  string        // the same, for the try that began last
 }
 
 // A knowledge is what the store knows.
@@ -42,20 +43,20 @@ const (
 	never
 )
 
-// begin reports whether the caller must tell the store now, and who should lead next.
-// The caller then owns the acquisition until finish.
-func (r *release) begin(from knowledge) (successor string, ok bool) {
+// begin reports whether the caller must tell the store now. The caller then owns
+// the acquisition, and next, until finish.
+func (r *release) begin(from knowledge) bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if r.state != from {
-		return "", false
+		return false
 	}
 	if from == failed {
 		r.done = make(chan struct{})
 	}
 	r.state = telling
-	successor, r.named = r.named, ""
-	return successor, true
+	r.next, r.named = r.named, ""
+	return true
 }
 
 // name records who should lead next.
@@ -104,16 +105,12 @@ const (
 func (l *Lease) tell(on occasion) {
 	e, phase := l.e, l.status.Load().phase
 	free := on == workReturned && e.view.abandon(l.own.nonce)
-	if on == leaseEnded && phase != resigned || on != leaseEnded && phase == resigned {
-		return
-	}
-	successor, ok := l.release.begin(untold)
-	if !ok {
-		return
-	}
 	state, err := never, error(nil)
-	if on == leaseEnded || free {
-		state, err = l.vacate(successor)
+	switch {
+	case on == leaseEnded && phase != resigned, on != leaseEnded && phase == resigned, !l.release.begin(untold):
+		return
+	case on == leaseEnded, free:
+		state, err = l.vacate()
 	}
 	if phase == deposed {
 		e.view.standBack(l.own.nonce)
@@ -181,12 +178,12 @@ func (l *Lease) Resign(ctx context.Context) error {
 		if err := l.e.begin(ctx); err != nil {
 			return l.e.fail("resign", err)
 		}
-		if successor, ok := l.release.begin(failed); !ok {
+		if !l.release.begin(failed) {
 			l.e.active.Done() // another caller tells
 		} else {
 			go func() {
 				defer l.e.active.Done()
-				l.release.finish(l.vacate(successor))
+				l.release.finish(l.vacate())
 			}()
 		}
 	}
@@ -230,10 +227,10 @@ func (l *Lease) nothingToTell() bool {
 
 // vacate tells the store that the election is vacant, and who should lead next. It
 // tries for ReleaseTimeout, on a context of its own: those of its callers have ended.
-func (l *Lease) vacate(successor string) (knowledge, error) {
+func (l *Lease) vacate() (knowledge, error) {
 	e := l.e
 	state := told
-	l.own.successor, l.own.why = successor, l.status.Load().ending()
+	l.own.successor, l.own.why = l.release.next, l.status.Load().ending()
 	start := e.clock.Now().Mono
 	err := l.own.vacate()
 	took := e.clock.Now().Mono - start

@@ -117,7 +117,7 @@ var handoverMutants = []mutant{
 		"internal/annex/annex.go", `if successor != "" {`, `if successor != "" && next.None() {`}}},
 
 	{name: "a successor kept for the next release", breaks: "successor", catch: "named_in_vain,_and_the_caller_does_not_wait", pkg: ".", parent: "TestSuccessor", edits: []edit{{
-		"release.go", `successor, r.named = r.named, ""`, `successor = r.named`}}},
+		"release.go", `r.next, r.named = r.named, ""`, `r.next = r.named`}}},
 	{name: "a successor forgotten when its caller does not wait", breaks: "successor", catch: "named,_and_the_caller_does_not_wait", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"release.go", `(goesOn || r.state != untold)`, `true`}}},
 	{name: "a request that is dropped written without end", breaks: "rec/request", catch: "TestRequestDropped", pkg: ".", edits: []edit{{
