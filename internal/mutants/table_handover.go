@@ -39,7 +39,8 @@ var handoverMutants = []mutant{
 		"view.go", `if r.Attempt.Nonce != v.aside {`, `if false {`}, {
 		"heir.go", `v.clock.Now().Mono+v.o.challenge(v.o.TTL)`, `v.clock.Now().Mono+100*v.o.challenge(v.o.TTL)`}}},
 	{name: "a request written over another", breaks: "rec/request", catch: "renewed", pkg: ".", parent: "TestRequestStorm", edits: []edit{{
-		"resign.go", `case q.Token == 0:`, `case q.Nonce != p.nonce:`}}},
+		"resign.go", `case q.Token == 0:`, `case q.Nonce != p.nonce:`}, {
+		"resign.go", `if p.taken > 0 {`, `if false {`}}},
 	{name: "Run returns after a request", breaks: "rec/request", catch: "drains", pkg: ".", parent: "TestRequestResign", edits: []edit{{
 		"run.go", ` && s.why != requested`, ``}}},
 
@@ -116,7 +117,7 @@ var handoverMutants = []mutant{
 	{name: "an announced successor beats a named one", breaks: "successor", catch: "named_beats_announced", pkg: ".", parent: "TestPriority", edits: []edit{{
 		"internal/annex/annex.go", `if successor != "" {`, `if successor != "" && next.None() {`}}},
 
-	{name: "a successor kept for the next release", breaks: "successor", catch: "named_in_vain,_and_the_caller_does_not_wait", pkg: ".", parent: "TestSuccessor", edits: []edit{{
+	{name: "a successor kept for the next release", breaks: "successor", catch: "named_in_vain,_and_the_caller_waits_for_0s", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"release.go", `r.next, r.named = r.named, ""`, `r.next = r.named`}}},
 	{name: "a successor forgotten when its caller does not wait", breaks: "successor", catch: "named,_and_the_caller_does_not_wait", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"release.go", `(goesOn || r.state != untold)`, `true`}}},
