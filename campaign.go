@@ -28,7 +28,12 @@ import (
 // once: ErrDenied, ErrMisconfigured, ErrForeignRecord, ErrTokenExhausted. When
 // ctx ends Campaign returns the cause and the reason of the wait. If a write was
 // under way then, it is read back and released in the background, for at most
-// ReleaseTimeout; Close waits for that. The lease does not end with ctx.
+// ReleaseTimeout; Close waits for that. The lease does not end with ctx: it is renewed
+// until Resign or Close.
+//
+// After a crash of the leader Campaign waits until this Elector has watched the record
+// unchanged for TTL*(1+ClockDrift). What Observe, Leader or a former campaign on this
+// Elector has seen counts: a process that observes already takes over sooner.
 //
 // Call Campaign again only after the work under the last lease has stopped. If
 // that lease was lost, Campaign first tells the store that the record is vacant,
@@ -47,6 +52,9 @@ func (e *Elector) Campaign(ctx context.Context) (*Lease, error) {
 // to be released, TryCampaign first waits for that, for at most ReleaseTimeout. If
 // the last leader named a successor, and this Elector has seen that leader,
 // TryCampaign first waits for the successor's head start: see Options.Priority.
+//
+// The lease does not end with ctx: it is renewed until Resign or Close. A process that
+// is told to stop must call one of them.
 //
 // Only a candidate that has watched the record of a crashed leader for
 // TTL*(1+ClockDrift) replaces that leader. A process that calls TryCampaign once

@@ -38,12 +38,11 @@ type Lease struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	status    atomic.Pointer[status]
-	ended     chan struct{} // closed when the lease is over
-	idle      chan struct{} // closed when its goroutine has ended
-	checked   atomic.Int64  // monotonic, when Check was last called
-	release   release
-	successor atomic.Pointer[string] // ID of the candidate that should lead next, by ResignTo
+	status  atomic.Pointer[status]
+	ended   chan struct{} // closed when the lease is over
+	idle    chan struct{} // closed when its goroutine has ended
+	checked atomic.Int64  // monotonic, when Check was last called
+	release release
 
 	proposals chan *proposal
 	batches   *batches // of the backend's leases; nil if they renew one by one

@@ -104,7 +104,9 @@ func (e *Elector) Leader(ctx context.Context) (Leader, error) {
 // ErrTokenRegressed when the record goes back to a lower token, or an error that
 // trying again cannot help, such as ErrDenied and ErrForeignRecord.
 //
-// What Observe yields may be out of date: use it for display and routing.
+// What Observe yields may be out of date: use it for display and routing. An Elector
+// that observes watches the leader: if the leader crashes, a campaign on the same
+// Elector takes over as early as one that has waited all the time.
 func (e *Elector) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 	return func(yield func(Leader, error) bool) {
 		if err := e.begin(ctx); err != nil {

@@ -28,6 +28,8 @@ type release struct {
 	state knowledge
 	err   error         // why it failed
 	done  chan struct{} // closed unless it is untold or telling
+	named string        // ID of the candidate that should lead next, for the next try to tell
+	next  string        // the same, for the try that began last
 }
 
 // A knowledge is what the store knows.
@@ -42,7 +44,7 @@ const (
 )
 
 // begin reports whether the caller must tell the store now. The caller then owns
-// the acquisition until finish.
+// the acquisition, and next, until finish.
 func (r *release) begin(from knowledge) bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -53,7 +55,25 @@ func (r *release) begin(from knowledge) bool {
 		r.done = make(chan struct{})
 	}
 	r.state = telling
+	r.next, r.named = r.named, ""
 	return true
+}
+
+// name records who should lead next.
+func (r *release) name(successor string) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.named = successor
+}
+
+// unname takes back what name recorded, unless the release that it is for is still
+// to begin.
+func (r *release) unname(successor string, goesOn bool) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.named == successor && (goesOn || r.state != untold) {
+		r.named = ""
+	}
 }
 
 func (r *release) finish(state knowledge, err error) {
@@ -202,16 +222,12 @@ func (l *Lease) nothingToTell() bool {
 	return l.status.Load().phase != resigned || state == told
 }
 
-// vacate tells the store that the election is vacant. It tries for
-// ReleaseTimeout, on a context of its own: those of its callers have ended.
+// vacate tells the store that the election is vacant, and who should lead next. It
+// tries for ReleaseTimeout, on a context of its own: those of its callers have ended.
 func (l *Lease) vacate() (knowledge, error) {
 	e := l.e
 	state := told
-	l.own.successor = ""
-	if id := l.successor.Load(); id != nil {
-		l.own.successor = *id
-	}
-	l.own.why = l.status.Load().ending()
+	l.own.successor, l.own.why = l.release.next, l.status.Load().ending()
 	start := e.clock.Now().Mono
 	err := l.own.vacate()
 	took := e.clock.Now().Mono - start

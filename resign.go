@@ -26,8 +26,8 @@ func (l *Lease) heed() {
 // others let it have a head start; if it does not come in time, any of them may
 // lead: see Options.Priority. ResignTo returns ErrInvalid if the ID is empty, is
 // this candidate's own, is longer than 256 bytes, or is not UTF-8 without NUL; the
-// lease then goes on. If the lease goes on, or the store could not be told, a later
-// Resign names no candidate.
+// lease then goes on. If ctx ends first, the release that goes on names the candidate.
+// If the lease goes on, or the store could not be told, a later Resign names none.
 func (e *Elector) ResignTo(ctx context.Context, id string) error {
 	err := checkSuccessor(id)
 	if err == nil && id == e.o.ID {
@@ -40,10 +40,9 @@ func (e *Elector) ResignTo(ctx context.Context, id string) error {
 	if l == nil {
 		return e.Resign(ctx)
 	}
-	l.successor.Store(&id)
-	err = e.Resign(ctx)
-	if state, _, _ := l.release.known(); err != nil && (state == failed || l.status.Load().phase == held) {
-		l.successor.CompareAndSwap(&id, nil)
+	l.release.name(id)
+	if err = e.Resign(ctx); err != nil {
+		l.release.unname(id, l.status.Load().phase == held)
 	}
 	return err
 }
@@ -116,7 +115,11 @@ type pending struct {
 	with  backends.Attempt // of the leader then
 	seen  backends.Record  // the latest state with the request
 	fault *failure         // of the last write, if that failed
+	taken int              // requests that the store took, and the record then did not have
 }
+
+// mostTaken is after how many such requests RequestResign returns.
+const mostTaken = 5
 
 // settle sends the request, unless one is there, and waits for its outcome.
 func (p *pending) settle(ctx context.Context) error {
@@ -186,12 +189,20 @@ func (p *pending) leadsNoMore(r backends.Record) error {
 // trying again cannot help, and pauses after any other.
 func (p *pending) send(ctx context.Context, r backends.Record, backoff *backoff) error {
 	e := p.e
+	if p.taken > 0 {
+		err := fmt.Errorf("%w: the store took the request, but the record does not have it: the backend, or another process, drops extensions", ErrMisconfigured)
+		p.found, p.fault = false, &failure{refused, err}
+		if p.taken == mostTaken || !backoff.pause(ctx, err) {
+			return err
+		}
+	}
 	f := e.extend(ctx, r, annex.Request{Token: uint64(p.token), Nonce: p.nonce, To: p.to, By: e.o.ID})
 	if f == nil || f.kind != cancelled {
 		p.fault = f
 	}
 	switch {
 	case f == nil:
+		p.taken++
 		return nil
 	case f.hopeless(), f.kind == holding:
 		return f.err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -345,6 +346,53 @@ func TestRequestUnanswered(t *testing.T) {
 			})
 		})
 	}
+}
+
+// forgetful drops requests to resign.
+type forgetful struct {
+	backends.Backend
+	swaps *atomic.Int32
+}
+
+func (b forgetful) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
+	b.swaps.Add(1)
+	time.Sleep(time.Millisecond) // or a loop takes no time
+	next.Extensions = next.Extensions.Without("t_request")
+	return b.Backend.Swap(ctx, name, prev, next)
+}
+
+// A request that the backend drops is not written without end.
+func TestRequestDropped(t *testing.T) {
+	onStage(t, elector.Options{TTL: time.Minute, RenewEvery: 10 * time.Second}, func(t *testing.T, s *stage) {
+		win(t, s.e)
+		var swaps atomic.Int32
+		e := join(t, forgetful{s.store.Handle(), &swaps}, elector.Options{TTL: time.Minute, RenewEvery: 10 * time.Second})
+		asked := begin(func() error { return e.RequestResign(t.Context(), 0, "") })
+		pass(10 * time.Second)
+		if n := swaps.Load(); n > 10 {
+			t.Fatalf("%d writes in 10 s", n)
+		}
+		if err := wait(t, asked, "RequestResign returns"); !errors.Is(err, elector.ErrMisconfigured) || !strings.Contains(err.Error(), "drops") {
+			t.Error(err)
+		}
+	})
+}
+
+// What is printed differs between versions of Go: the leader follows a request from any.
+func TestRequestOfAnotherUnicode(t *testing.T) {
+	onStage(t, elector.Options{TTL: time.Minute, RenewEvery: 10 * time.Second}, func(t *testing.T, s *stage) {
+		l := win(t, s.e)
+		change(t, s.store, set(t, "t_request", l.Token().String()+" 1  host-\ue000 awaiting"))
+		lead, err := s.candidate(elector.Options{}).Leader(t.Context())
+		if err != nil || lead.RequestedBy != "host-?" {
+			t.Errorf("%+v, %v", lead, err)
+		}
+		pass(11 * time.Second)
+		if err := context.Cause(l.Context()); !errors.Is(err, elector.ErrRequested) {
+			t.Error(err)
+		}
+		l.Resign(t.Context())
+	})
 }
 
 // A request finds room beside the longest IDs, and the history gives way to it.

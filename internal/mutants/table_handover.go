@@ -39,7 +39,8 @@ var handoverMutants = []mutant{
 		"view.go", `if r.Attempt.Nonce != v.aside {`, `if false {`}, {
 		"heir.go", `v.clock.Now().Mono+v.o.challenge(v.o.TTL)`, `v.clock.Now().Mono+100*v.o.challenge(v.o.TTL)`}}},
 	{name: "a request written over another", breaks: "rec/request", catch: "renewed", pkg: ".", parent: "TestRequestStorm", edits: []edit{{
-		"resign.go", `case q.Token == 0:`, `case q.Nonce != p.nonce:`}}},
+		"resign.go", `case q.Token == 0:`, `case q.Nonce != p.nonce:`}, {
+		"resign.go", `if p.taken > 0 {`, `if false {`}}},
 	{name: "Run returns after a request", breaks: "rec/request", catch: "drains", pkg: ".", parent: "TestRequestResign", edits: []edit{{
 		"run.go", ` && s.why != requested`, ``}}},
 
@@ -116,7 +117,25 @@ var handoverMutants = []mutant{
 	{name: "an announced successor beats a named one", breaks: "successor", catch: "named_beats_announced", pkg: ".", parent: "TestPriority", edits: []edit{{
 		"internal/annex/annex.go", `if successor != "" {`, `if successor != "" && next.None() {`}}},
 
+	{name: "a successor kept for the next release", breaks: "successor", catch: "named_in_vain,_and_the_caller_waits_for_0s", pkg: ".", parent: "TestSuccessor", edits: []edit{{
+		"release.go", `r.next, r.named = r.named, ""`, `r.next = r.named`}}},
+	{name: "a successor forgotten when its caller does not wait", breaks: "successor", catch: "named,_and_the_caller_does_not_wait", pkg: ".", parent: "TestSuccessor", edits: []edit{{
+		"release.go", `(goesOn || r.state != untold)`, `true`}}},
+	{name: "a request that is dropped written without end", breaks: "rec/request", catch: "TestRequestDropped", pkg: ".", edits: []edit{{
+		"resign.go", `p.taken == mostTaken || !backoff.pause(ctx, err)`, `false`}}},
+	{name: "a request refused by another version of Go", breaks: "rec/request", catch: "TestRequestOfAnotherUnicode", pkg: ".", edits: []edit{{
+		"internal/annex/request.go", `!shown(f[3])`, `f[3] != Legible(f[3])`}}},
+
 	// The history.
+	{name: "a term that an older version left open goes on", breaks: "rec/kept", catch: "a_crash,_and_a_version_that_keeps_no_history", pkg: ".", parent: "TestHistory", edits: []edit{{
+		"internal/annex/history.go", `case i < len(h)-1 || r.Vacant():`, `case i < len(h)-1:
+		case r.Vacant():`}}},
+	{name: "a term that begins with its attempt", breaks: "rec/kept", catch: "a_store_that_takes_no_writes", pkg: ".", parent: "TestHistory", edits: []edit{{
+		"renew.go", `annex.Acquired(prev, holder, a.token, now)`, `annex.Acquired(prev, holder, a.token, now.Add(-15*time.Minute))`}}},
+	{name: "a history refused by another version of Go", breaks: "rec/kept", catch: "a_rune_that_is_not_printed", pkg: ".", parent: "TestHistory", edits: []edit{{
+		"internal/annex/history.go", `!shown(f[4])`, `f[4] != Legible(f[4])`}}},
+	{name: "a time that JSON cannot hold", breaks: "rec/kept", catch: "times_that_JSON_cannot_hold", pkg: ".", parent: "TestHistory", edits: []edit{{
+		"internal/annex/history.go", ` && ms > 0 && t.UTC().Year() < 9999`, ``}}},
 	{name: "a history that grows", breaks: "rec/kept", catch: "bounds", pkg: ".", parent: "TestHistory", edits: []edit{{
 		"internal/annex/history.go", `len(text) <= MaxHistory`, `len(text) > 0`}}},
 	{name: "a history without a bound on its terms", breaks: "rec/kept", catch: "bounds", pkg: ".", parent: "TestHistory", edits: []edit{{

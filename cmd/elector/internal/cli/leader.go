@@ -29,9 +29,9 @@ until the leader renews or resigns, or its lease has lapsed: at most 1.1 times t
 
 Fields in JSON: election; state, which is held, vacant or lapsed; id, token
 and value of the leader; ttl_seconds; unchanged_seconds, for how long leader has
-seen the record as it is; and, if they are known, successor, the candidate that should lead
-next, requested_by, who has requested the leader to resign, and draining, true once
-the leader has met the request.
+seen the record as it is; and, if they are known, successor, the candidate that
+should lead next, requested_by, who has requested the leader to resign, and
+draining, true once the leader has met the request.
 
 Exit codes: 0 held; 3 vacant; 4 lapsed, with --watch. The others are those of elector.`,
 		Example: `  elector leader invoices
