@@ -382,7 +382,7 @@ func TestRequestDropped(t *testing.T) {
 func TestRequestOfAnotherUnicode(t *testing.T) {
 	onStage(t, elector.Options{TTL: time.Minute, RenewEvery: 10 * time.Second}, func(t *testing.T, s *stage) {
 		l := win(t, s.e)
-		change(t, s.store, set(t, "t_request", l.Token().String()+" 1  host-\ue000 awaiting"))
+		change(t, s.store, set(t, "t_request", l.Token().String()+" 1 host-\ue000 awaiting"))
 		lead, err := s.candidate(elector.Options{}).Leader(t.Context())
 		if err != nil || lead.RequestedBy != "host-?" {
 			t.Errorf("%+v, %v", lead, err)
