@@ -99,11 +99,26 @@ func (x Extensions) all() map[string]string {
 
 // Get returns the value of an extension, and whether there is one.
 func (x Extensions) Get(name string) (value string, ok bool) {
-	if !x.mayHave(name) {
+	// A quote within a value has a backslash before it, so this is no part of a value.
+	_, rest, ok := strings.Cut(string(x), `"`+name+`":"`)
+	if !ok {
 		return "", false
 	}
-	value, ok = x.all()[name]
-	return value, ok
+	escaped := false
+	for i := 0; i < len(rest); i++ {
+		switch rest[i] {
+		case '\\':
+			escaped = true
+			i++
+		case '"':
+			if value = rest[:i]; escaped {
+				err := json.Unmarshal([]byte(`"`+value+`"`), &value)
+				return value, err == nil
+			}
+			return value, true
+		}
+	}
+	return "", false // Validate refuses it
 }
 
 // mayHave reports whether a name may begin with the text, without parsing.
