@@ -21,6 +21,7 @@ var backendCases = []testCase{
 	{name: "mx/same-id", run: sameID},
 	{name: "res/foreign", run: lateRelease},
 	{name: "part/stale-read", run: staleRead},
+	{name: "amb/client", run: clientError},
 
 	{name: "bad/garbage", raw: true, run: garbage},
 	{name: "bad/ttl", raw: true, run: badTTL},

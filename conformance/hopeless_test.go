@@ -22,6 +22,8 @@ var hopeless = map[string]mutant{
 		handle: mutants["Swap succeeds before it commits"].handle},
 	"any error reported as a conflict": {caughtBy: "ctx/cancel", rule: "ErrConflict means that the store holds another version, and no other error may be reported as one",
 		handle: mutants["every error is a conflict"].handle},
+	"any error of the client reported as a conflict": {caughtBy: "amb/client", rule: "ErrConflict means that the store holds another version, and no other error may be reported as one",
+		handle: mutants["every error of the client is a conflict"].handle},
 	"versions reused": {caughtBy: "mx/aba", rule: "a version is never used again, not even after the record was deleted and created anew",
 		handle: mutants["versions start again after a deletion"].handle},
 	"a failed Load reported as an empty record": {caughtBy: "ctx/cancel", rule: "a Load that cannot read returns an error, never an empty record",

@@ -152,12 +152,17 @@ func (s *suite) patient() context.Context {
 func (s *suite) open() backends.Backend {
 	s.Helper()
 	b := s.unclosed()
+	s.closes(b)
+	return b
+}
+
+// closes closes a handle at the end of the case.
+func (s *suite) closes(b backends.Backend) {
 	s.Cleanup(func() {
 		if err := s.close(b); err != nil {
 			s.Errorf("Close returns, without an error: %v", err)
 		}
 	})
-	return b
 }
 
 // unclosed returns a new handle, which the case closes.

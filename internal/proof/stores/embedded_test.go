@@ -17,7 +17,7 @@ func TestMemory(t *testing.T) {
 	s := memory.NewStore()
 	conform(t, "memory", "in the test's process", conformance.Harness{
 		Open:          func(testing.TB) backends.Backend { return s.Handle() },
-		NotApplicable: map[string]string{"bad/schema": "memory has no set-up that could be wrong"},
+		NotApplicable: map[string]string{"bad/schema": "memory has no set-up that could be wrong", "amb/client": "memory has no client that could fail"},
 		Raw: &conformance.Raw{
 			Get:    func(_ testing.TB, name string) []byte { return s.Get(name) },
 			Put:    func(_ testing.TB, name string, content []byte) { s.Put(name, content) },
@@ -31,8 +31,9 @@ func TestFile(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name+".json") }
 	conform(t, "file", "a folder of this machine", conformance.Harness{
-		Open: opener("file://" + dir),
-		Slow: true,
+		Open:          opener("file://" + dir),
+		Slow:          true,
+		NotApplicable: map[string]string{"amb/client": "a folder has no client that could fail"},
 		Raw: &conformance.Raw{
 			Get: func(t testing.TB, name string) []byte {
 				content, err := os.ReadFile(path(name))

@@ -34,6 +34,16 @@ func conform(t *testing.T, store, origin string, h conformance.Harness) {
 	conformance.Run(t, h)
 }
 
+// faulty opens handles by a URL through a proxy, if the server is ours.
+func faulty(s *Store, url string) func(testing.TB) (backends.Backend, func(conformance.Fault)) {
+	if s.server == nil {
+		return nil
+	}
+	return conformance.ThroughProxy(s.Address, func(t testing.TB, through string) backends.Backend {
+		return opener((&Store{URL: url, Address: s.Address}).Through(through))(t)
+	})
+}
+
 // emulated is the TTL on emulators of cloud services.
 const emulated = 500 * time.Millisecond
 
