@@ -3,11 +3,24 @@ package elector
 import (
 	"context"
 	"fmt"
-	"maps"
+	"time"
 
 	"github.com/elector-go/elector/backends"
-	"github.com/elector-go/elector/internal/clock"
+	"github.com/elector-go/elector/internal/rule"
 )
+
+// A campaign. The functions have the names of the states:
+//
+//	settleLast ──▶ attempt ───────────────────────────────────────────────▶ a lease
+//	                ▲   │ held, or another candidate goes first; a failure that
+//	                │   │ is transient is tried again after a pause
+//	                │   ▼
+//	              awaitChance: watch the record, bid, and wait for
+//	                the end of the term, and then for a random time
+//
+//	attempt (acquire.go): stillHealthy ─▶ pace ─▶ read, unless this candidate is the successor
+//	  ─▶ yields ─▶ claim ─▶ acquire: write ⇄ read back ─▶ discarded, or a lease
+//	cancelled after a write ─▶ retract, in the background
 
 // Campaign blocks until this process leads, and returns the lease. It waits
 // while another candidate leads, and retries after failures that may pass, such
@@ -15,7 +28,12 @@ import (
 // once: ErrDenied, ErrMisconfigured, ErrForeignRecord, ErrTokenExhausted. When
 // ctx ends Campaign returns the cause and the reason of the wait. If a write was
 // under way then, it is read back and released in the background, for at most
-// ReleaseTimeout; Close waits for that. The lease does not end with ctx.
+// ReleaseTimeout; Close waits for that. The lease does not end with ctx: it is renewed
+// until Resign or Close.
+//
+// After a crash of the leader Campaign waits until this Elector has watched the record
+// unchanged for TTL*(1+ClockDrift). What Observe, Leader or a former campaign on this
+// Elector has seen counts: a process that observes already takes over sooner.
 //
 // Call Campaign again only after the work under the last lease has stopped. If
 // that lease was lost, Campaign first tells the store that the record is vacant,
@@ -35,6 +53,9 @@ func (e *Elector) Campaign(ctx context.Context) (*Lease, error) {
 // the last leader named a successor, and this Elector has seen that leader,
 // TryCampaign first waits for the successor's head start: see Options.Priority.
 //
+// The lease does not end with ctx: it is renewed until Resign or Close. A process that
+// is told to stop must call one of them.
+//
 // Only a candidate that has watched the record of a crashed leader for
 // TTL*(1+ClockDrift) replaces that leader. A process that calls TryCampaign once
 // and exits, as a cron job does, never watches that long: call Campaign with a
@@ -45,7 +66,7 @@ func (e *Elector) TryCampaign(ctx context.Context) (*Lease, error) {
 		defer loads.leave()
 		l, f := e.attempt(ctx, loads, 1)
 		if f != nil && f.kind == holding {
-			if wait, _ := e.view.yields(e.view.look().record, e.headStart); wait > 0 && e.sleep(ctx, wait) {
+			if wait, _ := e.yields(); wait > 0 && e.sleep(ctx, wait) {
 				l, f = e.attempt(ctx, loads, 1)
 			}
 		}
@@ -64,7 +85,7 @@ func (e *Elector) exclusive(ctx context.Context, campaign func(context.Context) 
 	defer e.active.Done()
 	ctx, cancel := e.joined(ctx)
 	defer cancel()
-	l, err := e.afterLast(ctx, campaign)
+	l, err := e.settleLast(ctx, campaign)
 	if closed := e.leave(); closed && err == nil {
 		l.giveUp() // by a Close that saw us campaign, and waits for the release
 		l, err = nil, ErrClosed
@@ -97,9 +118,9 @@ func (e *Elector) leave() (closed bool) {
 	return e.closed
 }
 
-// afterLast campaigns once the last lease, and the last cancelled campaign, are
+// settleLast campaigns once the last lease, and the last cancelled campaign, are
 // done with the record.
-func (e *Elector) afterLast(ctx context.Context, campaign func(context.Context) (*Lease, error)) (*Lease, error) {
+func (e *Elector) settleLast(ctx context.Context, campaign func(context.Context) (*Lease, error)) (*Lease, error) {
 	if err := e.begins(ctx); err != nil {
 		return nil, err
 	}
@@ -131,182 +152,151 @@ func (e *Elector) begins(ctx context.Context) error {
 	return nil
 }
 
-// attempt reads the record and, if it may be taken over, makes an acquisition of
-// at most so many writes. It takes two round trips if nothing fails, and one if
-// this candidate is the heir of a vacancy that it has seen. The read may go with those
-// of loads.
-func (e *Elector) attempt(ctx context.Context, loads *loads, writes int) (*Lease, *failure) {
-	if f := e.healthy(ctx); f != nil {
-		return nil, f
-	}
-	if !e.pace(ctx) {
-		return nil, &failure{cancelled, e.ended(ctx, nil)}
-	}
-	r, inherits := e.view.inheritance()
-	if !inherits {
-		var f *failure
-		if r, f = e.loadTogether(ctx, reading, loads, &e.shares, false); f != nil {
-			return nil, f
-		}
-	}
-	if _, f := e.view.yields(r, e.headStart); f != nil {
-		return nil, f
-	}
-	nonce := e.o.newNonce()
-	token, sane, free, err := e.view.try(r, nonce)
-	if !free {
-		return nil, e.view.heldBy(r)
-	}
-	if !sane {
-		e.log.Warn("elector: this machine's time of day is before 2020 or after 2200 and is not used for tokens; set its clock")
-	}
-	if err != nil {
-		return nil, &failure{refused, err}
-	}
-	a := &acquisition{e: e, token: token, nonce: nonce, why: "c", sent: map[uint64]write{}, releases: e.newBackoff("release")}
-	a.record.Extensions = historyOf(r).begin(r, e.o.ID, token, e.today()).into(r.Extensions.Class('k'))
-	return e.acquire(ctx, r, a, writes)
+// A candidacy is the state of one campaign, whose goroutine owns it.
+//
+// A process may wait for thousands of elections. The runtime halves the stack of a
+// goroutine that waits only if little of it is in use: of 8 KB about 1.2. So the
+// functions that are on the stack during a wait are small, and call others for what
+// they do before it and after it.
+type candidacy struct {
+	e       *Elector
+	loads   *loads // of the backend's waiters; nil if they read one by one
+	backoff *backoff
+	watcher *watcher // nil before the first wait
+	bidding bidding
+	last    *failure // why the campaign did not end yet
+	logged  Token    // of the leader that was logged last
+
+	version backends.Version // that was seen last
+	try     time.Duration    // when to replace it; 0 while that is not allowed
 }
 
-// unlimited is a number of writes that no acquisition reaches.
-const unlimited = 1 << 30
-
-// acquire replaces prev, which may be taken over, by a record of our own. After
-// a write whose outcome is unknown it reads back, and writes again only while
-// prev still stands: all writes of one acquisition compare with the same state,
-// so at most one of them is ever applied, and its number shows which.
-func (e *Elector) acquire(ctx context.Context, prev backends.Record, a *acquisition, writes int) (*Lease, *failure) {
-	backoff := e.newBackoff("campaign")
-	won := func(r backends.Record) (*Lease, *failure) {
-		if f := e.disbelieved(ctx, r, a); f != nil {
-			return nil, e.lost(a, f)
-		}
-		backoff.over()
-		a.record = r
-		return e.newLease(ctx, a), nil
-	}
+// campaign makes attempts. Between two of them it waits until another one could
+// succeed.
+func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
+	c := e.newCandidacy()
+	var l *Lease
+	defer func() { c.end(ctx, l != nil) }()
 	for {
-		maps.DeleteFunc(a.sent, func(_ uint64, w write) bool { return clock.Elapsed(e.clock, w.start) >= e.o.hold() })
-		next := a.next(e.o.ID, e.o.Value)
-		r, f, pending := e.swapFor(ctx, prev, next)
-		if f == nil {
-			return won(r)
+		var err error
+		if l, err = c.attempt(ctx); l != nil || err != nil {
+			return l, err
 		}
-		if pending == nil {
-			e.view.doubt()
+		if err := c.awaitChance(ctx); err != nil {
+			return nil, err
 		}
-		if ctx.Err() != nil {
-			e.retract(ctx, a, pending)
-			return nil, f
+	}
+}
+
+func (e *Elector) newCandidacy() *candidacy {
+	c := &candidacy{e: e, loads: loadsOf(e.backend), backoff: e.newBackoff("campaign")}
+	c.bidding.init(e)
+	return c
+}
+
+// end stops what the candidacy does besides its attempts. A candidate that has not won
+// withdraws its bid.
+func (c *candidacy) end(ctx context.Context, won bool) {
+	if c.watcher != nil {
+		c.watcher.cancel()
+	}
+	c.loads.leave()
+	if !won {
+		c.bidding.withdraw(ctx)
+	}
+}
+
+// attempt makes attempts until one wins, which returns the lease; until the record may
+// not be taken over yet, which returns nothing; or until the campaign ends.
+func (c *candidacy) attempt(ctx context.Context) (*Lease, error) {
+	e := c.e
+	for {
+		l, f := e.attempt(ctx, c.loads, unlimited)
+		if f != nil && f.kind != cancelled {
+			c.last = f
 		}
-		r, readBack := e.load(ctx, e.o.RequestTimeout, reading)
 		switch {
+		case f == nil:
+			c.backoff.over()
+			return l, nil
 		case ctx.Err() != nil:
-			e.retract(ctx, a, nil)
-			return nil, f
-		case readBack != nil:
-			f = &failure{max(f.kind, readBack.kind), fmt.Errorf("%w; reading back: %w", f.err, readBack.err)}
-		case r.Exists() && r.Attempt.Nonce == a.nonce:
-			return won(r)
-		case r.Version != prev.Version:
-			return nil, e.lost(a, e.view.heldBy(r))
-		}
-		if f.hopeless() {
-			return nil, e.lost(a, f)
-		}
-		if int(next.Attempt.Sequence) >= writes {
-			return nil, e.lost(a, &failure{passing, fmt.Errorf("the outcome is not known: %w", f.err)})
+			return nil, e.ended(ctx, c.last)
+		case f.hopeless():
+			return nil, f.err
 		}
 		e.traceWaiting(ctx, f)
-		if !backoff.pause(ctx, f.err) {
-			e.retract(ctx, a, nil)
-			return nil, f
+		if f.kind == holding {
+			c.backoff.over()
+			return nil, nil
 		}
-		if !e.view.mayRetry(prev, next) {
-			return nil, e.lost(a, e.view.heldBy(e.view.look().record))
+		if !c.backoff.pause(ctx, f.err) {
+			return nil, e.ended(ctx, f)
 		}
 	}
 }
 
-// swapFor makes a swap for a campaign that may be cancelled meanwhile. The
-// request then goes on, and retract waits for its outcome.
-func (e *Elector) swapFor(ctx context.Context, prev, next backends.Record) (backends.Record, *failure, <-chan *failure) {
-	outcome := make(chan *failure, 1)
-	var r backends.Record
-	e.active.Add(1)
-	go func() {
-		defer e.active.Done()
-		swapped, f := e.swap(context.WithoutCancel(ctx), e.o.RequestTimeout, writing, e.backend.Swap, prev, next)
-		r = swapped
-		outcome <- f
-	}()
-	select {
-	case f := <-outcome:
-		return r, f, nil
-	case <-ctx.Done():
-		return backends.Record{}, &failure{cancelled, e.ended(ctx, nil)}, outcome
+// awaitChance blocks until the record may be taken over, and then for a random
+// time, in which it gives way to a winner. The successor does not wait.
+func (c *candidacy) awaitChance(ctx context.Context) error {
+	e := c.e
+	if c.watcher == nil {
+		c.watcher = e.watch(ctx, reading, "campaign", c.loads)
+	}
+	c.try = 0
+	for {
+		from, now := c.chance()
+		if now {
+			return nil
+		}
+		changed, err := c.watcher.wait(ctx, c.version, from)
+		switch {
+		case ctx.Err() != nil:
+			return e.ended(ctx, c.last)
+		case err != nil:
+			return err
+		case changed:
+		case c.try != 0:
+			return nil
+		default:
+			c.bidding.act(ctx)
+		}
 	}
 }
 
-// disbelieved returns why this process does not lead although the store shows
-// its acquisition r, or nil if it leads.
-func (e *Elector) disbelieved(ctx context.Context, r backends.Record, a *acquisition) (f *failure) {
-	switch err := a.differs(r); {
-	case err != nil:
-		f = &failure{holding, &HeldError{e.view.leader(r), err.Error()}}
-	case !e.view.believes(r):
-		f = e.view.heldBy(r)
-	case clock.Elapsed(e.clock, a.sent[r.Attempt.Sequence].start) >= e.o.hold():
-		f = &failure{passing, fmt.Errorf("%w: the store took longer than the lease to answer", ErrUnavailable)}
+// chance returns when this candidate tries to replace the version last seen, or when it
+// bids; now is set if it is the successor and tries at once.
+func (c *candidacy) chance() (from time.Duration, now bool) {
+	e := c.e
+	s := e.view.Snapshot()
+	c.logLeader(s)
+	turn, _ := e.turn(s)
+	from = max(s.Free, turn)
+	time := e.now()
+	switch {
+	case from > time:
+		from, c.try = min(from, c.bidding.next(s)), 0
+	case e.succeeds(s):
+		return 0, true
 	default:
-		return nil
+		if c.try == 0 || s.Record.Version != c.version {
+			c.try = time + e.jitter()
+		}
+		from = c.try
 	}
-	traced(e, e.o.Trace.Discarded, ctx, LeaseInfo{Election: e.name, Store: e.store, Token: Token(r.Token), Err: f.err})
-	return f
+	c.version = s.Record.Version
+	return from, false
 }
 
-// lost gives up an acquisition.
-func (e *Elector) lost(a *acquisition, f *failure) *failure {
-	e.view.abandon(a.nonce)
-	return f
+// logLeader logs a leader with another token than the last one.
+func (c *candidacy) logLeader(s rule.Snapshot) {
+	if r := s.Record; !r.Vacant() && Token(r.Token) != c.logged {
+		c.logged = Token(r.Token)
+		c.e.log.Info("elector: campaign waits while the election is held", "leader", r.Holder, "token", r.Token)
+	}
 }
 
-// retract gives up an acquisition whose campaign was cancelled while a write was
-// under way. In the background it waits for the outcome, if that is still to come,
-// reads back, and tells the store that the election is vacant.
-func (e *Elector) retract(ctx context.Context, a *acquisition, pending <-chan *failure) {
-	why := e.ended(ctx, nil)
-	ctx = context.WithoutCancel(ctx)
-	done := make(chan struct{})
-	e.retraction = done
-	e.active.Add(1)
-	go func() {
-		defer e.active.Done()
-		defer close(done)
-		if pending != nil && <-pending != nil {
-			e.view.doubt()
-		}
-		free := e.view.abandon(a.nonce)
-		r, f := e.load(ctx, e.o.RequestTimeout, reading)
-		ours := f == nil && a.differs(r) == nil
-		if ours {
-			a.record = r
-			traced(e, e.o.Trace.Discarded, ctx, LeaseInfo{Election: e.name, Store: e.store, Token: Token(a.token), Err: why})
-		}
-		if !free || f == nil && !ours {
-			return
-		}
-		start := e.clock.Now().Mono
-		err := a.vacate()
-		traced(e, e.o.Trace.Released, ctx, LeaseInfo{Election: e.name, Store: e.store, Token: Token(a.token), Duration: e.clock.Now().Mono - start, Err: err})
-		if err != nil {
-			e.log.Warn("elector: the write of a campaign that was cancelled may stand unused until it expires", "token", a.token, "error", err)
-		}
-	}()
-}
-
-// healthy calls Options.Healthy. A call that hangs or panics is a failure.
-func (e *Elector) healthy(ctx context.Context) *failure {
+// checkHealth calls Options.Healthy. A call that hangs or panics is a failure.
+func (e *Elector) checkHealth(ctx context.Context) *failure {
 	if e.o.Healthy == nil {
 		return nil
 	}
@@ -321,8 +311,17 @@ func (e *Elector) healthy(ctx context.Context) *failure {
 		}
 		return struct{}{}, nil
 	})
-	if f != nil && f.kind != cancelled {
-		return &failure{sick, fmt.Errorf("%w: %w", ErrUnhealthy, f.err)}
+	if f == nil || f.kind == cancelled {
+		return f
 	}
-	return f
+	return &failure{notHealthy, fmt.Errorf("%w: %w", ErrUnhealthy, f.err)}
+}
+
+// stillHealthy calls Options.Healthy. A candidate that has made a bid has called it while it
+// waited, within about two renewal intervals, so that a slow call delays no handover.
+func (e *Elector) stillHealthy(ctx context.Context) *failure {
+	if e.now() < time.Duration(e.wellUntil.Load()) {
+		return nil
+	}
+	return e.checkHealth(ctx)
 }

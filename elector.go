@@ -11,6 +11,7 @@ import (
 
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/clock"
+	"github.com/elector-go/elector/internal/rule"
 )
 
 // An Elector is one candidate in one election. Open and New make it. Many
@@ -30,11 +31,16 @@ type Elector struct {
 	kill   context.CancelFunc
 	active sync.WaitGroup // of calls and goroutines that Close waits for
 
-	priority   atomic.Int32 // see Options.Priority
-	view       view
+	view       rule.View
 	timing     timing
 	unanswered [countedTo]atomic.Int32 // requests given up that have not returned, by purpose
 	current    atomic.Pointer[Lease]   // the latest lease, valid or over
+	traced     atomic.Uint64           // number of the latest state that was traced
+
+	// See succession.go.
+	priority  atomic.Int64
+	back      atomic.Pointer[standing]
+	wellUntil atomic.Int64 // the candidate that has bid was healthy, and counts as that until then
 
 	// Owned by the caller that is busy.
 	retraction <-chan struct{} // closed when the last cancelled campaign is done
@@ -118,8 +124,11 @@ func New(backend backends.Backend, name string, o *Options) (*Elector, error) {
 	e := &Elector{name: name, backend: backend, store: d.Store, pushes: d.PushesRenewals, o: options, clock: options.clock}
 	_, e.listens = backends.AsWatcher(backend)
 	e.pushes = e.pushes && e.listens
-	e.view.clock, e.view.o = e.clock, &e.o
-	e.priority.Store(int32(options.Priority))
+	e.view.Drift = options.ClockDrift
+	if s, ok := backend.(backends.SameWriter); ok {
+		e.view.SameWrite = s.SameWrite
+	}
+	e.priority.Store(int64(options.Priority))
 	e.log = slog.New(guarded{options.Logger.Handler()}).With("election", name, "store", d.Store, "id", options.ID)
 	e.life, e.kill = context.WithCancel(context.Background())
 	e.closing = make(chan struct{})
@@ -230,6 +239,9 @@ var (
 	errNilContext = fmt.Errorf("%w: the context is nil", ErrInvalid)
 	errNoElector  = fmt.Errorf("elector: %w: this Elector was not made by Open or New", ErrInvalid)
 )
+
+// now reads the monotonic clock.
+func (e *Elector) now() time.Duration { return e.clock.Now().Mono }
 
 // begin registers a call, so that Close waits for it, or returns ErrClosed or
 // ErrInvalid. The caller calls e.active.Done at its end.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/annex"
 )
 
 // notLeader is an error that is also ErrNotLeader to errors.Is.
@@ -114,7 +115,7 @@ const (
 	alien                   // the record is foreign
 	refused                 // trying again cannot help
 	holding                 // another candidate holds the election
-	sick                    // Options.Healthy returned an error
+	notHealthy              // Options.Healthy returned an error
 )
 
 // hopeless reports whether a campaign ends with a failure of the kind.
@@ -244,17 +245,17 @@ func (e *Elector) ended(ctx context.Context, last *failure) error {
 	return fmt.Errorf("%w; until then: %w", err, last.err)
 }
 
-// ending returns how a lease that is over ended, in a word for logs and metrics.
-func (s *status) ending() string {
+// ending returns how a lease that is over ended.
+func (s *status) ending() annex.Reason {
 	switch {
 	case s.phase == deposed:
-		return "deposed"
+		return annex.Deposed
 	case s.phase == lost:
-		return "lost"
+		return annex.Lost
 	case errors.Is(s.cause, ErrUnhealthy):
-		return "unhealthy"
+		return annex.Unhealthy
 	}
-	return "resigned"
+	return annex.Resigned
 }
 
 // toldToStop reports whether a context was cancelled, and not ended by a

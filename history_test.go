@@ -2,6 +2,7 @@ package elector_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -198,6 +199,71 @@ func TestHistory(t *testing.T) {
 			expect(t, s, "mine resigned 0s, unknown, mine resigned 0s, old")
 			win(t, s.e)
 			expect(t, s, "mine resigned 0s, unknown, mine resigned 0s, old expired, mine")
+		})
+	})
+	// Only the record's own acquisition goes on.
+	t.Run("a crash, and a version that keeps no history", func(t *testing.T) {
+		onStage(t, o("mine"), func(t *testing.T, s *stage) {
+			win(t, s.e)
+			s.fault.Always(fault.Hang)
+			change(t, s.store, func(r *backends.Record) { r.Token += 5; r.Attempt.Nonce = "old"; r.Holder = "old" })
+			expect(t, s, "mine unknown, old")
+			change(t, s.store, func(r *backends.Record) { r.Attempt.Sequence++; r.Holder = "" })
+			expect(t, s, "mine unknown, unknown")
+			win(t, s.candidate(o("next")))
+			expect(t, s, "mine unknown, unknown, next")
+			s.plain()
+		})
+	})
+	t.Run("a store that takes no writes", func(t *testing.T) {
+		onStage(t, o("mine"), func(t *testing.T, s *stage) {
+			win(t, s.e)
+			s.fault.Always(fault.Hang)
+			f, b := fault.Wrap(s.store.Handle())
+			f.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
+				if c.Op == "swap" {
+					return backends.Record{}, backends.ErrUnavailable
+				}
+				return send(ctx)
+			})
+			next := campaign(t, join(t, b, o("next")))
+			pass(20 * time.Minute)
+			works := time.Now()
+			f.Always(nil)
+			wait(t, next, "the candidate leads")
+			terms, err := s.candidate(o("reader")).History(t.Context())
+			if err != nil || len(terms) < 2 {
+				t.Fatalf("%v, %v", terms, err)
+			}
+			former, latter := terms[len(terms)-2], terms[len(terms)-1]
+			if former.End.Before(works) || latter.Start.Before(works) {
+				t.Errorf("the term of %s ended at %v and that of %s began at %v; the store took no write before %v", former.ID, former.End, latter.ID, latter.Start, works)
+			}
+			s.plain()
+		})
+	})
+	t.Run("times that JSON cannot hold", func(t *testing.T) {
+		for _, at := range []string{"zzzzzzzzzz", "-zzzzzzzzzz", "zzzzzzzzzzzzzzzzzzzz"} {
+			onStage(t, o("mine"), func(t *testing.T, s *stage) {
+				change(t, s.store, set(t, "k_history", "1 "+at+" "+at+" r a"))
+				terms, err := s.e.History(t.Context())
+				if err != nil || terms[0].ID != "a" {
+					t.Errorf("%v, %v", terms, err)
+				}
+				if _, err := json.Marshal(terms); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	})
+	// What is printed differs between versions of Go.
+	t.Run("a rune that is not printed", func(t *testing.T) {
+		onStage(t, o("mine"), func(t *testing.T, s *stage) {
+			change(t, s.store, set(t, "k_history", "1  2 r host-\ue000"))
+			win(t, s.e)
+			if got := s.terms(); !strings.HasPrefix(got, "host-? resigned") {
+				t.Errorf("the history is %q", got)
+			}
 		})
 	})
 	t.Run("malformed", func(t *testing.T) {

@@ -51,6 +51,7 @@ func TestEdited(t *testing.T) {
 		"TTL lowered":    func(r *backends.Record) { r.TTL = 2 * time.Second; r.RenewEvery = time.Second },
 		"TTL raised":     func(r *backends.Record) { r.TTL = 20 * time.Minute },
 		"interval":       func(r *backends.Record) { r.RenewEvery++ },
+		"attempt":        func(r *backends.Record) { r.Attempt.Sequence++ },
 		"value":          func(r *backends.Record) { r.Value = "edited" },
 		"token":          func(r *backends.Record) { r.Token++ },
 		"a critical extension": func(r *backends.Record) {

@@ -43,7 +43,6 @@ type Lease struct {
 	idle    chan struct{} // closed when its goroutine has ended
 	checked atomic.Int64  // monotonic, when Check was last called
 	release release
-	heir    atomic.Pointer[string] // ID of who should lead next, by ResignTo
 
 	proposals chan *proposal
 	batches   *batches // of the backend's leases; nil if they renew one by one

@@ -1,12 +1,18 @@
 package elector_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"log/slog"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/backends/memory"
+	"github.com/elector-go/elector/internal/fault"
 )
 
 // panicking is a log handler with a bug.
@@ -35,5 +41,61 @@ func TestLogHandlerPanics(t *testing.T) {
 	}
 	if err := e.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// jsonLines gathers what is logged, as JSON.
+type jsonLines struct {
+	mutex sync.Mutex
+	text  []byte
+}
+
+func (l *jsonLines) Write(p []byte) (int, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.text = append(l.text, p...)
+	return len(p), nil
+}
+
+// A token is a number in all lines of the log, whatever its type there.
+func TestLoggedTokens(t *testing.T) {
+	o := elector.Options{ID: "mine", TTL: time.Minute, RenewEvery: 10 * time.Second}
+	var log jsonLines
+	o.Logger = slog.New(slog.NewJSONHandler(&log, nil))
+	onStage(t, o, func(t *testing.T, s *stage) {
+		broken, b := fault.Wrap(s.store.Handle())
+		waits, stop := context.WithCancel(t.Context())
+		o.ID = "other"
+		other := join(t, b, o)
+		l := s.run()
+		go other.Campaign(waits) // "campaign waits"
+		s.fault.Next("swap", fault.Fails(backends.ErrUnavailable), fault.Fails(backends.ErrUnavailable))
+		pass(time.Minute)
+		s.asks(t.Context(), l.Token(), "") // "requested to resign"
+		pass(time.Minute)
+		s.end() // "leads no more", and the other leads
+		pass(time.Minute)
+		broken.Always(fault.Fails(backends.ErrUnavailable))
+		other.Resign(t.Context()) // "release failed"
+		pass(10 * time.Minute)
+		stop()
+	})
+	seen := map[string]bool{}
+	for _, line := range bytes.Split(bytes.TrimSpace(log.text), []byte("\n")) {
+		var fields map[string]any
+		if err := json.Unmarshal(line, &fields); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if token, has := fields["token"]; has {
+			seen[fields["msg"].(string)] = true
+			if _, number := token.(float64); !number {
+				t.Errorf("the token is not a number: %s", line)
+			}
+		}
+	}
+	for _, m := range []string{"leads", "campaign waits while the election is held", "renewal fails and is tried again", "renewal works again", "requested to resign", "leads no more", "release failed"} {
+		if !seen["elector: "+m] {
+			t.Errorf("no line %q with a token in %s", m, log.text)
+		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/annex"
+	"github.com/elector-go/elector/internal/rule"
 )
 
 // A Leader describes who leads, according to an election's record.
@@ -26,9 +28,9 @@ type Leader struct {
 	// TTL*(1+ClockDrift), or use Observe.
 	Unchanged time.Duration
 
-	// Heir is the ID of the candidate that should lead next, if the record names one:
+	// Successor is the ID of the candidate that should lead next, if the record names one:
 	// see ResignTo, RequestResign and Options.Priority.
-	Heir string
+	Successor string
 
 	// RequestedBy is the ID of the process that has requested the leader to
 	// resign, if one has, and Draining is set once the leader has met the request:
@@ -51,6 +53,31 @@ func (l Leader) now() Leader {
 	return Leader{ID: l.ID, Token: l.Token, Value: l.Value, TTL: l.TTL, Lapsed: l.Lapsed}
 }
 
+// leader returns who leads, according to a state just seen.
+func (e *Elector) leader(r backends.Record) Leader {
+	q := annex.RequestOf(r)
+	l := Leader{ID: r.Holder, Token: Token(r.Token), Value: r.Value, TTL: r.TTL, Successor: annex.BidOf(r).ID, RequestedBy: q.By, Draining: q.Draining}
+	if s := e.view.Snapshot(); s.Any && r.Version == s.Record.Version {
+		now := e.now()
+		l.Unchanged = now - s.Since
+		l.Lapsed = !r.Vacant() && now >= s.Lapse
+	}
+	return l
+}
+
+// heldBy returns why a state just seen may not be taken over.
+func (e *Elector) heldBy(r backends.Record) *failure {
+	err := &HeldError{Leader: e.leader(r)}
+	name := rule.Critical(r)
+	switch {
+	case name != "":
+		err.Reason = "its record has the extension " + name + ", which a newer version of this library wrote and this version does not know; upgrade this process"
+	case err.Leader.ID == "":
+		err.Reason = "its record names no leader, but has just changed, vanished or gone back, so that a leader seen before may still lead. It is free TTL*(1+ClockDrift) later"
+	}
+	return &failure{holding, err}
+}
+
 // Leader reads the record once and returns who leads. The answer may be out of
 // date at once: use it for display and routing, never as a reason to write. Leader
 // blocks for at most RequestTimeout, or three times that if changes overtake its
@@ -64,20 +91,22 @@ func (e *Elector) Leader(ctx context.Context) (Leader, error) {
 	if f != nil {
 		return Leader{}, e.fail("read", f.err)
 	}
-	return e.view.leader(r), nil
+	return e.leader(r), nil
 }
 
 // Observe yields who leads, as a fresh read shows it, and then each change of
 // leader or value. Vacancies are changes: a leader that resigned, a lease that
-// lapsed, a record that is gone. Renewals, heirs and requests to resign are not. A slow loop body gets the latest
-// state next; it costs no memory and delays no other process.
+// lapsed, a record that is gone. Renewals, successors and requests to resign are not. A slow
+// loop body gets the latest state next; it costs no memory and delays no other process.
 //
 // Observe reconnects by itself and blocks until there is a change. A pair with
 // an error is the last one: the cause of ctx when that ends, ErrClosed,
 // ErrTokenRegressed when the record goes back to a lower token, or an error that
 // trying again cannot help, such as ErrDenied and ErrForeignRecord.
 //
-// What Observe yields may be out of date: use it for display and routing.
+// What Observe yields may be out of date: use it for display and routing. An Elector
+// that observes watches the leader: if the leader crashes, a campaign on the same
+// Elector takes over as early as one that has waited all the time.
 func (e *Elector) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 	return func(yield func(Leader, error) bool) {
 		if err := e.begin(ctx); err != nil {
@@ -107,7 +136,7 @@ func (e *Elector) observe(ctx context.Context, w *watcher, yield func(Leader) bo
 		if !first {
 			var lapse time.Duration
 			if !shown.Vacant() {
-				lapse = e.view.lapses()
+				lapse = e.view.Snapshot().Lapse
 			}
 			changed, err = w.wait(ctx, version, lapse)
 		}
@@ -118,9 +147,9 @@ func (e *Elector) observe(ctx context.Context, w *watcher, yield func(Leader) bo
 		if err != nil {
 			return err
 		}
-		r := e.view.look().record
+		r := e.view.Snapshot().Record
 		version = r.Version
-		l := e.view.leader(r)
+		l := e.leader(r)
 		if !r.Exists() {
 			l.Token = shown.Token
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/clock"
 	"github.com/elector-go/elector/internal/inject"
+	"github.com/elector-go/elector/internal/rule"
 )
 
 // Options adjust an Elector. A nil *Options, and the zero value of each field,
@@ -66,11 +67,11 @@ type Options struct {
 	// A candidate with a priority above 0 announces itself in the leader's record,
 	// unless one with the same priority or a higher one did: that costs one read
 	// and one write in each tenure, two requests of the leader, and one read of each
-	// waiter where the store pushes changes. While it is the heir Healthy is called
+	// waiter where the store pushes changes. While it is the successor Healthy is called
 	// in each renewal interval. See SetPriority.
 	//
-	// If the record names no heir, one of the candidates with the priority 0, the
-	// default, is the heir where the store can keep a place in line: in etcd,
+	// If the record names no successor, one of the candidates with the priority 0, the
+	// default, is the successor where the store can keep a place in line: in etcd,
 	// ZooKeeper, PostgreSQL and files. To take that place costs one or two requests
 	// in each tenure, and as many if it goes away.
 	Priority int
@@ -81,7 +82,7 @@ type Options struct {
 	Value string
 
 	// Healthy is called before each renewal and each attempt to become leader, and
-	// once in a renewal interval by the heir and by a candidate that may become it.
+	// once in a renewal interval by the successor and by a candidate that may become it.
 	// If it returns an error, a candidate does not campaign and a leader
 	// resigns. A call that panics, or takes longer than RequestTimeout, counts
 	// as an error.
@@ -188,18 +189,8 @@ func (o *Options) resolved(d backends.Description) (Options, error) {
 // minTTL is the shortest TTL that leaves room for timers at all.
 const minTTL = 10 * time.Millisecond
 
-// hold is H: how long a holder trusts its lease. A holder whose clock runs slow
-// by ClockDrift still ends the lease within the TTL.
-func (o *Options) hold() time.Duration {
-	return o.TTL - time.Duration(float64(o.TTL)*o.ClockDrift)
-}
-
-// challenge is C: how long a record with this TTL must have stood unchanged
-// before a challenger may take over. A challenger whose clock runs fast by
-// ClockDrift has still waited for the TTL.
-func (o *Options) challenge(ttl time.Duration) time.Duration {
-	return ttl + time.Duration(float64(ttl)*o.ClockDrift)
-}
+// hold is H: see rule.Hold.
+func (o *Options) hold() time.Duration { return rule.Hold(o.TTL, o.ClockDrift) }
 
 func checkText(what, s string) error {
 	switch {

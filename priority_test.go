@@ -110,8 +110,8 @@ func TestPriority(t *testing.T) {
 			s.e.Resign(t.Context())
 			wait(t, low.by, "the other candidate leads")
 			pass(time.Minute)
-			if got := heirIn(s.record().Extensions); got != "" {
-				t.Errorf("a candidate with priority 0 is the heir: %q", got)
+			if got := bidIn(s.record().Extensions); got != "" && !strings.HasPrefix(got, "0 ") {
+				t.Errorf("a candidate with priority 0 has the bid %q", got)
 			}
 		})
 	})
@@ -143,14 +143,14 @@ func TestPriority(t *testing.T) {
 					ctx, cancel := context.WithCancel(t.Context())
 					done := begin(func() error { _, err := e.Campaign(ctx); return err })
 					pass(time.Second)
-					if heirIn(s.record().Extensions) == "" {
+					if bidIn(s.record().Extensions) == "" {
 						t.Error("the candidate has not announced itself")
 					}
 					cancel()
 					wait(t, done, "Campaign returns")
 					pass(time.Second)
-					if got := heirIn(s.record().Extensions); len(got) > 40 || got[0] != '0' {
-						t.Errorf("pushed %v%s: the heir is %q", pushed, name, got)
+					if got := bidIn(s.record().Extensions); len(got) > 40 || got[0] != '0' {
+						t.Errorf("pushed %v%s: the successor is %q", pushed, name, got)
 					}
 				})
 			}
@@ -172,8 +172,8 @@ func TestPriority(t *testing.T) {
 			if n := asked.Load(); n < 5 || n > 12 {
 				t.Errorf("in 90 s it was asked for its health %d times", n)
 			}
-			if got := heirIn(s.record().Extensions); got != "" {
-				t.Errorf("a candidate that is not healthy is the heir: %q", got)
+			if got := bidIn(s.record().Extensions); got != "" {
+				t.Errorf("a candidate that is not healthy is the successor: %q", got)
 			}
 		})
 	})
@@ -192,13 +192,13 @@ func TestPriority(t *testing.T) {
 				c := s.crowd(high, pushed, "high")
 				s.crowd(with(3), pushed, "low")
 				for _, h := range []struct {
-					sick bool
-					heir string
+					sick      bool
+					successor string
 				}{{false, "high"}, {true, "low"}, {false, "high"}, {true, "low"}} {
 					sick.Store(h.sick)
 					pass(time.Minute)
-					if got := heirIn(s.record().Extensions); !strings.HasSuffix(got, h.heir) {
-						t.Errorf("pushed %v, sick %v: the heir is %q", pushed, h.sick, got)
+					if got := bidIn(s.record().Extensions); !strings.HasSuffix(got, h.successor) {
+						t.Errorf("pushed %v, sick %v: the successor is %q", pushed, h.sick, got)
 					}
 				}
 				if _, w := c.counts(); w > 4 {
@@ -217,14 +217,14 @@ func TestPriority(t *testing.T) {
 				c := s.crowd(with(5), true, "high")
 				c.faults["high"].Next("swap", f) // and the announcement
 				pass(time.Minute)
-				if got := heirIn(s.record().Extensions); !strings.HasSuffix(got, "high") {
-					t.Fatalf("the heir is %q", got)
+				if got := bidIn(s.record().Extensions); !strings.HasSuffix(got, "high") {
+					t.Fatalf("the successor is %q", got)
 				}
 				c.faults["high"].Next("swap", f)
 				c.all["high"].SetPriority(0)
 				pass(time.Minute)
-				if got := heirIn(s.record().Extensions); strings.HasSuffix(got, "high") {
-					t.Errorf("%s: a minute after SetPriority(0) the heir is %q", name, got)
+				if got := bidIn(s.record().Extensions); !strings.HasPrefix(got, "0 ") {
+					t.Errorf("%s: a minute after SetPriority(0) the successor is %q", name, got)
 				}
 			})
 		}
@@ -233,7 +233,7 @@ func TestPriority(t *testing.T) {
 		onStage(t, o, func(t *testing.T, s *stage) {
 			win(t, s.e)
 			pass(time.Second)
-			change(t, s.store, set(t, "t_heir", "5 n pod-0")) // by a process that is gone
+			change(t, s.store, set(t, "t_bid", "5 n pod-0")) // by a process that is gone
 			s.crowd(o, true, "pod-0")
 			low := s.crowd(with(4), true, "pod-1")
 			pass(time.Minute)
@@ -254,8 +254,8 @@ func TestPriority(t *testing.T) {
 			_, w := c.counts()
 			_, v := d.counts()
 			_, u := e.counts()
-			if got := heirIn(s.record().Extensions); w+v+u > 6 || !strings.HasPrefix(got, "5 ") {
-				t.Errorf("candidates with one ID write %d, %d and %d times; the heir is %q", w, v, u, got)
+			if got := bidIn(s.record().Extensions); w+v+u > 6 || !strings.HasPrefix(got, "5 ") {
+				t.Errorf("candidates with one ID write %d, %d and %d times; the successor is %q", w, v, u, got)
 			}
 		})
 	})
@@ -302,7 +302,7 @@ func TestPriority(t *testing.T) {
 	})
 	t.Run("refused", func(t *testing.T) {
 		onStage(t, o, func(t *testing.T, s *stage) {
-			for _, p := range []int{-1, 8} {
+			for _, p := range []int{-1, 1 << 31} {
 				if err := s.e.SetPriority(p); !errors.Is(err, elector.ErrInvalid) {
 					t.Errorf("%d: %v", p, err)
 				}

@@ -67,9 +67,9 @@ func TestReadsSent(t *testing.T) {
 			d.put("a", led("older", 1))
 			done := read()
 			time.Sleep(readWait / 2)
-			e.view.pushed(led("newer", 2))
-			if f := <-done; f != nil || d.names() != 2 || e.view.look().record.Holder != "older" {
-				t.Errorf("a record that went back is seen by one read: %v, %d names were asked for, and it sees %v", f, d.names(), e.view.look().record)
+			e.view.Pushed(led("newer", 2), e.now())
+			if f := <-done; f != nil || d.names() != 2 || e.view.Snapshot().Record.Holder != "older" {
+				t.Errorf("a record that went back is seen by one read: %v, %d names were asked for, and it sees %v", f, d.names(), e.view.Snapshot().Record)
 			}
 		},
 		// What is seen while it is on its way may be newer.
@@ -78,9 +78,9 @@ func TestReadsSent(t *testing.T) {
 			done := read()
 			time.Sleep(readWait + d.took/2)
 			d.put("a", led("newer", 2))
-			e.view.pushed(led("newer", 2))
-			if f := <-done; f != nil || d.names() != 3 || e.view.look().record.Holder != "newer" {
-				t.Errorf("a read that may be late is made anew: %v, %d names were asked for, and it sees %v", f, d.names(), e.view.look().record)
+			e.view.Pushed(led("newer", 2), e.now())
+			if f := <-done; f != nil || d.names() != 3 || e.view.Snapshot().Record.Holder != "newer" {
+				t.Errorf("a read that may be late is made anew: %v, %d names were asked for, and it sees %v", f, d.names(), e.view.Snapshot().Record)
 			}
 		},
 		// The wait for others is no part of the round trip, from which the time

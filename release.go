@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sync"
+
+	"github.com/elector-go/elector/internal/annex"
 )
 
 // A release is what the store knows of the end of a lease:
@@ -26,6 +28,8 @@ type release struct {
 	state knowledge
 	err   error         // why it failed
 	done  chan struct{} // closed unless it is untold or telling
+	named string        // ID of the candidate that should lead next, for the next try to tell
+	next  string        // the same, for the try that began last
 }
 
 // A knowledge is what the store knows.
@@ -40,7 +44,7 @@ const (
 )
 
 // begin reports whether the caller must tell the store now. The caller then owns
-// the acquisition until finish.
+// the acquisition, and next, until finish.
 func (r *release) begin(from knowledge) bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -51,7 +55,25 @@ func (r *release) begin(from knowledge) bool {
 		r.done = make(chan struct{})
 	}
 	r.state = telling
+	r.next, r.named = r.named, ""
 	return true
+}
+
+// name records who should lead next.
+func (r *release) name(successor string) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.named = successor
+}
+
+// unname takes back what name recorded, unless the release that it is for is still
+// to begin.
+func (r *release) unname(successor string, goesOn bool) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.named == successor && (goesOn || r.state != untold) {
+		r.named = ""
+	}
 }
 
 func (r *release) finish(state knowledge, err error) {
@@ -82,7 +104,7 @@ const (
 // It blocks until that is done.
 func (l *Lease) tell(on occasion) {
 	e, phase := l.e, l.status.Load().phase
-	free := on == workReturned && e.view.abandon(l.own.nonce)
+	free := on == workReturned && e.view.Abandon(l.own.nonce)
 	state, err := never, error(nil)
 	switch {
 	case on == leaseEnded && phase != resigned, on != leaseEnded && phase == resigned, !l.release.begin(untold):
@@ -90,11 +112,8 @@ func (l *Lease) tell(on occasion) {
 	case on == leaseEnded, free:
 		state, err = l.vacate()
 	}
-	if phase == deposed {
-		e.view.standBack(l.own.nonce)
-	}
-	if l.status.Load().why == requested || on != workPanicked && requestOf(l.own.record).token != 0 { // the renewals still run beside a panic
-		e.view.standAside(l.own.nonce)
+	if phase == deposed || l.status.Load().why == requested || on != workPanicked && annex.RequestOf(l.own.record).Token != 0 { // the renewals still run beside a panic
+		e.standBack(l.own.nonce)
 	}
 	l.release.finish(state, err)
 }
@@ -203,16 +222,12 @@ func (l *Lease) nothingToTell() bool {
 	return l.status.Load().phase != resigned || state == told
 }
 
-// vacate tells the store that the election is vacant. It tries for
-// ReleaseTimeout, on a context of its own: those of its callers have ended.
+// vacate tells the store that the election is vacant, and who should lead next. It
+// tries for ReleaseTimeout, on a context of its own: those of its callers have ended.
 func (l *Lease) vacate() (knowledge, error) {
 	e := l.e
 	state := told
-	l.own.heir = ""
-	if id := l.heir.Load(); id != nil {
-		l.own.heir = *id
-	}
-	l.own.why = l.status.Load().ending()[:1] // a key of reasons
+	l.own.successor, l.own.why = l.release.next, l.status.Load().ending()
 	start := e.clock.Now().Mono
 	err := l.own.vacate()
 	took := e.clock.Now().Mono - start
@@ -225,49 +240,4 @@ func (l *Lease) vacate() (knowledge, error) {
 	info.Duration = took
 	traced(e, e.o.Trace.Released, l.ctx, info)
 	return state, err
-}
-
-// vacate replaces the record by a vacancy, as long as the store shows that the
-// record is ours. It first reads a record that it does not know.
-func (a *acquisition) vacate() error {
-	e := a.e
-	ctx, cancel := e.clock.WithTimeout(context.Background(), e.o.ReleaseTimeout)
-	defer cancel()
-	overtaken := 0
-	for {
-		var f *failure
-		if a.record.Exists() {
-			if !e.pace(ctx) {
-				return e.ended(ctx, nil)
-			}
-			if _, f = e.swap(ctx, e.o.RequestTimeout, writing, e.backend.Swap, a.record, a.next("", "")); f == nil {
-				a.releases.over("token", a.token)
-				return nil
-			}
-		}
-		r, readBack := e.load(ctx, e.o.RequestTimeout, reading)
-		moved := false
-		if readBack == nil {
-			if a.differs(r) != nil || r.Vacant() || restored(r, a.record) {
-				a.releases.over("token", a.token)
-				return nil // applied, or not ours any more
-			}
-			moved = r.Version != a.record.Version
-			a.record = r
-		}
-		switch {
-		case f.hopeless():
-			return f.err
-		case readBack.hopeless():
-			return readBack.err
-		case moved && overtaken == 0: // another process has changed an extension
-			overtaken++
-			continue
-		case f == nil:
-			f = readBack
-		}
-		if !a.releases.pause(ctx, f.err) {
-			return f.err
-		}
-	}
 }

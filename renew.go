@@ -2,76 +2,11 @@ package elector
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/elector-go/elector/backends"
-	"github.com/elector-go/elector/internal/clock"
 )
-
-// An acquisition is what its writer knows of its own writes. One goroutine at a
-// time owns it: that of the campaign, then the lease's, then the one that tells
-// the store.
-type acquisition struct {
-	e      *Elector
-	token  uint64
-	nonce  string
-	record backends.Record // ours, as the store last showed it; before that only the extensions
-	number uint64          // of the latest write
-	sent   map[uint64]write
-	heir   string // ID of the candidate that the leader named, for the vacancy
-	why    string // the term ends, for its history: a key of reasons
-
-	releases *backoff
-}
-
-// A write is a write of an acquisition that may still count.
-type write struct {
-	start  clock.Reading // before it was sent
-	vacant bool
-	value  string
-}
-
-// next returns the record to write next, and records that it is sent now. A holder
-// passes on all extensions, a release only kept ones and the heir.
-func (a *acquisition) next(holder, value string) backends.Record {
-	o := &a.e.o
-	a.number++
-	a.sent[a.number] = write{clock.Mark(a.e.clock), holder == "", value}
-	r := backends.Record{Holder: holder, Token: a.token, TTL: o.TTL, RenewEvery: o.RenewEvery,
-		Attempt: backends.Attempt{Nonce: a.nonce, Sequence: a.number}, Value: value, Extensions: a.marked()}
-	if holder == "" {
-		r.Extensions = a.bequeathed()
-	}
-	return r
-}
-
-// differs returns how a state differs from what was written with its attempt, nil
-// if it is ours. Other processes may change extensions, except critical ones.
-func (a *acquisition) differs(r backends.Record) error {
-	w, sent := a.sent[r.Attempt.Sequence]
-	o := &a.e.o
-	holder := o.ID
-	if w.vacant {
-		holder = ""
-	}
-	switch {
-	case !r.Exists():
-		return errors.New("it is gone; if it was not deleted by hand, look for a rule in the store that expires or deletes data")
-	case r.Attempt.Nonce != a.nonce && r.Vacant():
-		return fmt.Errorf("it is vacant after token %d", r.Token)
-	case r.Attempt.Nonce != a.nonce:
-		return fmt.Errorf("%q holds it with token %d", r.Holder, r.Token)
-	case !sent:
-		return fmt.Errorf("%w: it shows a write of this process that is out of date", ErrTokenRegressed)
-	case r.Token != a.token || r.Holder != holder || r.TTL != o.TTL || r.RenewEvery != o.RenewEvery || r.Value != w.value:
-		return fmt.Errorf("it was edited by hand: holder %.80q, token %d, TTL %v, renewal interval %v, value %.80q", r.Holder, r.Token, r.TTL, r.RenewEvery, r.Value)
-	case r.Extensions.Class('c') != a.record.Extensions.Class('c'):
-		return fmt.Errorf("another process has changed its critical extensions: %.200s", r.Extensions.Class('c'))
-	}
-	return nil
-}
 
 // maintain renews the lease until it is over, and tells the store if it was
 // resigned. Its goroutine is the only one that writes the lease's record. It
@@ -95,7 +30,7 @@ func (l *Lease) reportEnd() {
 	e := l.e
 	s := l.status.Load()
 	info := l.info(s.cause)
-	info.Cause = s.ending()
+	info.Cause = s.ending().String()
 	if s.phase == resigned {
 		e.log.Info("elector: leads no more", "token", l.token, "cause", info.Cause, "error", s.cause)
 	} else {
@@ -186,7 +121,7 @@ func (l *Lease) ail() {
 	if l.status.Load().phase != held {
 		return
 	}
-	f := l.e.healthy(context.WithoutCancel(l.ctx))
+	f := l.e.checkHealth(context.WithoutCancel(l.ctx))
 	switch {
 	case f == nil:
 	case l.inRun:
@@ -214,7 +149,7 @@ func (l *Lease) renewOnce() (f *failure, overtaken bool) {
 	e, a := l.e, l.own
 	ctx := context.WithoutCancel(l.ctx)
 	before := a.record
-	next := a.next(e.o.ID, l.value)
+	next := a.next(before, e.o.ID, l.value)
 	l.note(errUnanswered)
 	r, f := e.swap(ctx, l.limit(), writing, l.sender(), before, next)
 	l.shares.outcome(f)

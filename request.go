@@ -18,7 +18,6 @@ const (
 	reading                     // a read of a campaign or a leader
 	writing                     // a write of a campaign or a leader
 	asking                      // a write into another process's record: see extend
-	placing                     // a write of a place in line
 	examining                   // a call of Options.Healthy
 	watching                    // not counted: it is meant to last
 	attending                   // the same
@@ -27,7 +26,7 @@ const (
 
 // String returns the Op of RequestInfo.
 func (p purpose) String() string {
-	return [...]string{"load", "load", "swap", "swap", "place", "healthy", "watch", "watch-presence"}[p]
+	return [...]string{"load", "load", "swap", "swap", "healthy", "watch", "watch-presence"}[p]
 }
 
 // request makes one request to the store. It returns when the request is answered,
@@ -119,7 +118,7 @@ func (e *Elector) loadBy(ctx context.Context, limit time.Duration, why purpose, 
 	for range 3 {
 		var mark uint64
 		var start time.Duration // the wait for others is no part of the round trip
-		sent := func() { mark, start = e.view.mark(), e.clock.Now().Mono }
+		sent := func() { mark, start = e.view.Mark(), e.clock.Now().Mono }
 		r, f := request(ctx, e, limit, why, func(ctx context.Context) (backends.Record, error) {
 			r, err := by(ctx, sent)
 			if err == nil && r.Exists() {
@@ -131,7 +130,7 @@ func (e *Elector) loadBy(ctx context.Context, limit time.Duration, why purpose, 
 			return backends.Record{}, f
 		}
 		e.timing.read(e.clock.Now().Mono - start)
-		if e.view.read(r, mark) {
+		if e.view.Read(r, mark, e.now()) {
 			e.traceNews(ctx)
 			return r, nil
 		}
@@ -150,7 +149,7 @@ func (e *Elector) swap(ctx context.Context, limit time.Duration, why purpose, by
 		return by(ctx, e.name, prev, next)
 	})
 	if f == nil {
-		e.view.wrote(prev, r)
+		e.view.Wrote(prev, r, e.now())
 		e.traceNews(ctx)
 	}
 	return r, f

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -347,6 +348,53 @@ func TestRequestUnanswered(t *testing.T) {
 	}
 }
 
+// forgetful drops requests to resign.
+type forgetful struct {
+	backends.Backend
+	swaps *atomic.Int32
+}
+
+func (b forgetful) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
+	b.swaps.Add(1)
+	time.Sleep(time.Millisecond) // or a loop takes no time
+	next.Extensions = next.Extensions.Without("t_request")
+	return b.Backend.Swap(ctx, name, prev, next)
+}
+
+// A request that the backend drops is not written without end.
+func TestRequestDropped(t *testing.T) {
+	onStage(t, elector.Options{TTL: time.Minute, RenewEvery: 10 * time.Second}, func(t *testing.T, s *stage) {
+		win(t, s.e)
+		var swaps atomic.Int32
+		e := join(t, forgetful{s.store.Handle(), &swaps}, elector.Options{TTL: time.Minute, RenewEvery: 10 * time.Second})
+		asked := begin(func() error { return e.RequestResign(t.Context(), 0, "") })
+		pass(10 * time.Second)
+		if n := swaps.Load(); n > 10 {
+			t.Fatalf("%d writes in 10 s", n)
+		}
+		if err := wait(t, asked, "RequestResign returns"); !errors.Is(err, elector.ErrMisconfigured) || !strings.Contains(err.Error(), "drops") {
+			t.Error(err)
+		}
+	})
+}
+
+// What is printed differs between versions of Go: the leader follows a request from any.
+func TestRequestOfAnotherUnicode(t *testing.T) {
+	onStage(t, elector.Options{TTL: time.Minute, RenewEvery: 10 * time.Second}, func(t *testing.T, s *stage) {
+		l := win(t, s.e)
+		change(t, s.store, set(t, "t_request", l.Token().String()+" 1 host-\ue000 awaiting"))
+		lead, err := s.candidate(elector.Options{}).Leader(t.Context())
+		if err != nil || lead.RequestedBy != "host-?" {
+			t.Errorf("%+v, %v", lead, err)
+		}
+		pass(11 * time.Second)
+		if err := context.Cause(l.Context()); !errors.Is(err, elector.ErrRequested) {
+			t.Error(err)
+		}
+		l.Resign(t.Context())
+	})
+}
+
 // A request finds room beside the longest IDs, and the history gives way to it.
 func TestRequestRoom(t *testing.T) {
 	for name, letter := range map[string]string{"letters": "é", "escapes": " "} {
@@ -361,14 +409,14 @@ func TestRequestRoom(t *testing.T) {
 				o.ID, o.Priority = id("a"), 1
 				s.crowd(o, true, o.ID)
 				pass(time.Minute)
-				if heirIn(s.record().Extensions) == "" {
+				if bidIn(s.record().Extensions) == "" {
 					t.Error("no candidate has announced itself")
 				}
 				e := s.candidate(elector.Options{ID: id("b")})
 				asked := begin(func() error { return e.RequestResign(t.Context(), 0, id("c")) })
 				pass(time.Minute)
 				lead, err := e.Leader(t.Context())
-				if err != nil || !lead.Draining || lead.Heir != id("c") || !errors.Is(context.Cause(l.Context()), elector.ErrRequested) {
+				if err != nil || !lead.Draining || lead.Successor != id("c") || !errors.Is(context.Cause(l.Context()), elector.ErrRequested) {
 					t.Errorf("%+v, %v", lead, err)
 				}
 				s.end()
@@ -380,24 +428,24 @@ func TestRequestRoom(t *testing.T) {
 	}
 }
 
-// What is not a request, or not an heir, counts as none.
+// What is not a request, or not a successor, counts as none.
 func TestMalformed(t *testing.T) {
 	o := elector.Options{TTL: time.Minute, RenewEvery: 10 * time.Second}
 	onStage(t, o, func(t *testing.T, s *stage) {
 		l := win(t, s.e)
-		c := s.crowd(o, true, "c0")
+		c := s.crowd(o, false, "c0") // which does not volunteer
 		for _, by := range []string{"a%00", "%ff", "%1b%5b31m", "a%0aroot", strings.Repeat("x", 65)} {
-			change(t, s.store, set(t, "t_request", l.Token().String()+" 1  "+by+" awaiting"))
+			change(t, s.store, set(t, "t_request", l.Token().String()+" 1 "+by+" awaiting"))
 			pass(time.Minute)
 			if lead, err := c.all["c0"].Leader(t.Context()); err != nil || lead.RequestedBy != "" || l.Context().Err() != nil {
 				t.Errorf("a request of %s: %+v, %v", by, lead, err)
 			}
 		}
-		for _, heir := range []string{"-1 1 c0", "9 1 c0", "x 1 c0", "3 1 %00", "3 1", "3 1 c0%"} {
-			change(t, s.store, set(t, "t_heir", heir))
+		for _, successor := range []string{"-1 1 c0", "2147483649 1 c0", "x 1 c0", "3 1 %00", "3 1", "3 1 c0%"} {
+			change(t, s.store, set(t, "t_bid", successor))
 			pass(time.Minute)
-			if lead, err := c.all["c0"].Leader(t.Context()); err != nil || lead.Heir != "" {
-				t.Errorf("t_heir %q: %+v, %v", heir, lead, err)
+			if lead, err := c.all["c0"].Leader(t.Context()); err != nil || lead.Successor != "" {
+				t.Errorf("t_bid %q: %+v, %v", successor, lead, err)
 			}
 		}
 		if _, w := c.counts(); w != 0 {

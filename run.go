@@ -46,7 +46,7 @@ func (e *Elector) Run(ctx context.Context, work func(ctx context.Context, lease 
 	ctx, cancel := e.joined(ctx)
 	defer cancel()
 	for {
-		l, err := e.afterLast(ctx, e.campaign)
+		l, err := e.settleLast(ctx, e.campaign)
 		if err != nil {
 			if toldToStop(ctx) {
 				err = nil

@@ -28,6 +28,13 @@ func (t *timing) read(d time.Duration) {
 	t.roundTrip += (d - t.roundTrip) / 8
 }
 
+// trip returns how long a read takes.
+func (t *timing) trip() time.Duration {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.roundTrip
+}
+
 // write records that a write is sent now.
 func (t *timing) write(now time.Duration) {
 	t.mutex.Lock()
@@ -44,9 +51,7 @@ func (e *Elector) jitter() time.Duration { return e.scattered(e.span()) }
 
 // span is the longest that jitter returns: ten round trips, within bounds.
 func (e *Elector) span() time.Duration {
-	e.timing.mutex.Lock()
-	defer e.timing.mutex.Unlock()
-	return min(max(10*e.timing.roundTrip, 5*time.Millisecond), 250*time.Millisecond)
+	return min(max(10*e.timing.trip(), 5*time.Millisecond), 250*time.Millisecond)
 }
 
 // scattered returns a random time within span: see jitter.

@@ -3,6 +3,7 @@ package elector
 import (
 	"database/sql/driver"
 	"fmt"
+	"log/slog"
 	"strconv"
 
 	"github.com/elector-go/elector/backends"
@@ -49,6 +50,9 @@ func ParseToken(s string) (Token, error) {
 	}
 	return Token(n), nil
 }
+
+// LogValue implements [log/slog.LogValuer]: a token is a number in logs.
+func (t Token) LogValue() slog.Value { return slog.Uint64Value(uint64(t)) }
 
 // MarshalText implements [encoding.TextMarshaler].
 func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }

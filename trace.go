@@ -90,7 +90,7 @@ type CampaignInfo struct {
 type RequestInfo struct {
 	Election string
 	Store    string
-	Op       string // "load", "swap", "place", "watch" or "watch-presence"; "healthy" for Options.Healthy
+	Op       string // "load", "swap", "watch" or "watch-presence"; "healthy" for Options.Healthy
 	Result   string // "ok"; "conflict": another process wrote first; "cancelled" by the caller; or "error"
 	Duration time.Duration
 	Err      error
@@ -150,7 +150,8 @@ func (e *Elector) traceNews(ctx context.Context) {
 	if e.o.Trace.Observed == nil {
 		return
 	}
-	if l, news := e.view.takeNews(); news {
-		traced(e, e.o.Trace.Observed, ctx, LeaderInfo{Election: e.name, Store: e.store, Leader: l})
+	s := e.view.Snapshot()
+	if before := e.traced.Load(); s.Number > before && e.traced.CompareAndSwap(before, s.Number) {
+		traced(e, e.o.Trace.Observed, ctx, LeaderInfo{Election: e.name, Store: e.store, Leader: e.leader(s.Record)})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/rule"
 )
 
 // A watcher follows an election's record: by what the store pushes, or by reading
@@ -31,7 +32,6 @@ type watcher struct {
 	mutex  sync.Mutex
 	live   bool     // a Watch runs and has shown the record
 	doubt  bool     // what was pushed may be out of date: only a read can settle that
-	moved  bool     // the place in line was pushed, and wait has not returned since
 	broken *failure // why further watching makes no sense
 }
 
@@ -44,25 +44,13 @@ func (e *Elector) watch(ctx context.Context, why purpose, what string, loads *lo
 	w.rhythm.offset = e.random()
 	b, ok := backends.AsWatcher(e.backend)
 	if ok && e.begin(ctx) == nil {
-		go w.run(w.follow(b), e.newBackoff(what+": watching the record"))
+		go w.run(b, e.newBackoff(what+": watching the record"))
 	}
 	return w
 }
 
-// follow returns the Watch to run: for a campaign that with the place in line, if the
-// store has one.
-func (w *watcher) follow(b backends.Watcher) func(context.Context) error {
-	if l, ok := backends.AsLiner(b); ok && w.why == reading {
-		return func(ctx context.Context) error {
-			w.placed("") // a WatchLine begins without a place, and what was seen before may be gone
-			return l.WatchLine(ctx, w.e.name, w.pushed, w.placed)
-		}
-	}
-	return func(ctx context.Context) error { return b.Watch(ctx, w.e.name, w.pushed) }
-}
-
 // run keeps a Watch running until the watcher is cancelled.
-func (w *watcher) run(watch func(context.Context) error, backoff *backoff) {
+func (w *watcher) run(b backends.Watcher, backoff *backoff) {
 	e := w.e
 	defer e.active.Done()
 	for w.ctx.Err() == nil {
@@ -72,7 +60,7 @@ func (w *watcher) run(watch func(context.Context) error, backoff *backoff) {
 				backoff.over()
 			}
 		})
-		err := watch(w.ctx)
+		err := b.Watch(w.ctx, e.name, w.pushed)
 		stop()
 		if w.ctx.Err() != nil {
 			return
@@ -107,21 +95,10 @@ func (w *watcher) isLive() bool {
 // pushed takes what the store pushes. It never blocks: the goroutine that waits
 // does the rest.
 func (w *watcher) pushed(r backends.Record) {
-	believed := (!r.Exists() || r.Validate() == nil) && w.e.view.pushed(r)
+	believed := (!r.Exists() || r.Validate() == nil) && w.e.view.Pushed(r, w.e.now())
 	w.mutex.Lock()
 	w.live = true
 	w.doubt = w.doubt || !believed
-	w.mutex.Unlock()
-	w.wake()
-}
-
-// placed takes the place in line that the store pushes, as pushed does.
-func (w *watcher) placed(place string) {
-	if !w.e.view.placed(place) {
-		return
-	}
-	w.mutex.Lock()
-	w.moved = true
 	w.mutex.Unlock()
 	w.wake()
 }
@@ -135,7 +112,7 @@ func (w *watcher) wake() {
 
 // wait blocks until the record has another version than the one given, until
 // a monotonic time (0 for none), or until ctx ends. It reports whether the
-// record changed, or the place in line did. It waits out failures that may pass.
+// record changed. It waits out failures that may pass.
 func (w *watcher) wait(ctx context.Context, since backends.Version, until time.Duration) (changed bool, err error) {
 	for {
 		pause, changed, err := w.check(ctx, since, until)
@@ -156,31 +133,27 @@ func (w *watcher) wait(ctx context.Context, since backends.Version, until time.D
 func (w *watcher) check(ctx context.Context, since backends.Version, until time.Duration) (pause time.Duration, changed bool, err error) {
 	e := w.e
 	for {
-		seen := e.view.look()
+		seen := e.view.Snapshot()
 		e.traceNews(ctx)
-		if seen.record.Version != since {
-			if seen.record.Attempt != w.learnt { // pushed, or read elsewhere
-				w.learn(seen.record, seen.since, seen.since)
+		if seen.Record.Version != since {
+			if seen.Record.Attempt != w.learnt { // pushed, or read elsewhere
+				w.learn(seen.Record, seen.Since, seen.Since)
 			}
 			return 0, true, nil
 		}
 		w.mutex.Lock()
-		live, doubt, broken, moved := w.live, w.doubt, w.broken, w.moved
-		w.moved = false
+		live, doubt, broken := w.live, w.doubt, w.broken
 		w.mutex.Unlock()
 		if broken != nil {
 			return 0, false, broken.err
-		}
-		if moved {
-			return 0, true, nil
 		}
 		now := e.clock.Now().Mono
 		if until != 0 && now >= until {
 			return 0, false, nil
 		}
-		next := w.nextRead(seen.record, now)
+		next := w.nextRead(seen.Record, now)
 		if live && e.pushes {
-			next = forever
+			next = rule.Never
 		}
 		if doubt {
 			next = now
@@ -241,7 +214,7 @@ func (w *watcher) read(ctx context.Context, waits bool) (ok bool, err error) {
 	w.mutex.Lock()
 	w.doubt = false
 	w.mutex.Unlock()
-	seen := e.view.look().record.Attempt
+	seen := e.view.Snapshot().Record.Attempt
 	sent := e.clock.Now().Mono
 	w.last = sent
 	r, f := e.loadTogether(ctx, w.why, w.loads, &w.shares, waits)
@@ -271,7 +244,7 @@ func (w *watcher) read(ctx context.Context, waits bool) (ok bool, err error) {
 // sleep blocks for d, until the watcher is woken, or until the context that it was
 // made with ends.
 func (w *watcher) sleep(d time.Duration) {
-	if d < forever/2 {
+	if d < rule.Never/2 {
 		defer w.e.clock.AfterFunc(d, w.wake)()
 	}
 	<-w.woken

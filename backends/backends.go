@@ -173,6 +173,19 @@ func AsLiner(b Backend) (Liner, bool) {
 	return l, ok && !b.Describe().NoWatch
 }
 
+// A SameWriter is a Backend that can tell two versions of one write from two writes of the
+// same content. A process that changes what the store keeps beside a record, a label for
+// example, gives the record a new Version. Without a SameWriter the elector takes that for
+// a restored record: another leader may have come and gone in between.
+type SameWriter interface {
+	Backend
+
+	// SameWrite reports whether the record of two versions, with the same content, was
+	// certainly not changed in between: if no process wrote other content. If it may
+	// have been, SameWrite returns false. It does no I/O.
+	SameWrite(before, after Version) bool
+}
+
 // A PresenceWatcher is a Watcher whose store shows, besides the record, that a
 // holder is present: by a mark that the holder's session keeps alive, such as an
 // ephemeral node. The Swap that acquires makes the mark, and the Swap that

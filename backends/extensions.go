@@ -23,7 +23,7 @@ import (
 // Only the holder changes the other fields of its record, the attempt included.
 // Another process changes one extension and nothing else, and includes a random
 // part in the value, so that no state of the record ever comes back. Where a
-// request to resign finds no room, it empties the history and then the heir.
+// request to resign finds no room, it empties the history and then the successor.
 //
 // The zero value has no extensions. Equal Extensions are equal strings: the text
 // is a JSON object of strings with its names in order, as encoding/json writes
@@ -99,11 +99,26 @@ func (x Extensions) all() map[string]string {
 
 // Get returns the value of an extension, and whether there is one.
 func (x Extensions) Get(name string) (value string, ok bool) {
-	if !x.mayHave(name) {
+	// A quote within a value has a backslash before it, so this is no part of a value.
+	_, rest, ok := strings.Cut(string(x), `"`+name+`":"`)
+	if !ok {
 		return "", false
 	}
-	value, ok = x.all()[name]
-	return value, ok
+	escaped := false
+	for i := 0; i < len(rest); i++ {
+		switch rest[i] {
+		case '\\':
+			escaped = true
+			i++
+		case '"':
+			if value = rest[:i]; escaped {
+				err := json.Unmarshal([]byte(`"`+value+`"`), &value)
+				return value, err == nil
+			}
+			return value, true
+		}
+	}
+	return "", false // Validate refuses it
 }
 
 // mayHave reports whether a name may begin with the text, without parsing.

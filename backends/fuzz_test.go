@@ -94,9 +94,9 @@ func named(t *testing.T, x backends.Extensions) (fields map[string]string) {
 func TestRecordPrefix(t *testing.T) {
 	t.Run("frozen", func(t *testing.T) {
 		r := check.Good()
-		r.Extensions = `{"c_stop":"1","k_history":"2026","t_heir":"host-2"}`
+		r.Extensions = `{"c_stop":"1","k_history":"2026","t_bid":"host-2"}`
 		const stem = `{"schema":1,"election":"invoice-sender","holder":"host-1","token":5,"ttl":"15s","renew_every":"4.5s","attempt":"NONCE.`
-		const rest = `3","value":"10.0.0.1:80","c_stop":"1","k_history":"2026","t_heir":"host-2"}`
+		const rest = `3","value":"10.0.0.1:80","c_stop":"1","k_history":"2026","t_bid":"host-2"}`
 		if got := string(backends.Encode(check.Election, r)); got != stem+rest || backends.RecordPrefix(check.Election, r) != stem {
 			t.Errorf("a record is written as\n%s\nwith the stem\n%s\nwant\n%s\n%s", got, backends.RecordPrefix(check.Election, r), stem+rest, stem)
 		}

@@ -42,7 +42,7 @@ var electorCases = []testCase{
 	{name: "move/twice", run: requestedTwice},
 	{name: "move/dead", run: deadRequested},
 	{name: "move/old", run: oldVersion},
-	{name: "move/heir", run: heirs},
+	{name: "move/successor", run: successors},
 	{name: "move/priority", run: priorities},
 	{name: "move/line", run: inLine},
 	{name: "move/history", run: historyKept},

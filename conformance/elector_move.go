@@ -230,10 +230,10 @@ func (s *suite) either(first, second *campaign) (winner *candidate, other *campa
 	}
 }
 
-// move/heir: after a release that names a successor, other candidates do not try
+// move/successor: after a release that names a successor, other candidates do not try
 // before the successor has tried or had a head start. If it does not come, another
 // one leads, without waiting for C.
-func heirs(s *suite) {
+func successors(s *suite) {
 	el := s.election("")
 	o := s.brisk()
 	a, b, c := el.join(o), el.join(o), el.join(o)
@@ -253,7 +253,7 @@ func heirs(s *suite) {
 	other.c.sees(winner)
 	s.must(winner.ResignTo(s.context(), "no such candidate"), "ResignTo")
 	other.won("a successor that does not come is not waited for")
-	if x, _ := el.record(s.open()).Extensions.Get("t_heir"); x != "" {
+	if x, _ := el.record(s.open()).Extensions.Get("t_bid"); x != "" {
 		s.Errorf("an acquisition drops the successor that was named: the record has %q", x)
 	}
 }
@@ -273,7 +273,7 @@ func priorities(s *suite) {
 	c.sees(a)
 	handle := s.open()
 	for end := time.Now().Add(s.limit()); ; a.renewals(1) {
-		if x, _ := el.record(handle).Extensions.Get("t_heir"); x != "" {
+		if x, _ := el.record(handle).Extensions.Get("t_bid"); x != "" {
 			break
 		}
 		if time.Now().After(end) {

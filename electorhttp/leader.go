@@ -19,7 +19,7 @@ type Status struct {
 	TTL       float64 `json:"ttl_seconds"`
 	Unchanged float64 `json:"unchanged_seconds"`
 
-	Heir        string `json:"heir,omitempty"`
+	Successor   string `json:"successor,omitempty"`
 	RequestedBy string `json:"requested_by,omitempty"`
 	Draining    bool   `json:"draining,omitempty"`
 }
@@ -28,7 +28,7 @@ type Status struct {
 func StatusOf(election string, l elector.Leader) Status {
 	s := Status{
 		Election: election, State: "held", ID: l.ID, Token: uint64(l.Token), Value: l.Value, TTL: l.TTL.Seconds(), Unchanged: l.Unchanged.Seconds(),
-		Heir: l.Heir, RequestedBy: l.RequestedBy, Draining: l.Draining,
+		Successor: l.Successor, RequestedBy: l.RequestedBy, Draining: l.Draining,
 	}
 	switch {
 	case l.Lapsed:

@@ -174,8 +174,8 @@ func (b *Backend) last(name string, v backends.Version) (s state, ok bool) {
 		return s, true
 	}
 	s = state{}
-	s.lease.Metadata.UID, s.lease.Metadata.ResourceVersion, ok = strings.Cut(string(v), "/")
-	return s, ok && s.lease.Metadata.UID != "" && s.lease.Metadata.ResourceVersion != ""
+	s.lease.Metadata.UID, s.lease.Metadata.ResourceVersion, ok = parseVersion(v)
+	return s, ok
 }
 
 // List implements [backends.Lister]. It reads the Leases with the

@@ -41,11 +41,63 @@ type metadata struct {
 	Annotations     map[string]string `json:"annotations,omitempty"`
 	OwnerReferences json.RawMessage   `json:"ownerReferences,omitempty"`
 	Finalizers      []string          `json:"finalizers,omitempty"`
+	Untouched       untouched         `json:"managedFields,omitzero"` // read only
 }
 
-// version returns what a Swap compares.
+// version returns what a Swap compares: the UID and the resource version. A third part
+// says that the Lease is untouched.
 func (m metadata) version() backends.Version {
-	return backends.Version(m.UID + "/" + m.ResourceVersion)
+	v := m.UID + "/" + m.ResourceVersion
+	if m.Untouched {
+		v += untouchedMark
+	}
+	return backends.Version(v)
+}
+
+const untouchedMark = "/untouched"
+
+// parseVersion takes a version apart.
+func parseVersion(v backends.Version) (uid, resourceVersion string, ok bool) {
+	text, _ := strings.CutSuffix(string(v), untouchedMark)
+	uid, resourceVersion, ok = strings.Cut(text, "/")
+	return uid, resourceVersion, ok && uid != "" && resourceVersion != ""
+}
+
+// untouched is set if the API server knows that an elector wrote the record last: another
+// program that changes the annotation, to restore it for example, becomes its manager.
+type untouched bool
+
+// UnmarshalJSON reads metadata.managedFields.
+func (u *untouched) UnmarshalJSON(text []byte) error {
+	var all []struct {
+		Manager  string
+		FieldsV1 struct {
+			Metadata struct {
+				Annotations map[string]json.RawMessage `json:"f:annotations"`
+			} `json:"f:metadata"`
+		}
+	}
+	*u = false
+	if json.Unmarshal(text, &all) != nil {
+		return nil // it is for the API server alone
+	}
+	for _, m := range all {
+		if _, has := m.FieldsV1.Metadata.Annotations["f:"+recordAnnotation]; has {
+			if *u = m.Manager == userAgent; !*u {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// SameWrite implements [backends.SameWriter]. Labels, annotations and owners that other
+// programs add, by kubectl annotate for example, change the resource version, but not the
+// manager of the record.
+func (b *Backend) SameWrite(before, after backends.Version) bool {
+	was, _, ok := parseVersion(before)
+	is, _, ok2 := parseVersion(after)
+	return ok && ok2 && was == is && strings.HasSuffix(string(after), untouchedMark)
 }
 
 // A spec is for people and kubectl. The elector never reads it.
@@ -60,6 +112,7 @@ type spec struct {
 // with returns the Lease of a state with another record.
 func (s state) with(name string, next backends.Record) lease {
 	l := s.lease
+	l.Metadata.Untouched = false // of the API server
 	l.APIVersion, l.Kind, l.Metadata.Name = "coordination.k8s.io/v1", "Lease", objectName(name)
 	l.Metadata.Labels = added(l.Metadata.Labels, managedBy, managedByElector)
 	l.Metadata.Annotations = added(l.Metadata.Annotations, electionAnnotation, name)

@@ -15,6 +15,10 @@ import (
 
 // maxAnswer bounds what is read of an answer, and of an event: more than a Lease can
 // have, or a page of records.
+// userAgent names this program to the API server, which takes it for the manager of what it
+// writes.
+const userAgent = "elector"
+
 const (
 	maxAnswer = 8 << 20
 	maxRefuse = 64 << 10
@@ -128,7 +132,7 @@ func (b *Backend) sendOnce(ctx context.Context, through *http.Client, token func
 	}
 	r.GetBody = nil
 	r.Header.Set("Accept", "application/json")
-	r.Header.Set("User-Agent", "elector")
+	r.Header.Set("User-Agent", userAgent)
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}

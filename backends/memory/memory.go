@@ -25,10 +25,11 @@
 package memory
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/url"
-	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/elector-go/elector/backends"
@@ -69,6 +70,7 @@ type Store struct {
 }
 
 type entry struct {
+	changed uint64 // number of the write that changed the content last
 	content []byte // encoded record; nil when there is none
 	version backends.Version
 	present string   // the nonce of the acquisition whose holder is there; empty if none
@@ -136,7 +138,10 @@ func (s *Store) entry(name string) *entry {
 func (s *Store) write(name string, content []byte) {
 	e := s.entry(name)
 	s.writes++
-	e.content, e.version = content, backends.Version(strconv.FormatUint(s.writes, 10))
+	if !bytes.Equal(content, e.content) {
+		e.changed = s.writes
+	}
+	e.content, e.version = content, backends.Version(fmt.Sprintf("%d.%d", e.changed, s.writes))
 	if content == nil {
 		e.version, e.present = "", ""
 	}
@@ -215,6 +220,7 @@ var _ backends.Liner = (*Backend)(nil)
 var _ backends.BatchSwapper = (*Backend)(nil)
 var _ backends.BatchLoader = (*Backend)(nil)
 var _ backends.Lister = (*Backend)(nil)
+var _ backends.SameWriter = (*Backend)(nil)
 
 // Load implements [backends.Backend].
 func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error) {
@@ -283,6 +289,13 @@ func (b *Backend) List(ctx context.Context) ([]string, error) {
 		}
 		return names, nil
 	})
+}
+
+// SameWrite implements [backends.SameWriter]. A version begins with the number of the
+// write that changed the content last.
+func (b *Backend) SameWrite(before, after backends.Version) bool {
+	changed, _, ok := strings.Cut(string(before), ".")
+	return ok && strings.HasPrefix(string(after), changed+".")
 }
 
 // Watch implements [backends.Watcher].

@@ -74,6 +74,14 @@ func parseVersion(v backends.Version) (guard string, dataVersion int32, err erro
 	return guard, int32(n), nil
 }
 
+// SameWrite implements [backends.SameWriter]: the same data were set once, and nothing else
+// in between. zkCli's set does that.
+func (b *Backend) SameWrite(before, after backends.Version) bool {
+	was, n, err := parseVersion(before)
+	is, m, err2 := parseVersion(after)
+	return err == nil && err2 == nil && was == is && m == n+1
+}
+
 // The paths of a record's znode and its children.
 func (b *Backend) path(name string) string { return b.prefix + "/" + name }
 

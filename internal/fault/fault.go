@@ -98,6 +98,12 @@ func (l lining) SwapPlace(ctx context.Context, name string, prev, next string) e
 	return err
 }
 
+// SameWrite implements backends.SameWriter. It returns false if the backend is none.
+func (f *Backend) SameWrite(before, after backends.Version) bool {
+	s, ok := f.Backend.(backends.SameWriter)
+	return ok && s.SameWrite(before, after)
+}
+
 type watching struct {
 	*Backend
 	watcher backends.Watcher

@@ -2,28 +2,28 @@ package main
 
 // handoverMutants hand over wrongly.
 var handoverMutants = []mutant{
-	// Handover: an heir, and requests to resign.
-	{name: "everybody takes the heir's way", breaks: "heir", catch: "named_by_the_leader", pkg: ".", parent: "TestHeir", edits: []edit{{
+	// Handover: a successor, and requests to resign.
+	{name: "everybody takes the successor's way", breaks: "successor", catch: "named_by_the_leader", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"heir.go", `return v.record, v.successor() == v.o.ID`, `return v.record, v.successor() != ""`}, {
 		"heir.go", `h != "" && h != v.o.ID {`, `h != h {`}, {
 		"view.go", `v.successor() == v.o.ID`, `v.successor() != ""`}}},
-	{name: "an heir taken for evidence of a vacancy", breaks: "3", catch: "after_a_crash", pkg: ".", parent: "TestHeir", edits: []edit{{
-		"view.go", `	case v.record.Vacant(), v.claim`, `	case v.record.Vacant(), heirOf(v.record).id != "", v.claim`}}},
-	{name: "an heir used after a crash", breaks: "heir", catch: "after_a_crash", pkg: ".", parent: "TestHeir", edits: []edit{{
+	{name: "a successor taken for evidence of a vacancy", breaks: "3", catch: "after_a_crash", pkg: ".", parent: "TestSuccessor", edits: []edit{{
+		"view.go", `	case v.record.Vacant(), v.claim`, `	case v.record.Vacant(), annex.BidOf(v.record).ID != "", v.claim`}}},
+	{name: "a successor used after a crash", breaks: "successor", catch: "after_a_crash", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"heir.go", `!v.record.Exists() || !v.record.Vacant()`, `!v.record.Exists()`}}},
-	{name: "an heir that swaps on a record that does not exist", breaks: "heir", catch: "of_a_record_that_is_gone", pkg: ".", parent: "TestHeir", edits: []edit{{
+	{name: "a successor that swaps on a record that does not exist", breaks: "successor", catch: "of_a_record_that_is_gone", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"heir.go", `!v.record.Exists() || !v.record.Vacant()`, `!v.last.Vacant()`}, {
-		"heir.go", `heirOf(v.record).id`, `heirOf(v.last).id`}}},
-	{name: "a dead heir waited for without end", breaks: "heir", catch: "dead,_pushed_true", pkg: ".", parent: "TestHeir", edits: []edit{{
+		"heir.go", `annex.BidOf(v.record).ID`, `annex.BidOf(v.last).ID`}}},
+	{name: "a dead successor waited for without end", breaks: "successor", catch: "dead,_pushed_true", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"heir.go", `since := v.since + headStart(v.record)`, `since := v.clock.Now().Mono + headStart(v.record)`}}},
-	{name: "a dead heir waited for by those who never saw the leader", breaks: "heir", catch: "dead,_for_those_who_come_later", pkg: ".", parent: "TestHeir", edits: []edit{{
+	{name: "a dead successor waited for by those who never saw the leader", breaks: "successor", catch: "dead,_for_those_who_come_later", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"heir.go", `v.handed && h != ""`, `h != ""`}}},
-	{name: "a dead heir waited for as long as the TTL", breaks: "heir", catch: "dead,_with_a_long_TTL", pkg: ".", parent: "TestHeir", edits: []edit{{
+	{name: "a dead successor waited for as long as the TTL", breaks: "successor", catch: "dead,_with_a_long_TTL", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"heir.go", `vacancy.TTL, longestHeadStart)`, `vacancy.TTL)`}}},
-	{name: "a release forgets the heir", breaks: "heir", catch: "named_by_the_leader", pkg: ".", parent: "TestHeir", edits: []edit{{
-		"resign.go", `if h.id != "" {`, `if false {`}}},
+	{name: "a release forgets the successor", breaks: "successor", catch: "named_by_the_leader", pkg: ".", parent: "TestSuccessor", edits: []edit{{
+		"internal/annex/annex.go", `if !next.None() {`, `if false {`}}},
 	{name: "a request ends a lease at once", breaks: "rec/request", catch: "drains", pkg: ".", parent: "TestRequestResign", edits: []edit{{
-		"resign.go", `l.drain(requested, fmt.Errorf("%w: %q", ErrRequested, q.by))`, `l.move(resigned, requested, l.resignedBecause(fmt.Errorf("%w: %q", ErrRequested, q.by)))`}}},
+		"resign.go", `l.drain(requested, fmt.Errorf("%w: %q", ErrRequested, q.By))`, `l.move(resigned, requested, l.resignedBecause(fmt.Errorf("%w: %q", ErrRequested, q.By)))`}}},
 	{name: "requests to resign that hang counted with renewals", breaks: "rec/request", catch: "that_hang", pkg: ".", parent: "TestRequestStorm", edits: []edit{{
 		"resign.go", `e.o.RequestTimeout, asking,`, `e.o.RequestTimeout, writing,`}}},
 	{name: "a lease that drains ended by another campaign", breaks: "rec/request", catch: "Campaign,_again", pkg: ".", parent: "TestRequestResign", edits: []edit{{
@@ -32,14 +32,15 @@ var handoverMutants = []mutant{
 	}
 	if l := e.current.Load(); e.busy ||`}}},
 	{name: "a request for another token obeyed", breaks: "rec/request", catch: "yesterday", pkg: ".", parent: "TestRequestResign", edits: []edit{{
-		"resign.go", `uint64(token) != r.Token`, `token == 0`}}},
+		"internal/annex/request.go", `f[0] != strconv.FormatUint(r.Token, 10)`, `f[0] == ""`}}},
 	{name: "a leader that was requested to resign comes back at once", breaks: "rec/request", catch: "stands_back", pkg: ".", parent: "TestRequestResign", edits: []edit{{
 		"release.go", `e.view.standAside(l.own.nonce)`, `_ = phase`}}},
 	{name: "a leader that was requested to resign stands back although another one has led", breaks: "rec/request", catch: "drains", pkg: ".", parent: "TestRequestResign", edits: []edit{{
 		"view.go", `if r.Attempt.Nonce != v.aside {`, `if false {`}, {
 		"heir.go", `v.clock.Now().Mono+v.o.challenge(v.o.TTL)`, `v.clock.Now().Mono+100*v.o.challenge(v.o.TTL)`}}},
 	{name: "a request written over another", breaks: "rec/request", catch: "renewed", pkg: ".", parent: "TestRequestStorm", edits: []edit{{
-		"resign.go", `case q.token == 0:`, `case q.nonce != p.nonce:`}}},
+		"resign.go", `case q.Token == 0:`, `case q.Nonce != p.nonce:`}, {
+		"resign.go", `if p.taken > 0 {`, `if false {`}}},
 	{name: "Run returns after a request", breaks: "rec/request", catch: "drains", pkg: ".", parent: "TestRequestResign", edits: []edit{{
 		"run.go", ` && s.why != requested`, ``}}},
 
@@ -48,10 +49,10 @@ var handoverMutants = []mutant{
 	{name: "C restarted by each request", breaks: "rec/request", catch: "the_leader_is_gone,_and_a_request_comes_every_second", pkg: ".", parent: "TestRequestUnanswered", edits: []edit{{
 		"view.go", `!v.any || !extended(r, v.record)`, `true`}}},
 	{name: "a request without room beside the history", breaks: "rec/request", catch: "escapes", pkg: ".", parent: "TestRequestRoom", edits: []edit{{
-		"resign.go", `err == nil || !has || name != requestName`, `err == nil || !has || true`}}},
+		"internal/annex/request.go", `if _, has := x.Get(name); err == nil || !has {`, `if err == nil || err != nil {`}}},
 
 	// The place in line.
-	{name: "everybody takes the way of the one with the place", breaks: "heir", catch: "10_waiting", pkg: ".", parent: "TestLine", edits: []edit{{
+	{name: "everybody takes the way of the one with the place", breaks: "successor", catch: "10_waiting", pkg: ".", parent: "TestLine", edits: []edit{{
 		"heir.go", `return inPlace(v.place, v.record)`, `if inPlace(v.place, v.record) != "" {
 		return v.o.ID
 	}
@@ -60,33 +61,33 @@ var handoverMutants = []mutant{
 		"view.go", `	case v.record.Vacant(), v.claim`, `	case v.record.Vacant(), inPlace(v.place, v.record) == v.o.ID, v.claim`}}},
 	{name: "a place taken for evidence that its candidate may lead", breaks: "3", catch: "mx/two-valid", edits: []edit{{
 		"view.go", `	case v.record.Vacant(), v.claim`, `	case v.record.Vacant(), inPlace(v.place, v.record) == v.o.ID, v.claim`}}},
-	{name: "a place used after a crash", breaks: "heir", catch: "after_a_crash", pkg: ".", parent: "TestLine", edits: []edit{{
+	{name: "a place used after a crash", breaks: "successor", catch: "after_a_crash", pkg: ".", parent: "TestLine", edits: []edit{{
 		"heir.go", `	if !v.record.Exists() || !v.record.Vacant() {
 		return ""
 	}
 `, ``}}},
-	{name: "the one with the place swaps on a record that does not exist", breaks: "heir", catch: "of_a_record_that_is_gone", pkg: ".", parent: "TestLine", edits: []edit{{
+	{name: "the one with the place swaps on a record that does not exist", breaks: "successor", catch: "of_a_record_that_is_gone", pkg: ".", parent: "TestLine", edits: []edit{{
 		"heir.go", `!v.record.Exists() || !v.record.Vacant()`, `!v.last.Vacant()`}, {
 		"heir.go", `inPlace(v.place, v.record)`, `inPlace(v.place, v.last)`}}},
-	{name: "a place that was seen by the watch before", breaks: "heir", catch: "two_take_turns", pkg: ".", parent: "TestLine", edits: []edit{{
+	{name: "a place that was seen by the watch before", breaks: "successor", catch: "two_take_turns", pkg: ".", parent: "TestLine", edits: []edit{{
 		"watch.go", `w.placed("") //`, `//`}}},
 	{name: "a campaign that is cancelled while it waits is not woken", breaks: "Campaign", catch: "the_campaign_ends", pkg: ".", parent: "TestPriority", edits: []edit{{
 		"watch.go", `	context.AfterFunc(w.ctx, w.wake)`, ``}}},
-	{name: "a place of another tenure", breaks: "heir", catch: "a_lie", pkg: ".", parent: "TestLine", edits: []edit{{
+	{name: "a place of another tenure", breaks: "successor", catch: "a_lie", pkg: ".", parent: "TestLine", edits: []edit{{
 		"line.go", `uint64(token) != r.Token`, `token == 0`}}},
-	{name: "all who wait write the place", breaks: "heir", catch: "10_waiting", pkg: ".", parent: "TestLine", edits: []edit{{
+	{name: "all who wait write the place", breaks: "successor", catch: "10_waiting", pkg: ".", parent: "TestLine", edits: []edit{{
 		"line.go", `	default:
 		idle, q.tries = true, 0`, `	default:`}, {
 		"line.go", `mine, well := inPlace(place, r) == e.o.ID,`, `mine, well := false,`}}},
-	{name: "a place beats the heir that the record names", breaks: "heir", catch: "named_beats_the_place", pkg: ".", parent: "TestLine", edits: []edit{{
-		"heir.go", `if id := heirOf(v.record).id; id != "" {`, `if id := heirOf(v.record).id; id != "" && inPlace(v.place, v.record) == "" {`}}},
-	{name: "a place kept after the campaign", breaks: "heir", catch: "the_campaign_ends", pkg: ".", parent: "TestLine", edits: []edit{{
+	{name: "a place beats the successor that the record names", breaks: "successor", catch: "named_beats_the_place", pkg: ".", parent: "TestLine", edits: []edit{{
+		"heir.go", `if id := annex.BidOf(v.record).ID; id != "" {`, `if id := annex.BidOf(v.record).ID; id != "" && inPlace(v.place, v.record) == "" {`}}},
+	{name: "a place kept after the campaign", breaks: "successor", catch: "the_campaign_ends", pkg: ".", parent: "TestLine", edits: []edit{{
 		"line.go", `if mine != "" && q.b != nil {`, `if false {`}}},
-	{name: "a place that cannot be taken is tried for in each interval", breaks: "heir", catch: "no_write_works", pkg: ".", parent: "TestLine", edits: []edit{{
+	{name: "a place that cannot be taken is tried for in each interval", breaks: "successor", catch: "no_write_works", pkg: ".", parent: "TestLine", edits: []edit{{
 		"line.go", `r.RenewEvery<<max(min(q.tries, 10)-1, 0)`, `r.RenewEvery`}}},
-	{name: "a candidate that is not healthy keeps its place in line", breaks: "heir", catch: "sick_later", pkg: ".", parent: "TestLine", edits: []edit{{
+	{name: "a candidate that is not healthy keeps its place in line", breaks: "successor", catch: "sick_later", pkg: ".", parent: "TestLine", edits: []edit{{
 		"line.go", `idle, q.tries = e.o.Healthy == nil, 0`, `idle, q.tries = true, 0`}}},
-	{name: "a candidate that stands back takes the place", breaks: "heir", catch: "stands_back", pkg: ".", parent: "TestLine", edits: []edit{{
+	{name: "a candidate that stands back takes the place", breaks: "successor", catch: "stands_back", pkg: ".", parent: "TestLine", edits: []edit{{
 		"priority.go", ` && v.aside == "" &&`, ` &&`}, {
 		"line.go", `waits && v.held`, `r.Exists() && v.held`}, {
 		"priority.go", `!r.Vacant() && r`, `r`}}},
@@ -95,7 +96,7 @@ var handoverMutants = []mutant{
 	{name: "a lower priority replaces a higher one", breaks: "Priority", catch: "the_highest_leads_next", pkg: ".", parent: "TestPriority", edits: []edit{{
 		"priority.go", `p.announced(there) && p.lowered != priority`, `priority > 0`}}},
 	{name: "all candidates with a priority write", breaks: "Priority", catch: "one_write,_pushed_true", pkg: ".", parent: "TestPriority", edits: []edit{{
-		"priority.go", `return h, priority > there.priority`, `return h, priority > 0 && there.id != h.id`}}},
+		"priority.go", `return b, b.Rank > there.Rank`, `return b, priority > 0 && there.ID != b.ID`}}},
 	{name: "a priority announced without a pause", breaks: "Priority", catch: "restless", pkg: ".", parent: "TestPriority", edits: []edit{{
 		"priority.go", `max(p.due, p.tried+r.RenewEvery)`, `p.due`}}},
 	{name: "a place kept with priority 0", breaks: "Priority", catch: "withdrawn", pkg: ".", parent: "TestPriority", edits: []edit{{
@@ -104,8 +105,8 @@ var handoverMutants = []mutant{
 		"priority.go", ` && p.last != r.Attempt.Nonce {`, ` {`}}},
 	{name: "a withdrawal that failed taken for done", breaks: "Priority", catch: "withdrawn,_and_the_write_fails", pkg: ".", parent: "TestPriority", edits: []edit{{
 		"priority.go", `f == nil && lowers`, `f == nil || lowers`}}},
-	{name: "an heir that is not healthy keeps its place", breaks: "Priority", catch: "sick_later", pkg: ".", parent: "TestPriority", edits: []edit{{
-		"priority.go", `!write && (e.o.Healthy == nil || !p.announced(heirOf(r)))`, `!write`}}},
+	{name: "a successor that is not healthy keeps its place", breaks: "Priority", catch: "sick_later", pkg: ".", parent: "TestPriority", edits: []edit{{
+		"priority.go", `!write && (e.o.Healthy == nil || !p.announced(annex.BidOf(r)))`, `!write`}}},
 	{name: "two candidates with one ID overwrite each other without end", breaks: "Priority", catch: "twins", pkg: ".", parent: "TestPriority", edits: []edit{{
 		"priority.go", ` && p.lowered != priority`, ``}}},
 	{name: "a priority announced to what was pushed late", breaks: "Priority", catch: "pushed_late", pkg: ".", parent: "TestPriority", edits: []edit{{
@@ -113,22 +114,40 @@ var handoverMutants = []mutant{
 		return
 	}
 	r, waits`, `	r, waits`}}},
-	{name: "an announced heir beats a named one", breaks: "heir", catch: "named_beats_announced", pkg: ".", parent: "TestPriority", edits: []edit{{
-		"resign.go", `if a.heir != "" {`, `if a.heir != "" && h.id == "" {`}}},
+	{name: "an announced successor beats a named one", breaks: "successor", catch: "named_beats_announced", pkg: ".", parent: "TestPriority", edits: []edit{{
+		"internal/annex/annex.go", `if successor != "" {`, `if successor != "" && next.None() {`}}},
+
+	{name: "a successor kept for the next release", breaks: "successor", catch: "named_in_vain,_and_the_caller_waits_for_0s", pkg: ".", parent: "TestSuccessor", edits: []edit{{
+		"release.go", `r.next, r.named = r.named, ""`, `r.next = r.named`}}},
+	{name: "a successor forgotten when its caller does not wait", breaks: "successor", catch: "named,_and_the_caller_does_not_wait", pkg: ".", parent: "TestSuccessor", edits: []edit{{
+		"release.go", `(goesOn || r.state != untold)`, `true`}}},
+	{name: "a request that is dropped written without end", breaks: "rec/request", catch: "TestRequestDropped", pkg: ".", edits: []edit{{
+		"resign.go", `p.taken == mostTaken || !backoff.pause(ctx, err)`, `false`}}},
+	{name: "a request refused by another version of Go", breaks: "rec/request", catch: "TestRequestOfAnotherUnicode", pkg: ".", edits: []edit{{
+		"internal/annex/request.go", `!shown(f[3])`, `f[3] != Legible(f[3])`}}},
 
 	// The history.
+	{name: "a term that an older version left open goes on", breaks: "rec/kept", catch: "a_crash,_and_a_version_that_keeps_no_history", pkg: ".", parent: "TestHistory", edits: []edit{{
+		"internal/annex/history.go", `case i < len(h)-1 || r.Vacant():`, `case i < len(h)-1:
+		case r.Vacant():`}}},
+	{name: "a term that begins with its attempt", breaks: "rec/kept", catch: "a_store_that_takes_no_writes", pkg: ".", parent: "TestHistory", edits: []edit{{
+		"renew.go", `annex.Acquired(prev, holder, a.token, now)`, `annex.Acquired(prev, holder, a.token, now.Add(-15*time.Minute))`}}},
+	{name: "a history refused by another version of Go", breaks: "rec/kept", catch: "a_rune_that_is_not_printed", pkg: ".", parent: "TestHistory", edits: []edit{{
+		"internal/annex/history.go", `!shown(f[4])`, `f[4] != Legible(f[4])`}}},
+	{name: "a time that JSON cannot hold", breaks: "rec/kept", catch: "times_that_JSON_cannot_hold", pkg: ".", parent: "TestHistory", edits: []edit{{
+		"internal/annex/history.go", ` && ms > 0 && t.UTC().Year() < 9999`, ``}}},
 	{name: "a history that grows", breaks: "rec/kept", catch: "bounds", pkg: ".", parent: "TestHistory", edits: []edit{{
-		"history.go", `len(text) <= mostHistory`, `len(text) > 0`}}},
+		"internal/annex/history.go", `len(text) <= MaxHistory`, `len(text) > 0`}}},
 	{name: "a history without a bound on its terms", breaks: "rec/kept", catch: "bounds", pkg: ".", parent: "TestHistory", edits: []edit{{
-		"history.go", `h[max(0, len(h)-mostTerms):]`, `h[0:]`}}},
+		"internal/annex/history.go", `h[max(0, len(h)-MaxTerms):]`, `h[0:]`}}},
 	{name: "a term that expired stays open", breaks: "rec/kept", catch: "ends", pkg: ".", parent: "TestHistory", edits: []edit{{
-		"history.go", `			last.why, last.end = "e", now`, `			last.why = ""`}}},
+		"internal/annex/history.go", `h[n-1].Reason, h[n-1].End = Expired, now`, `h[n-1].End = now`}}},
 	{name: "a version without a history leaves no gap", breaks: "rec/kept", catch: "other_versions", pkg: ".", parent: "TestHistory", edits: []edit{{
-		"history.go", `	if len(h) == 0 || h[len(h)-1].token < r.Token {`, `	if len(h) == 0 {`}}},
+		"internal/annex/history.go", `	if len(h) == 0 || h[len(h)-1].Token < r.Token {`, `	if len(h) == 0 {`}}},
 	{name: "a start that is not in the token is lost", breaks: "rec/kept", catch: "the_token_has_the_start", pkg: ".", parent: "TestHistory", edits: []edit{{
-		"history.go", `if start != 0 && (t.start == 0 ||`, `if start != 0 && (t.start == 0 && `}}},
+		"internal/annex/history.go", `if !start.IsZero() && (t.Start.IsZero() ||`, `if !start.IsZero() && (t.Start.IsZero() && `}}},
 	{name: "each record keeps its first term", breaks: "rec/kept", catch: "the_token_has_the_start", pkg: ".", parent: "TestHistory", edits: []edit{{
-		"history.go", `if start == "" && t.why == "" && i == len(h)-1 {`, `if i < 0 {`}}},
+		"internal/annex/history.go", `if start == "" && t.Reason == "" && i == len(h)-1 {`, `if i < 0 {`}}},
 
 	// A removed mark of presence.
 	{name: "a removed mark ignored", breaks: "PresenceWatcher", catch: "deposed_at_once,_told_later,_and_stands_back", pkg: ".", parent: "TestPresence", edits: []edit{{

@@ -87,13 +87,13 @@ var recordMutants = []mutant{
 	{name: "a critical extension of a vacant record ignored", breaks: "rec/critical", catch: "vacant", pkg: ".", parent: "TestCritical", edits: []edit{{
 		"view.go", `	case v.record.Extensions.Critical(known...) != "":`, `	case v.record.Extensions.Critical(known...) != "" && !v.record.Vacant():`}}},
 	{name: "a critical extension ignored by a holder", breaks: "rec/critical", catch: "a_critical_extension", pkg: ".", parent: "TestEdited", edits: []edit{{
-		"renew.go", `case r.Extensions.Class('c') != a.record.Extensions.Class('c'):`, `case false:`}}},
+		"renew.go", `case r.Extensions.Class('c') != w.critical:`, `case false:`}}},
 	{name: "a kept extension dropped", breaks: "rec/kept", catch: "of_a_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
-		"campaign.go", `r.Extensions.Class('k')`, `r.Extensions.Class('x')`}}},
+		"internal/annex/annex.go", `prev.Extensions.Class('k')`, `prev.Extensions.Class('x')`}}},
 	{name: "an extension of the tenure passed on", breaks: "rec/tenure", catch: "of_a_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
-		"renew.go", `		r.Extensions = a.bequeathed()`, `		r.Extensions += ""`}}},
+		"renew.go", `annex.Released(prev, a.why, a.successor, now)`, `prev.Extensions`}}},
 	{name: "a renewal drops what belongs to the tenure", breaks: "rec/tenure", catch: "of_a_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
-		"renew.go", `Value: value, Extensions: a.marked()}`, `Value: value, Extensions: a.record.Extensions.Class('k')}`}}},
+		"renew.go", `annex.Renewed(prev)`, `prev.Extensions.Class('k')`}}},
 	{name: "a requester writes an attempt", breaks: "rec/request", catch: "of_a_dead_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
 		"holder_test.go", `change(t, s.store, set(t, "t_request", time.Now().String()))`, `change(t, s.store, func(r *backends.Record) { r.Attempt.Sequence++ })`}}},
 	{name: "C restarted by an extension", breaks: "rec/request", catch: "of_a_dead_leader", pkg: ".", parent: "TestRequest", edits: []edit{{

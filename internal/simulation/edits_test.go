@@ -32,7 +32,7 @@ func (c *checker) passesOn(n *node, before, next backends.Record) {
 	case !renewal:
 		was, is = was.Class('k').Without("k_history"), is.Without("k_history")
 	case next.Vacant():
-		was, is = was.Class('k').Without("k_history"), without(is, "k_history", "t_heir")
+		was, is = was.Class('k').Without("k_history"), without(is, "k_history", "t_bid")
 	case is.Names(was): // it marks a request
 		was, is = was.Without("t_request"), is.Without("t_request")
 	}

@@ -7,14 +7,15 @@ import (
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/annex"
 )
 
 // isWord reports whether a write changes an extension of the holder's record and
-// nothing else: an heir, or a request to resign.
+// nothing else: a successor, or a request to resign.
 func isWord(prev, next backends.Record) bool { return prev.Exists() && next.Attempt == prev.Attempt }
 
 // steers are the extensions by which processes steer a handover.
-var steers = []string{"t_heir", "t_request"}
+var steers = []string{"t_bid", "t_request"}
 
 // without returns extensions without some.
 func without(x backends.Extensions, names ...string) backends.Extensions {
@@ -50,14 +51,18 @@ func (d *dice) asks(r *backends.Record) bool {
 	return err == nil
 }
 
-// names names an heir: a candidate, one that does not exist, or nonsense.
+// names names a successor: a candidate, one that does not exist, or nonsense.
 func (d *dice) names(r *backends.Record) bool {
-	h := fmt.Sprintf("%d %x n%d", d.below(10), d.next(), d.below(7))
+	rank := d.below(10)
+	if rank > 7 {
+		rank += annex.Named - 8 // and above what a bid can have
+	}
+	h := fmt.Sprintf("%d %x n%d", rank, d.next(), d.below(7))
 	if d.chance(0.2) {
 		h = []string{"", "8", "8 1 ", "-1 1 n1", "8 1 %zz", "8 1 " + strings.Repeat("x", 300), h + " " + h}[d.below(7)]
 	}
 	var err error
-	r.Extensions, err = r.Extensions.With("t_heir", h)
+	r.Extensions, err = r.Extensions.With("t_bid", h)
 	return err == nil
 }
 

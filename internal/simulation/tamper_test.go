@@ -37,7 +37,7 @@ func (x *wild) tamper(d *dice, n *node) {
 		change = d.request
 	case resignAsked:
 		change = d.asks
-	case heirNamed:
+	case successorNamed:
 		change = d.names
 	case placeForged:
 		if x.lies(d) {

@@ -69,7 +69,7 @@ func Contents() [][]byte {
 // some at the bounds, and bad ones.
 func Extensions() []string {
 	letters := strings.Repeat("a", 30)
-	all := []string{"", `{"k_a":""}`, `{"c_stop":"1","k_history":"2026 host-1","t_heir":"host-2"}`, `{"t_` + letters + `":"1"}`, `{"t_` + letters + `a":"1"}`,
+	all := []string{"", `{"k_a":""}`, `{"c_stop":"1","k_history":"2026 host-1","t_bid":"host-2"}`, `{"t_` + letters + `":"1"}`, `{"t_` + letters + `a":"1"}`,
 		`{"k_a":"Zürich 東京 😀 \u2028 \u003cb\u003e \\u0000 \u0001"}`, `{"k_a":"` + strings.Repeat("x", backends.MaxExtensions-len("k_a")+1) + `"}`}
 	for _, s := range []string{"", `"k_a"`, `"k_a":1`, `"k_a":null`, `"k_a":["x"]`, `"k_a":{"b":"x"}`, `"k_b":"","k_a":""`, `"k_a":"1","k_a":"1"`, `"k_a":"1","k_a":"2"`,
 		`"k_":""`, `"k":""`, `"K_a":""`, `"x_a":""`, `"k_A":""`, `"k_a1":""`, `"k_é":""`, `"k-a":""`, `"lock_delay":"5s"`, `"token":"9"`, `"holder":"a"`,

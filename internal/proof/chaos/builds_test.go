@@ -22,8 +22,8 @@ import (
 // of the tenure, and k_one only where there is none. While barring is set in its environment, its acquisitions and
 // releases write the critical ones too.
 var nextBuild = []overlay.Edit{
-	{File: "campaign.go", Old: ".into(r.Extensions.Class('k'))\n", New: ".into(nextBars(nextExtends(r.Extensions.Class('k'))))\n"},
-	{File: "renew.go", Old: "		r.Extensions = a.bequeathed()\n", New: "		r.Extensions = nextBars(a.bequeathed())\n"},
+	{File: "renew.go", Old: "annex.Acquired(prev, holder, a.token, now)", New: "nextBars(nextExtends(annex.Acquired(prev, holder, a.token, now)))"},
+	{File: "renew.go", Old: "annex.Released(prev, a.why, a.successor, now)", New: "nextBars(annex.Released(prev, a.why, a.successor, now))"},
 	{File: "nextbuild.go", New: `package elector
 
 import (

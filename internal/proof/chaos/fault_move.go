@@ -17,16 +17,16 @@ var moveFaults = []Fault{
 		}
 		return r.move(ctx, to)
 	}},
-	{Name: "request to resign, and the heir killed", on: anywhere, strike: func(ctx context.Context, r *Round) error {
+	{Name: "request to resign, and the successor killed", on: anywhere, strike: func(ctx context.Context, r *Round) error {
 		leader, err := r.leader()
 		if err != nil {
 			return err
 		}
-		heir := r.slots[r.random.IntN(len(r.slots))]
-		if heir == leader {
+		successor := r.slots[r.random.IntN(len(r.slots))]
+		if successor == leader {
 			return errMissed
 		}
-		return errors.Join(heir.kill(), r.move(ctx, heir.name), r.start(heir))
+		return errors.Join(successor.kill(), r.move(ctx, successor.name), r.start(successor))
 	}},
 }
 

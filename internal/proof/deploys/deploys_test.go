@@ -126,7 +126,7 @@ func (s *service) preferred(version string) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		if strings.HasPrefix(l.ID, version) || strings.HasPrefix(l.Heir, version) {
+		if strings.HasPrefix(l.ID, version) || strings.HasPrefix(l.Successor, version) {
 			return
 		}
 		<-tick.C

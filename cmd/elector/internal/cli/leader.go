@@ -29,9 +29,9 @@ until the leader renews or resigns, or its lease has lapsed: at most 1.1 times t
 
 Fields in JSON: election; state, which is held, vacant or lapsed; id, token
 and value of the leader; ttl_seconds; unchanged_seconds, for how long leader has
-seen the record as it is; and, if they are known, heir, the candidate that should lead
-next, requested_by, who has requested the leader to resign, and draining, true once
-the leader has met the request.
+seen the record as it is; and, if they are known, successor, the candidate that
+should lead next, requested_by, who has requested the leader to resign, and
+draining, true once the leader has met the request.
 
 Exit codes: 0 held; 3 vacant; 4 lapsed, with --watch. The others are those of elector.`,
 		Example: `  elector leader invoices
@@ -48,7 +48,7 @@ Exit codes: 0 held; 3 vacant; 4 lapsed, with --watch. The others are those of el
 }
 
 func (t *tool) leader(ctx context.Context, name string, watch bool) error {
-	p, err := t.printer("election", "state", "id", "token", "ttl", "value", "heir", "request")
+	p, err := t.printer("election", "state", "id", "token", "ttl", "value", "successor", "request")
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (t *tool) leader(ctx context.Context, name string, watch bool) error {
 		return err
 	}
 	r := electorhttp.StatusOf(name, l)
-	p.row(r, r.Election, r.State, r.ID, r.Token, l.TTL, r.Value, r.Heir, requestIn(r))
+	p.row(r, r.Election, r.State, r.ID, r.Token, l.TTL, r.Value, r.Successor, requestIn(r))
 	if err := p.flush(); err != nil {
 		return err
 	}

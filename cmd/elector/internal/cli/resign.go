@@ -54,7 +54,7 @@ func (t *tool) resign(ctx context.Context, name string, token elector.Token, to 
 	if wait <= 0 {
 		return usage("--wait is %v, not above 0", wait)
 	}
-	p, err := t.printer("election", "state", "id", "token", "ttl", "value", "heir", "request")
+	p, err := t.printer("election", "state", "id", "token", "ttl", "value", "successor", "request")
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (t *tool) resign(ctx context.Context, name string, token elector.Token, to 
 		}
 	}
 	r := electorhttp.StatusOf(name, next)
-	p.row(r, r.Election, r.State, r.ID, r.Token, next.TTL, r.Value, r.Heir, requestIn(r))
+	p.row(r, r.Election, r.State, r.ID, r.Token, next.TTL, r.Value, r.Successor, requestIn(r))
 	if err := p.flush(); err != nil {
 		return err
 	}

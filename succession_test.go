@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,7 +64,7 @@ func names(n int) (ids []string) {
 
 // After a release the candidate that the leader named leads, at once; the others
 // give it a head start, and no more than that.
-func TestHeir(t *testing.T) {
+func TestSuccessor(t *testing.T) {
 	o := elector.Options{TTL: time.Minute, RenewEvery: 10 * time.Second}
 	t.Run("named by the leader", func(t *testing.T) {
 		onStage(t, o, func(t *testing.T, s *stage) {
@@ -74,7 +75,7 @@ func TestHeir(t *testing.T) {
 			if err := s.e.ResignTo(t.Context(), "c7"); err != nil {
 				t.Fatal(err)
 			}
-			if by := wait(t, c.by, "the heir leads"); by != "c7" || time.Since(start) > 0 {
+			if by := wait(t, c.by, "the successor leads"); by != "c7" || time.Since(start) > 0 {
 				t.Errorf("%s leads after %v", by, time.Since(start))
 			}
 			l, w := c.counts()
@@ -82,8 +83,8 @@ func TestHeir(t *testing.T) {
 				t.Errorf("the handover costs %d reads and %d writes, not 0 and 1", l, w-swaps)
 			}
 			pass(time.Second)
-			if x := s.record().Extensions; heirIn(x) != "" {
-				t.Errorf("the heir is still named: %s", x)
+			if x := s.record().Extensions; strings.HasSuffix(bidIn(x), " c7") {
+				t.Errorf("the successor is still named: %s", x)
 			}
 		})
 	})
@@ -95,7 +96,7 @@ func TestHeir(t *testing.T) {
 			if err := wait(t, s.asks(t.Context(), 0, "c7"), "RequestResign returns"); err != nil {
 				t.Error(err)
 			}
-			if by := wait(t, c.by, "the heir leads"); by != "c7" {
+			if by := wait(t, c.by, "the successor leads"); by != "c7" {
 				t.Errorf("%s leads", by)
 			}
 			isNot(t, s.leads, "Run leads again")
@@ -110,7 +111,7 @@ func TestHeir(t *testing.T) {
 			resigned := begin(func() error { return s.e.ResignTo(t.Context(), "c8") })
 			pass(time.Second)
 			s.end()
-			if by := wait(t, c.by, "the heir leads"); by != "c8" {
+			if by := wait(t, c.by, "the successor leads"); by != "c8" {
 				t.Errorf("%s leads, and the leader named c8", by)
 			}
 			if err := errors.Join(wait(t, asked, "RequestResign returns"), wait(t, resigned, "ResignTo returns")); err != nil {
@@ -126,7 +127,7 @@ func TestHeir(t *testing.T) {
 				least, most := 50*time.Millisecond, 60*time.Millisecond
 				if !pushed {
 					pass(time.Minute)
-					least, most = 20*time.Second, 31*time.Second
+					least, most = 10*time.Second, 21*time.Second
 				}
 				start := time.Now()
 				if err := s.e.ResignTo(t.Context(), "no one"); err != nil {
@@ -147,7 +148,7 @@ func TestHeir(t *testing.T) {
 			if err := s.e.ResignTo(t.Context(), "c4"); err != nil {
 				t.Fatal(err)
 			}
-			if by := wait(t, c.by, "the heir leads"); by != "c4" {
+			if by := wait(t, c.by, "the successor leads"); by != "c4" {
 				t.Errorf("%s leads", by)
 			}
 		})
@@ -210,17 +211,17 @@ func TestHeir(t *testing.T) {
 		onStage(t, o, func(t *testing.T, s *stage) {
 			win(t, s.e)
 			c := s.crowd(o, true, "c0")
-			change(t, s.store, set(t, "t_heir", "8 n c0"))
+			change(t, s.store, set(t, "t_bid", "2147483648 n c0"))
 			s.fault.Always(fault.Hang)
 			pass(time.Second)
 			loads, _ := c.counts()
 			start := time.Now()
 			wait(t, c.by, "the candidate leads")
 			if took := time.Since(start); took < 60*time.Second {
-				t.Errorf("the heir of a leader that crashed leads after %v", took)
+				t.Errorf("the successor of a leader that crashed leads after %v", took)
 			}
 			if l, _ := c.counts(); l == loads {
-				t.Error("the heir of a leader that crashed takes over without a read")
+				t.Error("the successor of a leader that crashed takes over without a read")
 			}
 			s.plain()
 		})
@@ -245,10 +246,10 @@ func TestHeir(t *testing.T) {
 			loads, _ := c.counts()
 			wait(t, c.by, "the candidate leads")
 			if took := time.Since(start); took < 60*time.Second {
-				t.Errorf("the heir of a vacancy that vanished leads after %v", took)
+				t.Errorf("the successor of a vacancy that vanished leads after %v", took)
 			}
 			if l, _ := c.counts(); l == loads {
-				t.Error("the heir of a vacancy that vanished takes over without a read")
+				t.Error("the successor of a vacancy that vanished takes over without a read")
 			}
 		})
 	})
@@ -260,7 +261,7 @@ func TestHeir(t *testing.T) {
 				t.Errorf("ResignTo without a context: %v; the lease: %v", err, l.Check())
 			}
 			s.e.Resign(t.Context())
-			if got := heirIn(s.record().Extensions); got != "" {
+			if got := bidIn(s.record().Extensions); got != "" {
 				t.Errorf("Resign after it names %q", got)
 			}
 			win(t, s.e)
@@ -272,8 +273,49 @@ func TestHeir(t *testing.T) {
 			if err := s.e.Resign(t.Context()); err != nil || !s.vacant() {
 				t.Error(err)
 			}
-			if got := heirIn(s.record().Extensions); got != "" {
+			if got := bidIn(s.record().Extensions); got != "" {
 				t.Errorf("Resign after the store was not told names %q", got)
+			}
+		})
+	})
+	for _, patience := range []time.Duration{0, time.Second} {
+		t.Run(fmt.Sprintf("named in vain, and the caller waits for %v", patience), func(t *testing.T) {
+			onStage(t, o, func(t *testing.T, s *stage) {
+				win(t, s.e)
+				s.fault.Always(fault.Hang)
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				if err := s.e.ResignTo(ctx, "c0"); !errors.Is(err, context.DeadlineExceeded) {
+					t.Error(err)
+				}
+				pass(10 * time.Minute)
+				s.plain()
+				if err := s.e.Resign(t.Context()); err != nil || !s.vacant() {
+					t.Error(err)
+				}
+				if got := bidIn(s.record().Extensions); got != "" {
+					t.Errorf("Resign after a release that failed names %q", got)
+				}
+			})
+		})
+	}
+	t.Run("named, and the caller does not wait", func(t *testing.T) {
+		onStage(t, o, func(t *testing.T, s *stage) {
+			win(t, s.e)
+			proceed := make(chan struct{})
+			s.fault.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
+				<-proceed
+				return send(ctx)
+			})
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if err := s.e.ResignTo(ctx, "c0"); !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+			close(proceed)
+			pass(time.Second)
+			if got := bidIn(s.record().Extensions); got == "" || !s.vacant() {
+				t.Errorf("the release that goes on names %q", got)
 			}
 		})
 	})
@@ -292,8 +334,8 @@ func TestHeir(t *testing.T) {
 	})
 }
 
-// heirIn returns the value of the extension t_heir.
-func heirIn(x backends.Extensions) string {
-	value, _ := x.Get("t_heir")
+// bidIn returns the value of the extension t_bid.
+func bidIn(x backends.Extensions) string {
+	value, _ := x.Get("t_bid")
 	return value
 }
