@@ -185,8 +185,7 @@ func ambiguousRelease(s *suite) {
 	o.RequestTimeout = o.RenewEvery
 	a, b := el.join(o), el.join(s.brisk())
 	l := a.lead()
-	next := b.campaign(s.context())
-	b.sees(a)
+	next := b.challenge(a)
 	won, retried := make(chan struct{}), make(chan struct{})
 	var releases atomic.Int64
 	var once sync.Once
@@ -280,8 +279,7 @@ func (s *suite) partition(f fault.Fault) {
 	o := s.short()
 	a, b := el.join(o), el.join(o)
 	l := a.lead()
-	next := b.campaign(s.context())
-	b.sees(a)
+	next := b.challenge(a)
 	a.faults.Always(f)
 	s.is(a.lapses(l, "it is cut off"), elector.ErrLost, "Check of a leader that is cut off")
 	s.is(context.Cause(l.Context()), elector.ErrLost, "the cause of the context of a leader that is cut off")

@@ -55,38 +55,50 @@ type candidate struct {
 // join makes a candidate on a new handle.
 func (el *election) join(o elector.Options) *candidate { return el.joinOn(el.s.open(), o) }
 
-// joinOn makes a candidate on a handle. At the end of the case its faults are
-// removed and it is closed.
+// joinOn makes a candidate on a handle.
 func (el *election) joinOn(b backends.Backend, o elector.Options) *candidate {
-	s := el.s
-	s.Helper()
-	c := &candidate{el: el, hold: hold(o.TTL), events: &journal{more: make(chan struct{})}}
+	el.s.Helper()
+	c := el.candidate(o)
 	el.mutex.Lock()
 	if o.ID == "" {
 		o.ID = fmt.Sprintf("candidate-%d", len(el.candidates)+1)
 	}
 	el.mutex.Unlock()
+	o.Trace = c.trace()
+	c.faults, b = fault.Wrap(b)
+	c.line, b = newLine(b, el.name)
+	c.start(b, o)
+	return c
+}
+
+// candidate returns a candidate, which has to start.
+func (el *election) candidate(o elector.Options) *candidate {
+	return &candidate{el: el, hold: hold(o.TTL), events: &journal{more: make(chan struct{})}}
+}
+
+// start makes the Elector. At the end of the case the candidate's faults are
+// removed and it is closed.
+func (c *candidate) start(b backends.Backend, o elector.Options) {
+	el, s := c.el, c.el.s
+	s.Helper()
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.NewTextHandler(&el.log, nil))
 	}
-	o.Trace = c.trace()
-	faults, faulty := fault.Wrap(b)
-	l, lined := newLine(faulty)
-	c.faults, c.line = faults, l
-	e, err := elector.New(lined, el.name, &o)
+	e, err := elector.New(b, el.name, &o)
 	s.must(err, "elector.New")
 	c.Elector = e
 	s.Cleanup(func() {
-		faults.Always(nil)
+		if c.faults != nil {
+			c.faults.Always(nil)
+		}
 		// A slow machine may take longer than a short lease's ReleaseTimeout.
 		if err := s.close(e); err != nil && !errors.Is(err, elector.ErrUnavailable) {
 			s.Errorf("closing %s: %v", o.ID, err)
 		}
 	})
 	el.mutex.Lock()
+	defer el.mutex.Unlock()
 	el.candidates = append(el.candidates, c)
-	el.mutex.Unlock()
-	return c
 }
 
 // trace records what the Trace of the candidate reports.
@@ -233,6 +245,15 @@ func (c *candidate) campaign(ctx context.Context) *campaign {
 		defer close(p.done)
 		p.lease, p.err = c.Campaign(ctx)
 	}()
+	return p
+}
+
+// challenge starts to campaign, and blocks until c has seen that another candidate
+// leads.
+func (c *candidate) challenge(leader *candidate) *campaign {
+	c.el.s.Helper()
+	p := c.campaign(c.el.s.context())
+	c.sees(leader)
 	return p
 }
 

@@ -3,28 +3,24 @@ package conformance
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 )
 
-// A convoy is one backend that many electors share. It records when each renewal
-// was sent and which were acknowledged, and can put faults on batches.
+// A convoy is one backend that many electors share. It records writes, and can put
+// faults on batches.
 type convoy struct {
 	backends.BatchSwapper
+	ledger
 	s *suite
 
-	mutex        sync.Mutex
 	faults       []*batchFault
-	sent         map[backends.Attempt]time.Time // when each write was sent first
-	proven       map[string]time.Time           // by election: when the latest write was sent that is known to be applied
-	acknowledged map[string]int                 // by election: renewals
-	renewals     map[string][]sentRenewal       // by election
+	acknowledged map[string]int           // by election: renewals
+	renewals     map[string][]sentRenewal // by election
 }
 
 // A sentRenewal is a renewal that was sent alone or in a batch.
@@ -52,29 +48,29 @@ func (s *suite) convoy() *convoy {
 	if b == nil {
 		return nil
 	}
-	return &convoy{BatchSwapper: b, s: s, sent: map[backends.Attempt]time.Time{}, proven: map[string]time.Time{}, acknowledged: map[string]int{}, renewals: map[string][]sentRenewal{}}
+	return &convoy{BatchSwapper: b, ledger: newLedger(), s: s, acknowledged: map[string]int{}, renewals: map[string][]sentRenewal{}}
 }
 
 // Load implements backends.Backend.
 func (v *convoy) Load(ctx context.Context, name string) (backends.Record, error) {
 	r, err := v.BatchSwapper.Load(ctx, name)
-	if err == nil {
-		v.prove(name, r.Attempt)
-	}
+	v.prove(name, r.Attempt, err)
 	return r, err
 }
 
 // Swap implements backends.Backend.
 func (v *convoy) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
 	renews := !next.Vacant() && prev.Attempt.Nonce == next.Attempt.Nonce
-	v.leaves(next.Attempt)
 	if renews {
 		v.renews(name, next.Attempt, true)
+	} else {
+		v.leaves(next.Attempt)
 	}
 	r, err := v.BatchSwapper.Swap(ctx, name, prev, next)
-	if err == nil {
-		v.prove(name, next.Attempt)
-		v.acknowledge(name, renews)
+	if renews {
+		v.acknowledge(name, next.Attempt, err)
+	} else {
+		v.prove(name, next.Attempt, err)
 	}
 	return r, err
 }
@@ -87,7 +83,6 @@ func (v *convoy) SwapMany(ctx context.Context, renewals []backends.Change) []bac
 			v.s.Errorf("a batch has at most MaxSwaps renewals, each of another election: one of %d renewals has %s twice, or as number %d", len(renewals), r.Name, i+1)
 		}
 		names[i] = r.Name
-		v.leaves(r.Next.Attempt)
 		v.renews(r.Name, r.Next.Attempt, false)
 	}
 	send := func(ctx context.Context) []backends.Outcome { return v.BatchSwapper.SwapMany(ctx, renewals) }
@@ -99,40 +94,25 @@ func (v *convoy) SwapMany(ctx context.Context, renewals []backends.Change) []bac
 		outcomes = send(ctx)
 	}
 	for i, o := range outcomes {
-		if o.Err == nil {
-			v.prove(renewals[i].Name, renewals[i].Next.Attempt)
-			v.acknowledge(renewals[i].Name, true)
-		}
+		v.acknowledge(renewals[i].Name, renewals[i].Next.Attempt, o.Err)
 	}
 	return outcomes
 }
 
-func (v *convoy) leaves(a backends.Attempt) {
-	v.mutex.Lock()
-	defer v.mutex.Unlock()
-	if _, again := v.sent[a]; !again {
-		v.sent[a] = time.Now()
-	}
-}
-
+// renews records that a renewal is sent.
 func (v *convoy) renews(name string, a backends.Attempt, alone bool) {
+	v.leaves(a)
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	v.renewals[name] = append(v.renewals[name], sentRenewal{a, alone})
 }
 
-func (v *convoy) prove(name string, a backends.Attempt) {
+// acknowledge records the answer to a renewal.
+func (v *convoy) acknowledge(name string, a backends.Attempt, err error) {
+	v.prove(name, a, err)
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
-	if sent := v.sent[a]; sent.After(v.proven[name]) {
-		v.proven[name] = sent
-	}
-}
-
-func (v *convoy) acknowledge(name string, renewal bool) {
-	v.mutex.Lock()
-	defer v.mutex.Unlock()
-	if renewal {
+	if err == nil {
 		v.acknowledged[name]++
 	}
 }
@@ -161,14 +141,6 @@ func (v *convoy) after(r backends.Change) (next sentRenewal, ok bool) {
 		}
 	}
 	return sentRenewal{}, false
-}
-
-// latest returns when the latest write of an election was sent that is known to be
-// applied. Its t0 is earlier.
-func (v *convoy) latest(name string) time.Time {
-	v.mutex.Lock()
-	defer v.mutex.Unlock()
-	return v.proven[name]
 }
 
 // answered returns how many renewals of an election were acknowledged.
@@ -219,14 +191,14 @@ func (v *convoy) join(suffix string, o elector.Options) *rider {
 	s := v.s
 	s.Helper()
 	el := s.election(suffix)
-	c := &candidate{el: el, hold: hold(o.TTL), events: &journal{more: make(chan struct{})}}
+	c := el.candidate(o)
 	r := &rider{candidate: c, v: v}
-	o.ID, o.Logger = "rider"+suffix, slog.New(slog.NewTextHandler(&el.log, nil))
+	o.ID = "rider" + suffix
 	o.Trace = c.trace()
 	renewed := o.Trace.Renewed
 	o.Trace.Renewed = func(ctx context.Context, i elector.LeaseInfo) {
 		if l := r.lease.Load(); l != nil {
-			c.counted(l, v.latest(el.name), "a renewal counts from before its batch was sent")
+			c.counted(l, v.latestOf(el.name), "a renewal counts from before its batch was sent")
 		}
 		renewed(ctx, i)
 	}
@@ -242,17 +214,7 @@ func (v *convoy) join(suffix string, o elector.Options) *rider {
 			c.events.add(event{what: "failed", err: i.Err})
 		}
 	}
-	e, err := elector.New(v, el.name, &o)
-	s.must(err, "elector.New")
-	c.Elector = e
-	s.Cleanup(func() {
-		if err := s.close(e); err != nil {
-			s.Errorf("closing %s: %v", o.ID, err)
-		}
-	})
-	el.mutex.Lock()
-	el.candidates = append(el.candidates, c)
-	el.mutex.Unlock()
+	c.start(v, o)
 	r.lease.Store(c.lead())
 	return r
 }

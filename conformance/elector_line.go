@@ -9,15 +9,58 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-// A line is the way from a candidate to its store. It records when each write was
-// sent and which are known to be applied, by an answer or by reading. It can break
+// A ledger records when each write was sent, and which writes are known to be
+// applied, by an answer or by a read.
+type ledger struct {
+	mutex  sync.Mutex
+	sent   map[backends.Attempt]time.Time // for the first time
+	proven map[string]time.Time           // by election: when the latest write was sent that is known to be applied
+}
+
+func newLedger() ledger {
+	return ledger{sent: map[backends.Attempt]time.Time{}, proven: map[string]time.Time{}}
+}
+
+// leaves records that a write is sent now.
+func (l *ledger) leaves(a backends.Attempt) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if _, again := l.sent[a]; !again {
+		l.sent[a] = time.Now()
+	}
+}
+
+// prove records that a write was applied, unless there was an error.
+func (l *ledger) prove(name string, a backends.Attempt, err error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if sent := l.sent[a]; err == nil && sent.After(l.proven[name]) {
+		l.proven[name] = sent
+	}
+}
+
+// sentAt returns when a write was sent. Its t0 is earlier.
+func (l *ledger) sentAt(a backends.Attempt) time.Time {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.sent[a]
+}
+
+// latestOf returns when the latest write of an election was sent that is known to
+// be applied. The lease's t0 is earlier.
+func (l *ledger) latestOf(name string) time.Time {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.proven[name]
+}
+
+// A line is the way from a candidate to its store. It records writes, and can break
 // watches.
 type line struct {
 	backends.Backend
+	ledger
+	name string // of the election
 
-	mutex   sync.Mutex
-	sent    map[backends.Attempt]time.Time
-	proven  time.Time     // when the latest write was sent that is known to be applied
 	wins    int           // writes that would have acquired
 	watches int           // calls of Watch
 	cut     bool          // Watch fails
@@ -28,8 +71,8 @@ var errCut = errors.New("the watch was cut")
 
 // newLine returns the line, and a backend that is a Watcher, a PresenceWatcher and a
 // Liner if b is.
-func newLine(b backends.Backend) (*line, backends.Backend) {
-	l := &line{Backend: b, sent: map[backends.Attempt]time.Time{}, broken: make(chan struct{})}
+func newLine(b backends.Backend, name string) (*line, backends.Backend) {
+	l := &line{Backend: b, ledger: newLedger(), name: name, broken: make(chan struct{})}
 	w, _ := b.(backends.Watcher)
 	p, attends := b.(backends.PresenceWatcher)
 	q, queues := b.(backends.Liner)
@@ -69,47 +112,27 @@ func (q queue) SwapPlace(ctx context.Context, name, prev, next string) error {
 
 func (l *line) Load(ctx context.Context, name string) (backends.Record, error) {
 	r, err := l.Backend.Load(ctx, name)
-	if err == nil {
-		l.prove(r.Attempt)
-	}
+	l.prove(name, r.Attempt, err)
 	return r, err
 }
 
 func (l *line) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-	l.mutex.Lock()
-	l.sent[next.Attempt] = time.Now()
+	l.leaves(next.Attempt)
 	if prev.Attempt.Nonce != next.Attempt.Nonce {
+		l.mutex.Lock()
 		l.wins++
+		l.mutex.Unlock()
 	}
-	l.mutex.Unlock()
 	r, err := l.Backend.Swap(ctx, name, prev, next)
-	if err == nil {
-		l.prove(next.Attempt)
-	}
+	l.prove(name, next.Attempt, err)
 	return r, err
 }
 
-func (l *line) prove(a backends.Attempt) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	if sent := l.sent[a]; sent.After(l.proven) {
-		l.proven = sent
-	}
-}
-
-// latest returns when the latest write was sent that is known to be applied. The
-// lease's t0 is earlier.
-func (l *line) latest() time.Time { l.mutex.Lock(); defer l.mutex.Unlock(); return l.proven }
+// latest is latestOf for the election of the candidate.
+func (l *line) latest() time.Time { return l.latestOf(l.name) }
 
 // acquiring returns how many writes would have acquired.
 func (l *line) acquiring() int { l.mutex.Lock(); defer l.mutex.Unlock(); return l.wins }
-
-// sentAt returns when a write was sent. Its t0 is earlier.
-func (l *line) sentAt(a backends.Attempt) time.Time {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return l.sent[a]
-}
 
 type watchedLine struct {
 	*line

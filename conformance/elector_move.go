@@ -35,36 +35,25 @@ func requested(s *suite) {
 	o := s.brisk()
 	o.ReleaseTimeout = 2 * watchdog
 	a, b, c := el.join(o), el.join(s.brisk()), el.join(s.brisk())
-	ctx, stop := context.WithCancel(s.context())
-	leases, finish, done := make(chan *elector.Lease, 4), make(chan struct{}), make(chan error, 1)
-	go func() {
-		done <- a.Run(ctx, func(ctx context.Context, l *elector.Lease) error {
-			leases <- l
-			<-ctx.Done()
-			<-finish
-			return nil
-		})
-	}()
-	l := wait(s, leases, "Run calls the worker")
-	next := b.campaign(s.context())
-	b.sees(a)
+	run := a.run(drain)
+	l, next := run.lease(), b.challenge(a)
 	asked := c.asks(l.Token(), "")
 	wait(s, l.Context().Done(), "a request ends the worker's context")
 	s.is(context.Cause(l.Context()), elector.ErrRequested, "the cause of the context after a request")
 	a.renewals(2)
 	s.must(l.Check(), "Check while the worker drains upon a request")
 	next.waits("the leader's worker drains upon a request")
-	finish <- struct{}{}
+	run.finish <- struct{}{}
 	next.won("a leader that resigned upon a request is replaced without waiting for C")
 	s.must(wait(s, asked, "RequestResign returns when the leader has resigned"), "RequestResign")
 	if n := a.events.count("acquired"); n != 1 {
 		s.Errorf("a leader that resigned upon a request stands back until another one has led: it has won %d times", n)
 	}
 	s.must(b.Resign(s.context()), "resigning")
-	wait(s, leases, "Run leads again once another candidate has led")
-	stop()
-	close(finish)
-	s.must(wait(s, done, "Run returns"), "Run's result")
+	wait(s, run.leases, "Run leads again once another candidate has led")
+	run.stop()
+	close(run.finish)
+	s.must(run.ended(), "Run's result")
 }
 
 // move/stale: a request is for one token. One for a former leader is refused, and
@@ -120,8 +109,7 @@ func deadRequested(s *suite) {
 	o := s.short()
 	a, b, c := el.join(o), el.join(o), el.join(s.brisk())
 	l := a.lead()
-	next := b.campaign(s.context())
-	b.sees(a)
+	next := b.challenge(a)
 	a.crash()
 	ctx, stop := context.WithCancel(s.context())
 	defer stop()
@@ -350,8 +338,7 @@ func historyKept(s *suite) {
 	}
 	s.must(a.Resign(s.context()), "resigning")
 	second := b.lead()
-	next := a.campaign(s.context())
-	a.sees(b)
+	next := a.challenge(b)
 	b.crash()
 	third := next.won("a leader that crashed is replaced")
 	terms, err := a.History(s.context())

@@ -6,53 +6,104 @@ import (
 	"sync/atomic"
 
 	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fault"
 )
+
+// A worker is one that Run runs in the background.
+type worker struct {
+	s        *suite
+	leases   chan *elector.Lease // gets the lease at each call
+	running  atomic.Bool
+	stopped  chan struct{} // gets a value when a context ends that drain waits for
+	finish   chan struct{} // lets one call return, or all when it is closed
+	stop     func()        // ends Run's context
+	done     chan error    // gets the result of Run
+	releases releaseOrder
+}
+
+// run runs a worker. It sets a fault that changes nothing and fails the case if
+// the record is released while the worker runs.
+func (c *candidate) run(work func(ctx context.Context, w *worker) error) *worker {
+	s := c.el.s
+	ctx, stop := context.WithCancel(s.context())
+	w := &worker{s: s, stop: stop, leases: make(chan *elector.Lease, 4), stopped: make(chan struct{}, 4),
+		finish: make(chan struct{}), done: make(chan error, 1), releases: releaseOrder{s: s}}
+	c.faults.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
+		return w.releases.send(ctx, c, send, func() {
+			if w.running.Load() {
+				s.Errorf("Run releases the record only after the worker has returned: it did before")
+			}
+		})
+	})
+	go func() {
+		w.done <- c.Run(ctx, func(ctx context.Context, l *elector.Lease) error {
+			if w.running.Swap(true) {
+				s.Errorf("Run runs one worker at a time: two run")
+			}
+			defer w.running.Store(false)
+			w.leases <- l
+			return work(ctx, w)
+		})
+	}()
+	return w
+}
+
+// drain is the work of a worker that stops when its context ends, and returns when
+// the case lets it.
+func drain(ctx context.Context, w *worker) error {
+	<-ctx.Done()
+	w.stopped <- struct{}{}
+	return ignore(ctx, w)
+}
+
+// ignore is the work of a worker that ignores its context.
+func ignore(_ context.Context, w *worker) error { <-w.finish; return nil }
+
+// lease returns the lease of the next call.
+func (w *worker) lease() *elector.Lease {
+	w.s.Helper()
+	return wait(w.s, w.leases, "Run calls the worker")
+}
+
+// ended returns the result of Run.
+func (w *worker) ended() error {
+	w.s.Helper()
+	return wait(w.s, w.done, "Run returns after its worker")
+}
 
 // run/again: after a loss Run stops its worker, waits for it and campaigns again.
 // The result of a worker that still leads is the result of Run.
 func runAgain(s *suite) {
 	el := s.election("")
 	a, b := el.join(s.brisk()), s.open()
-	leases, finish, done := make(chan *elector.Lease, 4), make(chan struct{}), make(chan error, 1)
-	var running atomic.Int64
 	wanted := errors.New("the work is done")
-	go func() {
-		done <- a.Run(s.context(), func(ctx context.Context, l *elector.Lease) error {
-			if running.Add(1) != 1 {
-				s.Errorf("Run runs one worker at a time: two run")
-			}
-			defer running.Add(-1)
-			leases <- l
-			select {
-			case <-ctx.Done():
-				<-finish
-				return errors.New("stopped")
-			case finish <- struct{}{}:
-				return wanted
-			}
-		})
-	}()
-	first := wait(s, leases, "Run calls the worker")
+	run := a.run(func(ctx context.Context, w *worker) error {
+		select {
+		case <-ctx.Done():
+			<-w.finish
+			return errors.New("stopped")
+		case w.finish <- struct{}{}:
+			return wanted
+		}
+	})
+	first := run.lease()
 	s.is(a.enter(), elector.ErrBusy, "Campaign while Run runs")
 	el.overwrite(b, "usurper")
 	wait(s, first.Context().Done(), "a loss ends the worker's context")
 	s.is(first.Check(), elector.ErrLost, "Check after a loss")
 	// The usurper resigns, so that Run can win again.
-	r := el.record(b)
-	next := r
-	next.Holder, next.Attempt.Sequence = "", r.Attempt.Sequence+1
-	_, err := b.Swap(s.context(), el.name, r, next)
-	s.must(err, "the usurper's release")
+	el.edit(b, func(r *backends.Record) { *r = vacancy(*r) })
 	if a.events.count("acquired") != 1 {
 		s.Errorf("Run campaigns only after its worker has returned: it has won before")
 	}
-	finish <- struct{}{}
-	second := wait(s, leases, "Run calls the worker again after a loss")
+	run.finish <- struct{}{}
+	second := wait(s, run.leases, "Run calls the worker again after a loss")
 	if second.Token() <= first.Token() {
 		s.Errorf("token %d after %d", second.Token(), first.Token())
 	}
-	<-finish
-	s.is(wait(s, done, "Run returns when its worker does"), wanted, "Run's result")
+	<-run.finish
+	s.is(run.ended(), wanted, "Run's result")
 	s.is(second.Check(), elector.ErrResigned, "Check after Run returned")
 	if !el.record(b).Vacant() {
 		s.Errorf("Run releases the record before it returns: it did not")
@@ -79,34 +130,25 @@ func runUnhealthy(s *suite) {
 		return nil
 	}
 	a := el.join(o)
-	ctx, stop := context.WithCancel(s.context())
-	leases, finish, done := make(chan *elector.Lease, 4), make(chan struct{}), make(chan error, 1)
-	go func() {
-		done <- a.Run(ctx, func(ctx context.Context, l *elector.Lease) error {
-			leases <- l
-			<-ctx.Done()
-			<-finish
-			return ctx.Err()
-		})
-	}()
-	first := wait(s, leases, "Run calls the worker")
+	run := a.run(func(ctx context.Context, w *worker) error { drain(ctx, w); return ctx.Err() })
+	first := run.lease()
 	ailing.Store(true)
 	wait(s, first.Context().Done(), "an unhealthy leader's worker is stopped")
 	s.is(context.Cause(first.Context()), elector.ErrUnhealthy, "the cause of an unhealthy leader's context")
 	a.renewals(1)
 	s.must(first.Check(), "Check while an unhealthy leader's worker drains")
 	order := a.watchRelease(first)
-	finish <- struct{}{}
+	run.finish <- struct{}{}
 	a.await(0, "released", "an unhealthy leader releases the record")
 	order.happened()
 	ailing.Store(false)
-	second := wait(s, leases, "Run calls the worker again when the leader is healthy")
+	second := wait(s, run.leases, "Run calls the worker again when the leader is healthy")
 	if second.Token() <= first.Token() {
 		s.Errorf("token %d after %d", second.Token(), first.Token())
 	}
-	stop()
-	close(finish)
-	s.is(wait(s, done, "Run returns"), context.Canceled, "Run's result is its worker's")
+	run.stop()
+	close(run.finish)
+	s.is(run.ended(), context.Canceled, "Run's result is its worker's")
 }
 
 // run/panic: a panic of the worker reaches the caller of Run, ends the lease and
@@ -125,8 +167,7 @@ func runPanic(s *suite) {
 		})
 	}()
 	l := wait(s, leases, "Run calls the worker")
-	next := b.campaign(s.context())
-	b.sees(a)
+	next := b.challenge(a)
 	close(goOn)
 	if p := wait(s, panicked, "a worker's panic reaches the caller of Run"); p != "no paper" {
 		s.Errorf("a worker's panic reaches the caller of Run: it recovered %v", p)

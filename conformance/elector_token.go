@@ -63,8 +63,7 @@ func afterDelete(s *suite) {
 	o := s.short()
 	a, b := el.join(o), el.join(o)
 	first := a.lead()
-	next := b.campaign(s.context())
-	b.sees(a)
+	next := b.challenge(a)
 	s.h.Raw.Delete(s, el.name)
 	second := next.won("an election whose record was deleted gets a leader again")
 	if second.Token() <= first.Token() {
