@@ -2,8 +2,8 @@ package conformance
 
 // The cases with the backend alone use several handles on one store.
 
-// basicCases are the rules that all others rest on. The cheapest and most
-// telling come first.
+// basicCases are the rules that all others rest on. Cheap cases that find many
+// defects come first.
 var basicCases = []testCase{
 	{name: "store/describe", run: describes},
 	{name: "part/read-after-write", run: readAfterWrite},

@@ -79,7 +79,7 @@ func (s *suite) mega() (bytes int, text string) {
 	return 1 << 20, "1 MiB"
 }
 
-// bad/ttl: a senseless TTL must neither depose a leader immediately nor keep a
+// bad/ttl: an invalid TTL must neither depose a leader immediately nor keep a
 // dead one for years. Such a record is foreign. The same is true of the renewal
 // interval.
 func badTTL(s *suite) {

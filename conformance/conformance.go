@@ -47,7 +47,7 @@ batch: shared renewals        cb: callbacks               close: Close
 ctx: contexts                 exp: expiry                 leak: nothing left behind
 line: places in line          list: List                  load: shared reads
 many: scale                   misuse: concurrent calls    move: a steered handover
-mx: mutual exclusion          obs: Observe                part: partitions
+mx: mutual exclusion          obs: Observe                part: partitions, old reads
 presence: marks of presence   raw: the harness's access   rec: fields of the record
 ren: renewal                  res: resignation            run: Run
 store: Describe               tok: fencing tokens         try: TryCampaign

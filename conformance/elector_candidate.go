@@ -372,6 +372,32 @@ func (c *candidate) lapses(l *elector.Lease, rule string) error {
 	return l.Check()
 }
 
+// wrote fails the case unless the candidate has sent so many writes.
+func (c *candidate) wrote(want int, rule string) {
+	c.el.s.Helper()
+	if n := c.faults.Count("swap"); n != want {
+		c.el.s.Errorf("%s: it wrote %d times", rule, n)
+	}
+}
+
+// holds fails the case unless the record is that of the candidate's lease.
+func (c *candidate) holds(l *elector.Lease, when string) {
+	s := c.el.s
+	s.Helper()
+	if r := c.el.record(s.open()); r.Holder != c.ID() || elector.Token(r.Token) != l.Token() {
+		s.Errorf("%s leads with token %d, and %s the record is %v", c.ID(), l.Token(), when, r)
+	}
+}
+
+// grows fails the case unless the token of an acquisition is greater than an
+// earlier one.
+func (s *suite) grows(before, after elector.Token, when string) {
+	s.Helper()
+	if after <= before {
+		s.Errorf("each acquisition's token is strictly greater than any before: %s it is %d, and was %d (guarantee 5)", when, after, before)
+	}
+}
+
 // is fails the case if the error is not the one wanted.
 func (s *suite) is(err, want error, doing string) {
 	s.Helper()

@@ -175,7 +175,7 @@ func (p presentLine) WatchPresence(ctx context.Context, name string, held backen
 }
 
 // cutWatches ends the Watch that runs and makes further ones fail until
-// mendWatches.
+// restoreWatches.
 func (l *line) cutWatches() {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -184,7 +184,7 @@ func (l *line) cutWatches() {
 	l.broken = make(chan struct{})
 }
 
-func (l *line) mendWatches() { l.mutex.Lock(); defer l.mutex.Unlock(); l.cut = false }
+func (l *line) restoreWatches() { l.mutex.Lock(); defer l.mutex.Unlock(); l.cut = false }
 
 // watched returns how often Watch was called.
 func (l *line) watched() int { l.mutex.Lock(); defer l.mutex.Unlock(); return l.watches }

@@ -29,7 +29,7 @@ func requestFor(r backends.Record) string {
 }
 
 // move/requested: a leader drains upon a request, keeps its lease until the worker
-// has returned, and stands back until another candidate has led.
+// has returned, and does not campaign until another candidate has led.
 func requested(s *suite) {
 	el := s.election("")
 	o := s.brisk()
@@ -47,7 +47,7 @@ func requested(s *suite) {
 	next.won("a leader that resigned upon a request is replaced without waiting for C")
 	s.must(wait(s, asked, "RequestResign returns when the leader has resigned"), "RequestResign")
 	if n := a.events.count("acquired"); n != 1 {
-		s.Errorf("a leader that resigned upon a request stands back until another one has led: it has won %d times", n)
+		s.Errorf("a leader that resigned upon a request does not campaign until another candidate has led: it has won %d times", n)
 	}
 	s.must(b.Resign(s.context()), "resigning")
 	wait(s, run.leases, "Run leads again once another candidate has led")
@@ -102,8 +102,8 @@ func requestedTwice(s *suite) {
 	s.must(wait(s, second, "RequestResign returns"), "the second request")
 }
 
-// move/dead: requests, however often they come, do not prolong the life of a dead
-// leader. Whoever asked gets an answer when another candidate has taken over.
+// move/dead: repeated requests do not delay the takeover from a dead leader. The
+// request returns when another candidate has taken over.
 func deadRequested(s *suite) {
 	el := s.election("")
 	o := s.short()
@@ -117,7 +117,7 @@ func deadRequested(s *suite) {
 	go func() { asked <- c.RequestResign(ctx, l.Token(), "") }()
 	handle := s.open()
 	var others sync.WaitGroup
-	others.Go(func() { // other processes leave words for the leader
+	others.Go(func() { // other processes set an extension
 		tick := time.NewTicker(o.TTL / 10)
 		defer tick.Stop()
 		for ctx.Err() == nil {
@@ -218,9 +218,9 @@ func (s *suite) either(first, second *campaign) (winner *candidate, other *campa
 	}
 }
 
-// move/successor: after a release that names a successor, other candidates do not try
-// before the successor has tried or had a head start. If it does not come, another
-// one leads, without waiting for C.
+// move/successor: after a release that names a successor, other candidates do not
+// try before the successor has tried or had a head start. If it does not try in
+// time, another candidate leads, without waiting for C.
 func successors(s *suite) {
 	el := s.election("")
 	o := s.brisk()
@@ -240,7 +240,7 @@ func successors(s *suite) {
 	c.faults.Always(nil)
 	other.c.sees(winner)
 	s.must(winner.ResignTo(s.context(), "no such candidate"), "ResignTo")
-	other.won("a successor that does not come is not waited for")
+	other.won("another candidate leads if the named successor does not try")
 	if x, _ := el.record(s.open()).Extensions.Get("t_bid"); x != "" {
 		s.Errorf("an acquisition drops the successor that was named: the record has %q", x)
 	}
@@ -270,9 +270,7 @@ func priorities(s *suite) {
 	}
 	a.renewals(3)
 	s.must(l.Check(), "Check of a leader in whose record a candidate announced itself")
-	if n := c.faults.Count("swap"); n != 0 {
-		s.Errorf("a candidate without a priority writes nothing while it waits: it wrote %d times", n)
-	}
+	c.wrote(0, "a candidate without a priority writes nothing while it waits")
 	released.Store(time.Now().UnixNano())
 	s.must(a.Resign(s.context()), "resigning")
 	s.either(announced, plain)

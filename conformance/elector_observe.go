@@ -171,8 +171,8 @@ func resume(s *suite) {
 
 	// Everything works, and the watch is cut once in a while.
 	for range 3 {
-		watching.line.mendWatches()
-		change("a change after the watch was mended")
+		watching.line.restoreWatches()
+		change("a change after the watch was restored")
 		watching.line.cutWatches()
 	}
 

@@ -138,15 +138,11 @@ func handover(s *suite) {
 	next := b.challenge(a)
 	a.renewals(2)
 	next.waits("another candidate leads")
-	if n := b.faults.Count("swap"); n != 0 {
-		s.Errorf("a waiter writes nothing: it wrote %d times", n)
-	}
+	b.wrote(0, "a waiter writes nothing")
 	s.must(l.Resign(s.context()), "resigning")
 	// C is longer than the watchdog.
 	next.won("a leader that resigned is replaced without waiting for C")
-	if n := b.faults.Count("swap"); n != 1 {
-		s.Errorf("the successor writes once: it wrote %d times", n)
-	}
+	b.wrote(1, "the successor writes once")
 }
 
 // res/fail-retry: a leader whose release failed does not lead, and can try it
@@ -232,8 +228,6 @@ func foreign(s *suite) {
 	s.must(wait(s, resigned, "Resign returns"), "a release after the successor won")
 	b.renewals(2)
 	s.must(second.Check(), "the successor's lease after the late release")
-	if r := el.record(s.open()); r.Holder != b.ID() || elector.Token(r.Token) != second.Token() {
-		s.Errorf("after the late release the record is %v", r)
-	}
+	b.holds(second, "after the late release")
 	a.hit()
 }

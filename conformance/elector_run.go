@@ -89,7 +89,7 @@ func runAgain(s *suite) {
 	})
 	first := run.lease()
 	s.is(a.enter(), elector.ErrBusy, "Campaign while Run runs")
-	el.overwrite(b, "usurper")
+	el.overwrite(b, usurper)
 	wait(s, first.Context().Done(), "a loss ends the worker's context")
 	s.is(first.Check(), elector.ErrLost, "Check after a loss")
 	// The usurper resigns, so that Run can win again.
@@ -99,9 +99,7 @@ func runAgain(s *suite) {
 	}
 	run.finish <- struct{}{}
 	second := wait(s, run.leases, "Run calls the worker again after a loss")
-	if second.Token() <= first.Token() {
-		s.Errorf("token %d after %d", second.Token(), first.Token())
-	}
+	s.grows(first.Token(), second.Token(), "after the worker was called again")
 	<-run.finish
 	s.is(run.ended(), wanted, "Run's result")
 	s.is(second.Check(), elector.ErrResigned, "Check after Run returned")
@@ -120,11 +118,11 @@ func (c *candidate) enter() error {
 // drains, and campaigns again when the leader is healthy.
 func runUnhealthy(s *suite) {
 	el := s.election("")
-	var ailing atomic.Bool
+	var failing atomic.Bool
 	o := s.brisk()
 	o.ReleaseTimeout = 2 * watchdog
 	o.Healthy = func(context.Context) error {
-		if ailing.Load() {
+		if failing.Load() {
 			return errors.New("cannot reach the mail server")
 		}
 		return nil
@@ -132,7 +130,7 @@ func runUnhealthy(s *suite) {
 	a := el.join(o)
 	run := a.run(func(ctx context.Context, w *worker) error { drain(ctx, w); return ctx.Err() })
 	first := run.lease()
-	ailing.Store(true)
+	failing.Store(true)
 	wait(s, first.Context().Done(), "an unhealthy leader's worker is stopped")
 	s.is(context.Cause(first.Context()), elector.ErrUnhealthy, "the cause of an unhealthy leader's context")
 	a.renewals(1)
@@ -141,11 +139,9 @@ func runUnhealthy(s *suite) {
 	run.finish <- struct{}{}
 	a.await(0, "released", "an unhealthy leader releases the record")
 	order.happened()
-	ailing.Store(false)
+	failing.Store(false)
 	second := wait(s, run.leases, "Run calls the worker again when the leader is healthy")
-	if second.Token() <= first.Token() {
-		s.Errorf("token %d after %d", second.Token(), first.Token())
-	}
+	s.grows(first.Token(), second.Token(), "after the worker was called again")
 	run.stop()
 	close(run.finish)
 	s.is(run.ended(), context.Canceled, "Run's result is its worker's")
@@ -194,14 +190,11 @@ func held(s *suite) {
 	if want := (elector.Leader{ID: a.ID(), Token: l.Token(), Value: o.Value}); !errors.As(err, &h) || who(h.Leader) != want {
 		s.Errorf("the error of TryCampaign names the leader: it is %v, and the leader is %+v", err, want)
 	}
-	if n := b.faults.Count("swap"); n != 0 {
-		s.Errorf("TryCampaign writes nothing while another candidate leads: it wrote %d times", n)
-	}
+	b.wrote(0, "TryCampaign writes nothing while another candidate leads")
 	s.is(a.enter(), elector.ErrBusy, "TryCampaign of the leader")
 	s.must(a.Resign(s.context()), "resigning")
 	second, err := b.TryCampaign(s.context())
 	s.must(err, "TryCampaign after a resignation")
-	if n := b.faults.Count("swap"); n != 1 || second.Check() != nil {
-		s.Errorf("TryCampaign writes once: it wrote %d times, and Check returned %v", n, second.Check())
-	}
+	b.wrote(1, "TryCampaign writes once")
+	s.must(second.Check(), "Check after TryCampaign")
 }

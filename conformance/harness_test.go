@@ -3,6 +3,7 @@ package conformance
 import (
 	"io"
 	"net"
+	"strings"
 	"testing"
 
 	"github.com/elector-go/elector/backends"
@@ -57,6 +58,17 @@ func TestProxy(t *testing.T) {
 		if f != LoseRequests {
 			if b := <-heard; b != byte(i) {
 				t.Errorf("fault %d: the store got %d, want %d", f, b, i)
+			}
+		}
+	}
+}
+
+// TestLegend: the legend explains the first part of each case's name.
+func TestLegend(t *testing.T) {
+	for _, g := range stages {
+		for _, c := range g.cases {
+			if first, _, _ := strings.Cut(c.name, "/"); !strings.Contains(" "+strings.ReplaceAll(Legend, "\n", " "), " "+first+": ") {
+				t.Errorf("the legend does not explain %s", c.name)
 			}
 		}
 	}

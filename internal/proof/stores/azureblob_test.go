@@ -55,7 +55,7 @@ func TestAzureBlob(t *testing.T) {
 	conform(t, AzureBlob, s.How, h)
 }
 
-// azureStore obtains a store. A server of ours has a key that everybody knows.
+// azureStore obtains a store. A server of ours has a key that is public.
 func azureStore(t *testing.T) *Store {
 	s := obtain(t, AzureBlob)
 	if s.server != nil {

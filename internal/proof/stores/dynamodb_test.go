@@ -32,7 +32,7 @@ import (
 //
 // and the credentials that the AWS SDK finds. They need what the adapter's
 // documentation lists under Permissions, and dynamodb:DeleteItem for the cases
-// in which somebody deletes a record. It leaves its items in the table: their
+// in which a record is deleted. It leaves its items in the table: their
 // names are of this run alone, and the table is best made for it. No table is
 // made or changed there, so the set-ups that need one run on a local server
 // only.

@@ -44,7 +44,7 @@ func TestFile(t *testing.T) {
 				return content
 			},
 			// As an editor or a restored backup would: by a rename, so that
-			// nobody reads half of it.
+			// no process reads half of it.
 			Put: func(t testing.TB, name string, content []byte) {
 				restored := filepath.Join(dir, "restored")
 				must(t, os.WriteFile(restored, content, 0o600))
@@ -58,7 +58,7 @@ func TestFile(t *testing.T) {
 				must(t, os.WriteFile(file, nil, 0o600))
 				return openError(t, "file://"+file)
 			},
-			"a folder that nobody can write": func(t testing.TB) error { return openError(t, "file:///proc/elector") },
+			"a folder that cannot be written": func(t testing.TB) error { return openError(t, "file:///proc/elector") },
 			"an unknown parameter":           func(t testing.TB) error { return openError(t, "file://"+dir+"?fsync=no") },
 			"a host":                         func(t testing.TB) error { return openError(t, "file://server/share") },
 		},

@@ -14,8 +14,8 @@ import (
 	"github.com/elector-go/elector/internal/proof/table"
 )
 
-// The suite runs on every store; what came out of it is told at the end as one
-// table, which make test prints.
+// The suite runs on every store. At the end the results are written as one table,
+// which make test prints.
 func TestMain(m *testing.M) {
 	if what := os.Getenv(helper); what != "" {
 		startAndHang(what)
@@ -47,8 +47,8 @@ func faulty(s *Store, url string) func(testing.TB) (backends.Backend, func(confo
 // emulated is the TTL on emulators of cloud services.
 const emulated = 500 * time.Millisecond
 
-// hasty is a backend on an emulator, which is near and bears any rate: with the
-// service's limits the suite would take minutes more, or hours.
+// hasty is a backend on an emulator, without the limits of the service: with them
+// the suite would take minutes or hours longer.
 type hasty struct{ backends.Lister }
 
 func hasten(t testing.TB, b backends.Backend) backends.Backend {
