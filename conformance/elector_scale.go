@@ -178,10 +178,10 @@ func manyCandidates(s *suite) {
 	every := max(steady.RenewEvery, steady.TTL/20)
 	most := (n - 1) * (4 + int(3*time.Since(start)/every))
 	if handles[0].Describe().PushesRenewals {
-		most = n - 1
+		most = n - 1 + n/10 // a few bid, and read what they add to
 	}
 	if r := reads() - idle; r > most {
-		s.Errorf("waiters read at most twice in a renewal interval: %d waiters read %d times in %v, more than %d", n-1, r, time.Since(start), most)
+		s.Errorf("waiters read at most twice in a renewal interval, and seldom where changes are pushed: %d waiters read %d times in %v, more than %d", n-1, r, time.Since(start), most)
 	}
 	s.must(l.Check(), "the leader's lease")
 
