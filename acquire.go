@@ -112,7 +112,7 @@ func (e *Elector) attempt(ctx context.Context, loads *loads, writes int) (*Lease
 	r := s.Record
 	if !e.succeeds(s) {
 		var f *failure
-		if r, f = e.loadTogether(ctx, reading, loads, &e.shares, false); f != nil {
+		if r, f = e.loadTogether(ctx, loading, loads, &e.shares, false); f != nil {
 			return nil, f
 		}
 	}
@@ -172,7 +172,7 @@ func (e *Elector) acquire(ctx context.Context, prev backends.Record, a *acquisit
 			e.retract(ctx, a, pending)
 			return nil, f
 		}
-		r, readBack := e.load(ctx, e.o.RequestTimeout, reading)
+		r, readBack := e.load(ctx, e.o.RequestTimeout, loading)
 		switch {
 		case ctx.Err() != nil:
 			e.retract(ctx, a, nil)
@@ -184,11 +184,11 @@ func (e *Elector) acquire(ctx context.Context, prev backends.Record, a *acquisit
 		case r.Version != prev.Version:
 			return nil, e.abandon(a, e.heldBy(r))
 		}
-		if f.hopeless() {
+		if f.permanent() {
 			return nil, e.abandon(a, f)
 		}
 		if writes <= 0 {
-			return nil, e.abandon(a, &failure{passing, fmt.Errorf("the outcome is not known: %w", f.err)})
+			return nil, e.abandon(a, &failure{transient, fmt.Errorf("the outcome is not known: %w", f.err)})
 		}
 		e.traceWaiting(ctx, f)
 		if !backoff.pause(ctx, f.err) {
@@ -209,7 +209,7 @@ func (e *Elector) swapFor(ctx context.Context, prev, next backends.Record) (back
 	e.active.Add(1)
 	go func() {
 		defer e.active.Done()
-		swapped, f := e.swap(context.WithoutCancel(ctx), e.o.RequestTimeout, writing, e.backend.Swap, prev, next)
+		swapped, f := e.swap(context.WithoutCancel(ctx), e.o.RequestTimeout, swapping, e.backend.Swap, prev, next)
 		r = swapped
 		outcome <- f
 	}()
@@ -230,7 +230,7 @@ func (e *Elector) discarded(ctx context.Context, r backends.Record, a *acquisiti
 	case !e.view.Believes(r, e.now()):
 		f = e.heldBy(r)
 	case clock.Elapsed(e.clock, a.sent[r.Attempt.Sequence].start) >= e.o.hold():
-		f = &failure{passing, fmt.Errorf("%w: the store took longer than the lease to answer", ErrUnavailable)}
+		f = &failure{transient, fmt.Errorf("%w: the store took longer than the lease to answer", ErrUnavailable)}
 	default:
 		return nil
 	}
@@ -260,7 +260,7 @@ func (e *Elector) retract(ctx context.Context, a *acquisition, pending <-chan *f
 			e.view.Doubt()
 		}
 		free := e.view.Abandon(a.nonce)
-		r, f := e.load(ctx, e.o.RequestTimeout, reading)
+		r, f := e.load(ctx, e.o.RequestTimeout, loading)
 		ours := f == nil && a.differs(r) == nil
 		if ours {
 			a.record = r
@@ -293,12 +293,12 @@ func (a *acquisition) vacate() error {
 			if !e.pace(ctx) {
 				return e.ended(ctx, nil)
 			}
-			if _, f = e.swap(ctx, e.o.RequestTimeout, writing, e.backend.Swap, a.record, a.next(a.record, "", "")); f == nil {
+			if _, f = e.swap(ctx, e.o.RequestTimeout, swapping, e.backend.Swap, a.record, a.next(a.record, "", "")); f == nil {
 				a.releases.over("token", a.token)
 				return nil
 			}
 		}
-		r, readBack := e.load(ctx, e.o.RequestTimeout, reading)
+		r, readBack := e.load(ctx, e.o.RequestTimeout, loading)
 		moved := false
 		if readBack == nil {
 			switch err := a.differs(r); {
@@ -314,9 +314,9 @@ func (a *acquisition) vacate() error {
 			a.record = r
 		}
 		switch {
-		case f.hopeless():
+		case f.permanent():
 			return f.err
-		case readBack.hopeless():
+		case readBack.permanent():
 			return readBack.err
 		case moved && overtaken == 0: // another process has changed an extension
 			overtaken++

@@ -86,7 +86,7 @@ func (s *sharing) outcome(f *failure) {
 		s.alone = max(0, s.alone-1)
 	case f == nil:
 		s.penalty = 0
-	case f.kind != conflicting && f.kind != unmarked:
+	case f.kind != conflicting && f.kind != presenceLost:
 		s.penalty = min(2*s.penalty+1, 63)
 		s.alone = s.penalty
 	}
@@ -113,7 +113,7 @@ func renewTogether(ctx context.Context, s *batches, e *Elector, r backends.Chang
 		return backends.Record{}, fmt.Errorf("%w: the backend answered with another renewal in the place of this one", ErrUnavailable)
 	}
 	if together > 1 && o.Err != nil {
-		if k := kindOf(o.Err); k == untried || k.hopeless() {
+		if k := kindOf(o.Err); k == untried || k.permanent() {
 			// The store may have refused another renewal, so this one goes by
 			// itself. That is safe even if this one was applied: it is the same
 			// write, and only one of the two can find the version that both

@@ -23,9 +23,9 @@ import (
 //	cancelled after a write ─▶ retract, in the background
 
 // Campaign blocks until this process leads, and returns the lease. It waits
-// while another candidate leads, and retries after failures that may pass, such
-// as a store that does not answer. It returns failures that will not pass at
-// once: ErrDenied, ErrMisconfigured, ErrForeignRecord, ErrTokenExhausted. When
+// while another candidate leads, and retries transient failures, such
+// as a store that does not answer. It returns permanent failures immediately:
+// ErrDenied, ErrMisconfigured, ErrForeignRecord, ErrTokenExhausted. When
 // ctx ends Campaign returns the cause and the reason of the wait. If a write was
 // under way then, it is read back and released in the background, for at most
 // ReleaseTimeout; Close waits for that. The lease does not end with ctx: it is renewed
@@ -36,9 +36,9 @@ import (
 // Elector has seen counts: a process that observes already takes over sooner.
 //
 // Call Campaign again only after the work under the last lease has stopped. If
-// that lease was lost, Campaign first tells the store that the record is vacant,
-// if the record is still this process's; after a deposition (see ErrDeposed) it
-// waits for TTL*(1+ClockDrift), so that another candidate can lead. Campaign
+// that lease was lost, Campaign first releases the record,
+// if that is still this process's; after a deposition (see ErrDeposed) it
+// waits until another candidate has led, for at most TTL*(1+ClockDrift). Campaign
 // returns ErrBusy while this Elector campaigns or has a valid lease. After a request
 // to resign (see RequestResign) a lease stays valid although its context has ended:
 // call its Resign first.
@@ -221,7 +221,7 @@ func (c *candidacy) attempt(ctx context.Context) (*Lease, error) {
 			return l, nil
 		case ctx.Err() != nil:
 			return nil, e.ended(ctx, c.last)
-		case f.hopeless():
+		case f.permanent():
 			return nil, f.err
 		}
 		e.traceWaiting(ctx, f)
@@ -240,7 +240,7 @@ func (c *candidacy) attempt(ctx context.Context) (*Lease, error) {
 func (c *candidacy) awaitChance(ctx context.Context) error {
 	e := c.e
 	if c.watcher == nil {
-		c.watcher = e.watch(ctx, reading, "campaign", c.loads)
+		c.watcher = e.watch(ctx, loading, "campaign", c.loads)
 	}
 	c.try = 0
 	for {

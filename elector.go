@@ -156,11 +156,11 @@ func (e *Elector) Token() (Token, error) {
 }
 
 // Resign gives up the lease that this Elector holds: see Lease.Resign. It returns
-// ErrNotLeader if there is no lease. If the last lease was resigned but the store
-// could not be told, Resign tries to tell it again.
+// ErrNotLeader if there is no lease. If the last lease was resigned but its
+// release could not be written, Resign tries again.
 //
 // During Run, Resign does what the end of Run's context does: the worker is told
-// to stop, the store is told once the worker has returned, and Run returns.
+// to stop, the release is written once the worker has returned, and Run returns.
 // Resign waits for that until ctx ends. If the lease is lost meanwhile, Resign
 // and Run return ErrLost. The worker itself may call Resign with its own context,
 // or one derived from it: Resign then returns nil at once and does not wait for
@@ -180,9 +180,9 @@ func (e *Elector) Resign(ctx context.Context) error {
 		if ctx.Value(workOf{l}) != nil {
 			return nil
 		}
-		return e.fail("resign", l.farewell(ctx))
+		return e.fail("resign", l.waitReleased(ctx))
 	}
-	if l.valid() != nil && l.nothingToTell() {
+	if l.valid() != nil && l.released() {
 		return e.fail("resign", ErrNotLeader)
 	}
 	return l.Resign(ctx)

@@ -107,19 +107,19 @@ func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 type kind uint8
 
 const (
-	passing     kind = iota // it may pass; of a write the outcome is unknown
-	cancelled               // the same: the caller's context has ended
-	conflicting             // not applied: the store holds another version
-	untried                 // not applied, because of another renewal in its batch
-	unmarked                // not applied: the holder's mark of presence is gone
-	alien                   // the record is foreign
-	refused                 // trying again cannot help
-	holding                 // another candidate holds the election
-	notHealthy              // Options.Healthy returned an error
+	transient    kind = iota // it may pass; the outcome of a write is unknown
+	cancelled                // the same: the caller's context has ended
+	conflicting              // not applied: the store holds another version
+	untried                  // not applied, because of another renewal in its batch
+	presenceLost             // not applied: the holder's mark of presence is gone
+	foreign                  // the record is foreign
+	refused                  // trying again cannot help
+	holding                  // another candidate holds the election
+	notHealthy               // Options.Healthy returned an error
 )
 
-// hopeless reports whether a campaign ends with a failure of the kind.
-func (k kind) hopeless() bool { return k == alien || k == refused }
+// permanent reports whether a campaign ends with a failure of the kind.
+func (k kind) permanent() bool { return k == foreign || k == refused }
 
 // A failure is why something did not succeed: its kind, and the error to show. A
 // nil failure is a success.
@@ -149,8 +149,8 @@ func (f *failure) result() string {
 	return "error"
 }
 
-// hopeless reports whether trying again cannot help.
-func (f *failure) hopeless() bool { return f != nil && f.kind.hopeless() }
+// permanent reports whether the failure is permanent.
+func (f *failure) permanent() bool { return f != nil && f.kind.permanent() }
 
 // kinds are what the errors of the boundary mean.
 var kinds = []struct {
@@ -159,35 +159,35 @@ var kinds = []struct {
 }{
 	{backends.ErrConflict, conflicting},
 	{backends.ErrNotTried, untried},
-	{backends.ErrDeposed, unmarked},
-	{backends.ErrForeignRecord, alien},
+	{backends.ErrDeposed, presenceLost},
+	{backends.ErrForeignRecord, foreign},
 	{backends.ErrDenied, refused},
 	{backends.ErrMisconfigured, refused},
 	{backends.ErrURL, refused},
 	{backends.ErrUnknownScheme, refused},
 	{backends.ErrName, refused},
-	{backends.ErrReadOnly, passing},
-	{backends.ErrUnavailable, passing},
-	{context.Canceled, passing},
-	{context.DeadlineExceeded, passing},
+	{backends.ErrReadOnly, transient},
+	{backends.ErrUnavailable, transient},
+	{context.Canceled, transient},
+	{context.DeadlineExceeded, transient},
 }
 
 // kindOf returns the kind of an error that a backend returned. An error that
 // claims that a write was not applied counts only if it stands alone: joined to
 // another one it may be about another try.
 func kindOf(err error) kind {
-	found, matches := passing, 0
+	found, matches := transient, 0
 	for _, k := range kinds {
 		if !errors.Is(err, k.err) {
 			continue
 		}
 		matches++
-		if k.kind.hopeless() || matches == 1 {
+		if k.kind.permanent() || matches == 1 {
 			found = k.kind
 		}
 	}
-	if matches > 1 && !found.hopeless() {
-		return passing
+	if matches > 1 && !found.permanent() {
+		return transient
 	}
 	return found
 }

@@ -16,19 +16,19 @@ func TestKindOf(t *testing.T) {
 		err  error
 		want kind
 	}{
-		"unknown":           {driver, passing},
+		"unknown":           {driver, transient},
 		"conflict":          {fmt.Errorf("%w: %w", backends.ErrConflict, driver), conflicting},
 		"not tried":         {fmt.Errorf("%w: %w", backends.ErrNotTried, driver), untried},
-		"deposed":           {backends.ErrDeposed, unmarked},
-		"foreign":           {backends.Foreign("x"), alien},
+		"deposed":           {backends.ErrDeposed, presenceLost},
+		"foreign":           {backends.Foreign("x"), foreign},
 		"denied":            {fmt.Errorf("%w: %w", backends.ErrDenied, context.Canceled), refused},
-		"unavailable":       {backends.ErrUnavailable, passing},
+		"unavailable":       {backends.ErrUnavailable, transient},
 		"denied, joined":    {errors.Join(backends.ErrUnavailable, backends.ErrDenied), refused},
-		"stands alone":      {errors.Join(backends.ErrConflict, backends.ErrUnavailable), passing},
-		"deposed, timeout":  {fmt.Errorf("%w: %w", backends.ErrDeposed, context.DeadlineExceeded), passing},
-		"not tried, closed": {fmt.Errorf("%w: %w", backends.ErrNotTried, backends.ErrUnavailable), passing},
-		"a user's":          {usersError{backends.ErrConflict}, passing},
-		"a user's denied":   {fmt.Errorf("%w: %w", backends.ErrUnavailable, usersError{backends.ErrDenied}), passing},
+		"stands alone":      {errors.Join(backends.ErrConflict, backends.ErrUnavailable), transient},
+		"deposed, timeout":  {fmt.Errorf("%w: %w", backends.ErrDeposed, context.DeadlineExceeded), transient},
+		"not tried, closed": {fmt.Errorf("%w: %w", backends.ErrNotTried, backends.ErrUnavailable), transient},
+		"a user's":          {usersError{backends.ErrConflict}, transient},
+		"a user's denied":   {fmt.Errorf("%w: %w", backends.ErrUnavailable, usersError{backends.ErrDenied}), transient},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := kindOf(c.err); got != c.want {

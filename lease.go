@@ -17,7 +17,7 @@ import (
 // sent (Gray and Cheriton, "Leases", 1989). A lease that is over never becomes
 // valid again. Many goroutines may call its methods.
 //
-// How a lease of Run ends (release.go has what the store knows of that):
+// How a lease of Run ends (see release.go for when the record is released):
 //
 //	held ──ctx, Healthy, a request,
 //	       Resign, Close────────────────▶ draining ──the worker returned──▶ resigned
@@ -47,8 +47,8 @@ type Lease struct {
 	proposals chan *proposal
 	batches   *batches // of the backend's leases; nil if they renew one by one
 
-	// Owned by the goroutine that maintains the lease, then by the one that tells
-	// the store: see release.begin.
+	// Owned by the goroutine that maintains the lease, then by the one that writes
+	// the release: see release.begin.
 	own    *acquisition
 	value  string  // to write with the next renewal
 	shares sharing // with other leases
@@ -116,14 +116,14 @@ func (e *Elector) newLease(base context.Context, own *acquisition) *Lease {
 	e.current.Store(l)
 	l.expireLater()
 	e.log.Info("elector: leads", "token", l.token)
-	told := make(chan struct{})
+	traceDone := make(chan struct{})
 	e.active.Add(1)
 	r := own.record
-	go l.maintain(told)
+	go l.maintain(traceDone)
 	// Before anything renews the lease: they may block.
 	e.traceCampaigned(base, nil)
 	traced(e, e.o.Trace.Acquired, l.ctx, l.info(nil))
-	close(told)
+	close(traceDone)
 	if w, ok := e.backend.(backends.PresenceWatcher); ok {
 		l.watchPresence(w, r)
 	}

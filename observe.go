@@ -101,8 +101,8 @@ func (e *Elector) Leader(ctx context.Context) (Leader, error) {
 //
 // Observe reconnects by itself and blocks until there is a change. A pair with
 // an error is the last one: the cause of ctx when that ends, ErrClosed,
-// ErrTokenRegressed when the record goes back to a lower token, or an error that
-// trying again cannot help, such as ErrDenied and ErrForeignRecord.
+// ErrTokenRegressed when the record goes back to a lower token, or a permanent
+// error, such as ErrDenied and ErrForeignRecord.
 //
 // What Observe yields may be out of date: use it for display and routing. An Elector
 // that observes watches the leader: if the leader crashes, a campaign on the same

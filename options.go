@@ -41,7 +41,7 @@ type Options struct {
 	RequestTimeout time.Duration
 
 	// ReleaseTimeout bounds how long a worker in Run may take to return after
-	// it was told to stop, and then how long it may take to tell the store.
+	// it was told to stop, and then how long its release may take.
 	// Default TTL; at most 24 h.
 	ReleaseTimeout time.Duration
 
@@ -55,25 +55,22 @@ type Options struct {
 	// another election system whose tokens were higher.
 	MinToken Token
 
-	// Priority, from 0 to 7, says which of the candidates that wait should lead
-	// next. After a release the one with the highest priority tries first, and the
-	// others, if they have seen that leader, give it a head start: where the store
-	// pushes changes a few round trips, at least 50 ms and at most 500 ms; elsewhere
-	// two of the leader's renewal intervals, at most its TTL and at most 30 s. If
-	// that one does not come, they all try. A priority never takes the lead from a
-	// leader, and after a crash it counts for nothing. A successor that was named
-	// (see ResignTo) comes before all priorities.
+	// Priority, from 0 to 2147483647, orders the candidates that wait: the number of
+	// a revision, for example. After a release the candidate with the highest priority
+	// tries first. The others, if they have seen that leader, give it a head start:
+	// where the store pushes changes five round trips, at least 50 ms and at most
+	// 500 ms; elsewhere one of the leader's renewal intervals, at most 30 s. If it does
+	// not try in time, they all try. A priority never takes the lead from a leader, and
+	// means nothing after a crash. A successor that was named, see ResignTo, comes
+	// before all priorities.
 	//
-	// A candidate with a priority above 0 announces itself in the leader's record,
-	// unless one with the same priority or a higher one did: that costs one read
-	// and one write in each tenure, two requests of the leader, and one read of each
-	// waiter where the store pushes changes. While it is the successor Healthy is called
-	// in each renewal interval. See SetPriority.
-	//
-	// If the record names no successor, one of the candidates with the priority 0, the
-	// default, is the successor where the store can keep a place in line: in etcd,
-	// ZooKeeper, PostgreSQL and files. To take that place costs one or two requests
-	// in each tenure, and as many if it goes away.
+	// A waiting candidate makes a bid in the leader's record, if its priority is higher
+	// than that of the bid there. Where the store pushes changes, one of the candidates
+	// with the default priority 0 makes a bid too, if there is none, so that a handover
+	// takes two writes, however many candidates wait. A bid costs one read and one write
+	// in each term, two requests of the leader, and one read of each waiter if the store
+	// pushes no content. The candidate that has made it calls Healthy in each of the
+	// leader's renewal intervals. See SetPriority.
 	Priority int
 
 	// Value is published with the record while this candidate leads: its
@@ -81,11 +78,11 @@ type Options struct {
 	// Lease.Proclaim.
 	Value string
 
-	// Healthy is called before each renewal and each attempt to become leader, and
-	// once in a renewal interval by the successor and by a candidate that may become it.
-	// If it returns an error, a candidate does not campaign and a leader
-	// resigns. A call that panics, or takes longer than RequestTimeout, counts
-	// as an error.
+	// Healthy is called before each renewal and each attempt to become leader, and by a
+	// waiting candidate that has made a bid, see Priority, in each renewal interval of
+	// the leader instead. If it returns an error, a candidate does not campaign and a
+	// leader resigns. A call that panics, or takes longer than RequestTimeout, counts as
+	// an error.
 	Healthy func(context.Context) error
 
 	// StallTimeout, if not 0, allows renewals only if Lease.Check was called

@@ -8,8 +8,8 @@ import (
 
 // A store may show by a mark, besides the record, that a holder is present; see
 // backends.PresenceWatcher. Removing the mark deposes the holder: its lease ends
-// at once, and it then waits for TTL*(1+ClockDrift), so that another candidate
-// can lead. The mark is no evidence of anything else.
+// at once, and it then waits until another candidate has led, for at most
+// TTL*(1+ClockDrift). The mark is no evidence of anything else.
 
 // watchPresence watches the mark of the acquisition that made r, for as long as
 // the lease lasts.
@@ -39,7 +39,7 @@ func (l *Lease) watchPresence(w backends.PresenceWatcher, r backends.Record) {
 			}
 			f := &failure{kindOf(err), err}
 			e.traceRequest(ctx, attending, e.clock.Now().Mono-start, f)
-			if f.kind == unmarked {
+			if f.kind == presenceLost {
 				l.move(deposed, none, l.lostBecause(err))
 				return
 			}

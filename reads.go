@@ -120,7 +120,7 @@ func shareLoad(ctx context.Context, s *loads, e *Elector, l aLoad, waits bool) (
 	switch {
 	case together == 0:
 		return alone()
-	case together > 1 && kindOf(o.Err).hopeless():
+	case together > 1 && kindOf(o.Err).permanent():
 		return backends.Record{}, fmt.Errorf("%w: %v", backends.ErrNotTried, o.Err)
 	}
 	return o.Record, o.Err

@@ -116,7 +116,7 @@ func TestReadsSent(t *testing.T) {
 					done := make(chan *failure, 2)
 					for _, e := range both {
 						go func() {
-							_, f := e.loadTogether(t.Context(), reading, s, &sharing{}, true)
+							_, f := e.loadTogether(t.Context(), loading, s, &sharing{}, true)
 							if e == both[0] {
 								done <- f
 							}

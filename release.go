@@ -8,44 +8,44 @@ import (
 	"github.com/elector-go/elector/internal/annex"
 )
 
-// A release is what the store knows of the end of a lease:
+// A release writes into the record that a lease has ended:
 //
-//	untold ──▶ telling ──▶ told, or failed ──Resign──▶ telling
-//	untold ──▶ never
+//	unwritten ──▶ writing ──▶ written, or failed ──Resign──▶ writing
+//	unwritten ──▶ never
 //
-// What happens on which occasion:
+// When it is written:
 //
-//	               resigned    lost or deposed
-//	leaseEnded     tell        -
-//	workReturned   -           tell if the record may be retaken at once, otherwise never
-//	workPanicked   -           never
-//	Lease.Resign   tell again  -
+//	               resigned     lost or deposed
+//	leaseEnded     write        -
+//	workReturned   -            write if the record may be retaken at once, otherwise never
+//	workPanicked   -            never
+//	Lease.Resign   write again  -
 //
 // A release compares with the process's own record, so it cannot harm a
 // successor, however late it arrives.
 type release struct {
 	mutex sync.Mutex
-	state knowledge
+	state releaseState
 	err   error         // why it failed
-	done  chan struct{} // closed unless it is untold or telling
-	named string        // ID of the candidate that should lead next, for the next try to tell
-	next  string        // the same, for the try that began last
+	done  chan struct{} // closed unless it is unwritten or writing
+	named string        // ID of the candidate that should lead next, for the next write
+	next  string        // the same, for the write that began last
 }
 
-// A knowledge is what the store knows.
-type knowledge uint8
+// A releaseState is how far a release is.
+type releaseState uint8
 
 const (
-	untold knowledge = iota
-	telling
-	told
+	unwritten releaseState = iota
+	writing
+	written
 	failed
 	never
 )
 
-// begin reports whether the caller must tell the store now. The caller then owns
+// begin reports whether the caller must write the release now. The caller then owns
 // the acquisition, and next, until finish.
-func (r *release) begin(from knowledge) bool {
+func (r *release) begin(from releaseState) bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if r.state != from {
@@ -54,7 +54,7 @@ func (r *release) begin(from knowledge) bool {
 	if from == failed {
 		r.done = make(chan struct{})
 	}
-	r.state = telling
+	r.state = writing
 	r.next, r.named = r.named, ""
 	return true
 }
@@ -71,27 +71,27 @@ func (r *release) name(successor string) {
 func (r *release) unname(successor string, goesOn bool) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	if r.named == successor && (goesOn || r.state != untold) {
+	if r.named == successor && (goesOn || r.state != unwritten) {
 		r.named = ""
 	}
 }
 
-func (r *release) finish(state knowledge, err error) {
+func (r *release) finish(state releaseState, err error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.state, r.err = state, err
 	close(r.done)
 }
 
-// known returns what the store knows, a channel that is closed once that is
-// settled, and why the store could not be told.
-func (r *release) known() (state knowledge, settled <-chan struct{}, err error) {
+// outcome returns the state, a channel that is closed once that is settled, and why the
+// release could not be written.
+func (r *release) outcome() (state releaseState, settled <-chan struct{}, err error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	return r.state, r.done, r.err
 }
 
-// An occasion is an event upon which the store may be told.
+// An occasion is an event upon which a release may be written.
 type occasion uint8
 
 const (
@@ -100,14 +100,14 @@ const (
 	workPanicked
 )
 
-// tell tells the store that the lease has ended, if this is the occasion to do so.
-// It blocks until that is done.
-func (l *Lease) tell(on occasion) {
+// writeRelease writes the release, if this is the occasion to do so. It blocks until that
+// is done.
+func (l *Lease) writeRelease(on occasion) {
 	e, phase := l.e, l.status.Load().phase
 	free := on == workReturned && e.view.Abandon(l.own.nonce)
 	state, err := never, error(nil)
 	switch {
-	case on == leaseEnded && phase != resigned, on != leaseEnded && phase == resigned, !l.release.begin(untold):
+	case on == leaseEnded && phase != resigned, on != leaseEnded && phase == resigned, !l.release.begin(unwritten):
 		return
 	case on == leaseEnded, free:
 		state, err = l.vacate()
@@ -120,8 +120,8 @@ func (l *Lease) tell(on occasion) {
 
 // workReturned is called when the work under the lease has certainly stopped: the
 // worker in Run has returned, or the caller campaigns again. It blocks until the
-// store has been told, if that is due, or until ctx ends; the release then goes
-// on, and Close waits for it.
+// release has been written, if that is due, or until ctx ends; the release then goes on,
+// and Close waits for it.
 func (l *Lease) workReturned(ctx context.Context) {
 	settled := make(chan struct{})
 	l.e.active.Add(1)
@@ -129,9 +129,9 @@ func (l *Lease) workReturned(ctx context.Context) {
 		defer l.e.active.Done()
 		defer close(settled)
 		<-l.idle
-		l.tell(workReturned)
-		_, done, _ := l.release.known()
-		<-done // another caller may be telling
+		l.writeRelease(workReturned)
+		_, done, _ := l.release.outcome()
+		<-done // another caller may be writing
 	}()
 	select {
 	case <-settled:
@@ -140,17 +140,17 @@ func (l *Lease) workReturned(ctx context.Context) {
 }
 
 // Resign ends the lease: the lease is no longer valid, its context ends, and then
-// the store is told, so that a successor need not wait for the TTL. Resign blocks
+// the record is released, so that a successor need not wait for the TTL. Resign blocks
 // until the store has acknowledged the release, for at most ReleaseTimeout and
 // the rest of a renewal that is under way. If ctx ends first, Resign returns the
 // cause, and the release goes on; Close waits for it.
 //
 // A worker in Run must have ended its work before it calls its lease's Resign,
-// because the store is told at once. Run then returns, unless another process has
+// because the release is written at once. Run then returns, unless another process has
 // requested the resignation: see RequestResign. To stop a worker in an orderly way,
 // call Resign on the Elector.
 //
-// If the store could not be told, Resign returns why. This process still no
+// If the release could not be written, Resign returns why. This process still no
 // longer leads, the record expires after TTL*(1+ClockDrift) of a challenger's
 // clock, and a further Resign tries again. A release never touches a successor's
 // record. After the loss of the lease Resign returns ErrLost.
@@ -171,12 +171,12 @@ func (l *Lease) Resign(ctx context.Context) error {
 	if ctx.Value(workOf{l}) != nil {
 		ctx = context.WithoutCancel(ctx) // it has ended with the lease
 	}
-	if state, _, _ := l.release.known(); state == failed {
+	if state, _, _ := l.release.outcome(); state == failed {
 		if err := l.e.begin(ctx); err != nil {
 			return l.e.fail("resign", err)
 		}
 		if !l.release.begin(failed) {
-			l.e.active.Done() // another caller tells
+			l.e.active.Done() // another caller writes
 		} else {
 			go func() {
 				defer l.e.active.Done()
@@ -187,10 +187,9 @@ func (l *Lease) Resign(ctx context.Context) error {
 	return l.e.fail("resign", l.settled(ctx))
 }
 
-// farewell blocks until the lease is over and the store has been told that it
-// was resigned, or until ctx ends. It returns why it was lost, or why the store
-// could not be told.
-func (l *Lease) farewell(ctx context.Context) error {
+// waitReleased blocks until the lease is over and its release is written, or until ctx
+// ends. It returns why the lease was lost, or why the release could not be written.
+func (l *Lease) waitReleased(ctx context.Context) error {
 	select {
 	case <-l.ended:
 	case <-ctx.Done():
@@ -202,38 +201,38 @@ func (l *Lease) farewell(ctx context.Context) error {
 	return l.settled(ctx)
 }
 
-// settled blocks until the release has ended or ctx ends, and returns why the
-// store could not be told.
+// settled blocks until the release has ended or ctx ends, and returns why it could not be
+// written.
 func (l *Lease) settled(ctx context.Context) error {
-	_, done, _ := l.release.known()
+	_, done, _ := l.release.outcome()
 	select {
 	case <-done:
-		_, _, err := l.release.known()
+		_, _, err := l.release.outcome()
 		return err
 	case <-ctx.Done():
 		return usersError{context.Cause(ctx)}
 	}
 }
 
-// nothingToTell reports whether nothing is left to tell about a lease that is over:
-// it was lost, or the store knows that it was resigned.
-func (l *Lease) nothingToTell() bool {
-	state, _, _ := l.release.known()
-	return l.status.Load().phase != resigned || state == told
+// released reports whether nothing is left to write for a lease that is over: it was lost,
+// or its release is written.
+func (l *Lease) released() bool {
+	state, _, _ := l.release.outcome()
+	return l.status.Load().phase != resigned || state == written
 }
 
-// vacate tells the store that the election is vacant, and who should lead next. It
-// tries for ReleaseTimeout, on a context of its own: those of its callers have ended.
-func (l *Lease) vacate() (knowledge, error) {
+// vacate replaces the record by a vacancy that names the candidate that should lead next.
+// It tries for ReleaseTimeout, on a context of its own: those of its callers have ended.
+func (l *Lease) vacate() (releaseState, error) {
 	e := l.e
-	state := told
+	state := written
 	l.own.successor, l.own.why = l.release.next, l.status.Load().ending()
 	start := e.clock.Now().Mono
 	err := l.own.vacate()
 	took := e.clock.Now().Mono - start
 	if err != nil {
 		state = failed
-		err = fmt.Errorf("the store was not told: %w; successors wait until the record expires, or call Resign again", err)
+		err = fmt.Errorf("the release was not written: %w; successors wait until the record expires, or call Resign again", err)
 		e.log.Warn("elector: release failed", "token", l.token, "error", err)
 	}
 	info := l.info(err)

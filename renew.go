@@ -37,7 +37,7 @@ func (l *Lease) reportEnd() {
 		e.log.Warn("elector: leads no more", "token", l.token, "cause", info.Cause, "error", s.cause)
 	}
 	traced(e, e.o.Trace.Ended, l.ctx, info)
-	l.tell(leaseEnded)
+	l.writeRelease(leaseEnded)
 }
 
 func (l *Lease) renewUntilOver() {
@@ -68,7 +68,7 @@ func (l *Lease) renewUntilOver() {
 			next = e.clock.Now().Mono + l.retryAfter()
 			continue
 		}
-		l.ail()
+		l.checkHealth()
 		if l.valid() != nil {
 			return
 		}
@@ -87,7 +87,7 @@ func (l *Lease) renewUntilOver() {
 				pending = nil
 			}
 		}
-		if f.hopeless() {
+		if f.permanent() {
 			// The store refuses this value, or everything. Go back to the value that
 			// it took before, even if no caller waits any more.
 			l.value = l.own.record.Value
@@ -115,9 +115,9 @@ func (l *Lease) stalled() bool {
 	return most > 0 && l.e.clock.Now().Mono-time.Duration(l.checked.Load()) > most
 }
 
-// ail calls Healthy, and resigns if it returns an error. It does not call it after
+// checkHealth calls Healthy, and resigns if it returns an error. It does not call it after
 // the worker was told to stop.
-func (l *Lease) ail() {
+func (l *Lease) checkHealth() {
 	if l.status.Load().phase != held {
 		return
 	}
@@ -151,19 +151,19 @@ func (l *Lease) renewOnce() (f *failure, overtaken bool) {
 	before := a.record
 	next := a.next(before, e.o.ID, l.value)
 	l.note(errUnanswered)
-	r, f := e.swap(ctx, l.limit(), writing, l.sender(), before, next)
+	r, f := e.swap(ctx, l.limit(), swapping, l.sender(), before, next)
 	l.shares.outcome(f)
 	if f == nil {
 		return l.adopt(r), false
 	}
 	l.note(f.err)
-	if f.kind == unmarked {
+	if f.kind == presenceLost {
 		l.move(deposed, none, l.lostBecause(f.err))
 		return f, false
 	}
-	r, readBack := e.load(ctx, l.limit(), reading)
+	r, readBack := e.load(ctx, l.limit(), loading)
 	if readBack != nil {
-		if readBack.kind == alien {
+		if readBack.kind == foreign {
 			l.move(lost, none, l.lostBecause(readBack.err))
 		}
 		return &failure{max(f.kind, readBack.kind), fmt.Errorf("%w; reading back: %w", f.err, readBack.err)}, false
@@ -214,8 +214,8 @@ func (l *Lease) adopt(r backends.Record) *failure {
 		}
 	}
 	if err != nil {
-		return &failure{passing, err}
+		return &failure{transient, err}
 	}
-	l.heed()
+	l.obeyRequest()
 	return nil
 }

@@ -15,8 +15,8 @@ type purpose uint8
 
 const (
 	looking   purpose    = iota // a read that a user asked for
-	reading                     // a read of a campaign or a leader
-	writing                     // a write of a campaign or a leader
+	loading                     // a read of a campaign or a leader
+	swapping                    // a write of a campaign or a leader
 	asking                      // a write into another process's record: see extend
 	examining                   // a call of Options.Healthy
 	watching                    // not counted: it is meant to last
@@ -45,7 +45,7 @@ func request[T any](ctx context.Context, e *Elector, limit time.Duration, why pu
 	unanswered := &e.unanswered[why]
 	if unanswered.Load() >= mostUnanswered {
 		var none T
-		return none, &failure{passing, fmt.Errorf("%w: %d requests hang and ignore their timeouts", ErrUnavailable, mostUnanswered)}
+		return none, &failure{transient, fmt.Errorf("%w: %d requests hang and ignore their timeouts", ErrUnavailable, mostUnanswered)}
 	}
 	answers := make(chan answer, 1)
 	var state atomic.Int32 // which came first: the answer, or the end of the wait
@@ -79,7 +79,7 @@ func request[T any](ctx context.Context, e *Elector, limit time.Duration, why pu
 	if a.err != nil {
 		f = &failure{kindOf(a.err), a.err}
 		switch {
-		case f.kind != passing || ctx.Err() == nil:
+		case f.kind != transient || ctx.Err() == nil:
 		case parent.Err() != nil:
 			f = &failure{cancelled, fmt.Errorf("%w (%w)", e.ended(parent, nil), f.err)}
 		default:
@@ -135,7 +135,7 @@ func (e *Elector) loadBy(ctx context.Context, limit time.Duration, why purpose, 
 			return r, nil
 		}
 	}
-	return backends.Record{}, &failure{passing, fmt.Errorf("%w: three reads in a row were overtaken by changes", ErrUnavailable)}
+	return backends.Record{}, &failure{transient, fmt.Errorf("%w: three reads in a row were overtaken by changes", ErrUnavailable)}
 }
 
 // A swapper is a Swap.

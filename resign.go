@@ -12,7 +12,7 @@ import (
 
 // heed tells the worker to stop if the record, as it was read last, has a request
 // for this lease.
-func (l *Lease) heed() {
+func (l *Lease) obeyRequest() {
 	q := annex.RequestOf(l.own.record)
 	if q.Token == 0 || l.status.Load().why >= requested {
 		return
@@ -27,7 +27,7 @@ func (l *Lease) heed() {
 // lead: see Options.Priority. ResignTo returns ErrInvalid if the ID is empty, is
 // this candidate's own, is longer than 256 bytes, or is not UTF-8 without NUL; the
 // lease then goes on. If ctx ends first, the release that goes on names the candidate.
-// If the lease goes on, or the store could not be told, a later Resign names none.
+// If the lease goes on, or the release could not be written, a later Resign names none.
 func (e *Elector) ResignTo(ctx context.Context, id string) error {
 	err := checkSuccessor(id)
 	if err == nil && id == e.o.ID {
@@ -204,7 +204,7 @@ func (p *pending) send(ctx context.Context, r backends.Record, backoff *backoff)
 	case f == nil:
 		p.taken++
 		return nil
-	case f.hopeless(), f.kind == holding:
+	case f.permanent(), f.kind == holding:
 		return f.err
 	case f.kind == conflicting:
 		if !e.sleep(ctx, e.jitter()) {

@@ -23,17 +23,15 @@ import (
 // When ctx ends, Healthy fails, another process requests the resignation, or
 // Resign or Close is called on the Elector, first the context of work ends. The
 // lease stays valid and renewed until work has returned, for at most
-// ReleaseTimeout; then the lease ends, and then the store is told. When the lease
+// ReleaseTimeout; then the lease ends, and then the record is released. When the lease
 // is lost, or work takes longer than that, the lease and the context end at once.
-// Run then waits for work, tells the store that the record is vacant if the record
-// is still this process's, logs what work returned, and campaigns again; or it
+// Run then waits for work, releases the record if that is still this process's, logs what work returned, and campaigns again; or it
 // returns ErrLost if it had been told to stop. After a deposition (see ErrDeposed)
-// this candidate first waits for TTL*(1+ClockDrift), so that another one can lead.
-// After a request (see RequestResign) Run campaigns again too, and first waits
-// until another candidate leads, for at most the same time.
+// or a request (see RequestResign) this candidate first waits until another one has led,
+// for at most TTL*(1+ClockDrift).
 //
-// A panic in work passes through Run: the lease ends at once, and the store is
-// not told, so that another process starts only after TTL*(1+ClockDrift).
+// A panic in work passes through Run: the lease ends at once, and the record is
+// not released, so that another process starts only after TTL*(1+ClockDrift).
 func (e *Elector) Run(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
 	if work == nil {
 		return e.fail("run", fmt.Errorf("%w: the worker is nil", ErrInvalid))
@@ -75,7 +73,7 @@ func (l *Lease) lead(ctx context.Context, work func(context.Context, *Lease) err
 	defer func() {
 		unhook()
 		if !returned {
-			l.tell(workPanicked)
+			l.writeRelease(workPanicked)
 			l.move(lost, none, l.lostBecause(errors.New("the worker panicked or ended its goroutine")))
 		}
 	}()
@@ -85,7 +83,7 @@ func (l *Lease) lead(ctx context.Context, work func(context.Context, *Lease) err
 	l.giveUp()
 	s := l.status.Load()
 	if s.phase == resigned && s.why != unhealthy && s.why != requested {
-		<-l.idle // the store has been told, or that failed and was logged
+		<-l.idle // the release was written, or failed and was logged
 		return true, err
 	}
 	e.log.Info("elector: the worker returned after its leadership ended", "token", l.token, "error", err)

@@ -71,13 +71,13 @@ func (w *watcher) run(b backends.Watcher, backoff *backoff) {
 		f := &failure{kindOf(err), err}
 		w.mutex.Lock()
 		w.live = false
-		if f.hopeless() {
+		if f.permanent() {
 			w.broken = f
 		}
 		w.mutex.Unlock()
 		w.wake()
 		e.traceRequest(w.ctx, watching, e.clock.Now().Mono-start, f)
-		if f.hopeless() || !backoff.pause(w.ctx, err) {
+		if f.permanent() || !backoff.pause(w.ctx, err) {
 			return
 		}
 	}
@@ -112,7 +112,7 @@ func (w *watcher) wake() {
 
 // wait blocks until the record has another version than the one given, until
 // a monotonic time (0 for none), or until ctx ends. It reports whether the
-// record changed. It waits out failures that may pass.
+// record changed. It waits out transient failures.
 func (w *watcher) wait(ctx context.Context, since backends.Version, until time.Duration) (changed bool, err error) {
 	for {
 		pause, changed, err := w.check(ctx, since, until)
@@ -203,8 +203,8 @@ func (w *watcher) readNow(ctx context.Context) error {
 	}
 }
 
-// read reads the record once, and may wait for others that read now. It returns an
-// error that trying again cannot help, and pauses after any other.
+// read reads the record once, and may wait for others that read now. It returns a
+// permanent error, and pauses after any other.
 func (w *watcher) read(ctx context.Context, waits bool) (ok bool, err error) {
 	e := w.e
 	if err := e.begin(ctx); err != nil {
@@ -226,7 +226,7 @@ func (w *watcher) read(ctx context.Context, waits bool) (ok bool, err error) {
 		w.backoff.over()
 	case ctx.Err() != nil:
 		return false, e.ended(ctx, nil)
-	case f.hopeless():
+	case f.permanent():
 		return false, f.err
 	case !w.backoff.pause(ctx, f.err):
 		return false, e.ended(ctx, f)

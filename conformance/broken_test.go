@@ -44,8 +44,6 @@ type broken struct {
 	load     func(ctx context.Context, name string) (backends.Record, error)
 	swap     func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error)
 	watch    func(ctx context.Context, name string, changed func(backends.Record)) error
-	line     func(ctx context.Context, name string, changed func(backends.Record), placed func(string)) error
-	place    func(ctx context.Context, name, prev, next string) error
 	attend   func(ctx context.Context, name string, held backends.Record) error
 	describe func() backends.Description
 	close    func() error
@@ -64,14 +62,6 @@ func (b *broken) Swap(ctx context.Context, name string, prev, next backends.Reco
 
 func (b *broken) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
 	return b.watch(ctx, name, changed)
-}
-
-func (b *broken) WatchLine(ctx context.Context, name string, changed func(backends.Record), placed func(string)) error {
-	return b.line(ctx, name, changed, placed)
-}
-
-func (b *broken) SwapPlace(ctx context.Context, name, prev, next string) error {
-	return b.place(ctx, name, prev, next)
 }
 
 func (b *broken) WatchPresence(ctx context.Context, name string, held backends.Record) error {
@@ -105,8 +95,8 @@ func (m mutant) harness() Harness {
 	}
 	open := func() *broken {
 		h := store.Handle()
-		b := &broken{Backend: h, store: store, shared: shared, watch: h.Watch, line: h.WatchLine, place: h.SwapPlace,
-			attend: h.WatchPresence, describe: h.Describe, close: h.Close, list: h.List}
+		b := &broken{Backend: h, store: store, shared: shared, watch: h.Watch, attend: h.WatchPresence,
+			describe: h.Describe, close: h.Close, list: h.List}
 		b.load = func(ctx context.Context, name string) (backends.Record, error) {
 			return b.lossy(func() (backends.Record, error) { return h.Load(ctx, name) })
 		}

@@ -67,7 +67,7 @@ func (c *candidate) acquires(rule string) *elector.Lease {
 	won.Store(true)
 	c.holds(l, rule)
 	if r := c.el.record(s.open()); c.events.count("renewed") == 0 {
-		c.counted(l, c.line.sentAt(backends.Attempt{Nonce: r.Attempt.Nonce, Sequence: 1}), rule)
+		c.counted(l, c.writes.sentAt(backends.Attempt{Nonce: r.Attempt.Nonce, Sequence: 1}), rule)
 	}
 	close(held)
 	c.faults.Always(nil)
@@ -116,7 +116,7 @@ func (c *candidate) losesAnswer(l *elector.Lease, second fault.Fault) {
 	s := c.el.s
 	s.Helper()
 	var before atomic.Pointer[time.Time]
-	proven := c.line.latest()
+	proven := c.writes.latest()
 	before.Store(&proven)
 	third := make(chan struct{})
 	if second == nil {
@@ -126,10 +126,10 @@ func (c *candidate) losesAnswer(l *elector.Lease, second fault.Fault) {
 		c.counted(l, *before.Load(), "a renewal without an answer extends nothing")
 	}, pass))
 	c.faults.Next("swap", then(func(fault.Call) {
-		at := c.line.latest()
+		at := c.writes.latest()
 		before.Store(&at)
 	}, fault.ReplyLost), second, then(func(call fault.Call) {
-		c.counted(l, c.line.sentAt(call.Prev.Attempt), "it counts from the renewal that was applied")
+		c.counted(l, c.writes.sentAt(call.Prev.Attempt), "it counts from the renewal that was applied")
 		close(third)
 	}, pass))
 	goesOn := make(chan struct{})
@@ -278,7 +278,7 @@ func (s *suite) partition(f fault.Fault) {
 	s.is(a.lapses(l, "it is cut off"), elector.ErrLost, "Check of a leader that is cut off")
 	s.is(context.Cause(l.Context()), elector.ErrLost, "the cause of the context of a leader that is cut off")
 	second := next.won("a leader that is cut off is replaced")
-	s.waited(next, a.line.latest(), o.TTL)
+	s.waited(next, a.writes.latest(), o.TTL)
 	a.cutOff()
 	a.faults.Always(nil)
 	third := a.campaign(s.context())

@@ -48,7 +48,7 @@ type candidate struct {
 	el     *election
 	hold   time.Duration // H
 	faults *fault.Backend
-	line   *line
+	writes *writes
 	events *journal
 }
 
@@ -66,7 +66,8 @@ func (el *election) joinOn(b backends.Backend, o elector.Options) *candidate {
 	el.mutex.Unlock()
 	o.Trace = c.trace()
 	c.faults, b = fault.Wrap(b)
-	c.line, b = newLine(b, el.name)
+	c.writes = &writes{ledger: newLedger(), name: el.name}
+	c.faults.Outer = c.writes.record
 	c.start(b, o)
 	return c
 }
@@ -357,7 +358,7 @@ func (c *candidate) lapses(l *elector.Lease, rule string) error {
 		if l.Check() != nil {
 			break
 		}
-		if proven := c.line.latest(); now.Sub(proven) >= c.hold {
+		if proven := c.writes.latest(); now.Sub(proven) >= c.hold {
 			s.Fatalf("the lease is valid %v after its last write that was applied for certain was sent, and H is %v: %s", now.Sub(proven), c.hold, rule)
 		}
 		if now.After(end) {

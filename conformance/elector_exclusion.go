@@ -196,7 +196,7 @@ func recordTTL(s *suite) {
 	next := b.challenge(a)
 	a.crash()
 	next.won("a crashed leader is replaced by one with a shorter TTL")
-	s.waited(next, a.line.latest(), long.TTL)
+	s.waited(next, a.writes.latest(), long.TTL)
 	a.cutOff()
 
 	// With its own TTL this one would wait for a day.

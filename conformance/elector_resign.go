@@ -121,7 +121,7 @@ func (s *suite) ignores() {
 	wait(s, l.Context().Done(), "the worker's context ends with Run's")
 	next.won("a worker that does not return is replaced")
 	s.is(l.Check(), elector.ErrLost, "Check of a worker that does not return")
-	s.waited(next, a.line.latest(), o.TTL)
+	s.waited(next, a.writes.latest(), o.TTL)
 	close(run.finish)
 	s.is(run.ended(), elector.ErrLost, "Run's result when its worker was too slow")
 	if b.Elector.ID() != el.record(s.open()).Holder {

@@ -171,7 +171,7 @@ func runPanic(s *suite) {
 	s.is(l.Check(), elector.ErrLost, "Check after a panic")
 	wait(s, l.Context().Done(), "a panic ends the context")
 	next.won("a leader that panicked is replaced")
-	s.waited(next, a.line.latest(), o.TTL)
+	s.waited(next, a.writes.latest(), o.TTL)
 	if a.events.count("released") != 0 {
 		s.Errorf("after a panic the record is not released, because the worker may have left something behind that needs the time: it was")
 	}

@@ -147,7 +147,7 @@ func manyCandidates(s *suite) {
 	}
 	writes := func() (sum int) {
 		for _, c := range el.candidates {
-			sum += c.line.acquiring()
+			sum += c.writes.acquiring()
 		}
 		return sum
 	}
@@ -178,7 +178,7 @@ func manyCandidates(s *suite) {
 	every := max(steady.RenewEvery, steady.TTL/20)
 	most := (n - 1) * (4 + int(3*time.Since(start)/every))
 	if handles[0].Describe().PushesRenewals {
-		most = n - 1 + n/10 // a few bid, and read what they add to
+		most = n - 1 + n/10 // a bid takes a read
 	}
 	if r := reads() - idle; r > most {
 		s.Errorf("waiters read at most twice in a renewal interval, and seldom where changes are pushed: %d waiters read %d times in %v, more than %d", n-1, r, time.Since(start), most)
