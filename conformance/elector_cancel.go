@@ -77,7 +77,7 @@ func cancelled(s *suite) {
 	p.waits("another candidate leads")
 	cancel(cause)
 	ends(p, "while it waits")
-	a.wrote(0, "a campaign that is cancelled while it waits writes nothing")
+	a.wrote(0, "a campaign that is cancelled while it waits writes no more than a bid")
 
 	// During the random pause after a release. It may win that race.
 	el = s.election("-jitter")

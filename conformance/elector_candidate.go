@@ -373,10 +373,10 @@ func (c *candidate) lapses(l *elector.Lease, rule string) error {
 	return l.Check()
 }
 
-// wrote fails the case unless the candidate has sent so many writes.
+// wrote fails the case unless the candidate has sent so many writes, besides bids.
 func (c *candidate) wrote(want int, rule string) {
 	c.el.s.Helper()
-	if n := c.faults.Count("swap"); n != want {
+	if n := c.writes.count(); n != want {
 		c.el.s.Errorf("%s: it wrote %d times", rule, n)
 	}
 }

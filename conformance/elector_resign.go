@@ -138,11 +138,11 @@ func handover(s *suite) {
 	next := b.challenge(a)
 	a.renewals(2)
 	next.waits("another candidate leads")
-	b.wrote(0, "a waiter writes nothing")
+	b.wrote(0, "a waiter writes no more than a bid")
 	s.must(l.Resign(s.context()), "resigning")
 	// C is longer than the watchdog.
 	next.won("a leader that resigned is replaced without waiting for C")
-	b.wrote(1, "the successor writes once")
+	b.wrote(1, "the successor acquires by one write")
 }
 
 // res/fail-retry: a leader whose release failed does not lead, and can try it

@@ -59,6 +59,7 @@ type writes struct {
 	ledger
 	name string // of the election
 	wins int    // writes that would have acquired
+	own  int    // writes with another attempt: all but bids and requests
 }
 
 // record is a fault that only records.
@@ -69,11 +70,14 @@ func (w *writes) record(ctx context.Context, c fault.Call, send fault.Send) (bac
 		return r, err
 	}
 	w.leaves(c.Next.Attempt)
+	w.mutex.Lock()
 	if c.Prev.Attempt.Nonce != c.Next.Attempt.Nonce {
-		w.mutex.Lock()
 		w.wins++
-		w.mutex.Unlock()
 	}
+	if c.Prev.Attempt != c.Next.Attempt {
+		w.own++
+	}
+	w.mutex.Unlock()
 	r, err := send(ctx)
 	w.prove(c.Name, c.Next.Attempt, err)
 	return r, err
@@ -81,6 +85,9 @@ func (w *writes) record(ctx context.Context, c fault.Call, send fault.Send) (bac
 
 // latest is latestOf for the election of the candidate.
 func (w *writes) latest() time.Time { return w.latestOf(w.name) }
+
+// count returns how many writes had another attempt.
+func (w *writes) count() int { w.mutex.Lock(); defer w.mutex.Unlock(); return w.own }
 
 // acquiring returns how many writes would have acquired.
 func (w *writes) acquiring() int { w.mutex.Lock(); defer w.mutex.Unlock(); return w.wins }
