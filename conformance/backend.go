@@ -2,8 +2,8 @@ package conformance
 
 // The cases with the backend alone use several handles on one store.
 
-// basicCases are the rules that all others rest on. The cheapest and most
-// telling come first.
+// basicCases are the rules that all others rest on. Cheap cases that find many
+// defects come first.
 var basicCases = []testCase{
 	{name: "store/describe", run: describes},
 	{name: "part/read-after-write", run: readAfterWrite},
@@ -21,6 +21,7 @@ var backendCases = []testCase{
 	{name: "mx/same-id", run: sameID},
 	{name: "res/foreign", run: lateRelease},
 	{name: "part/stale-read", run: staleRead},
+	{name: "amb/client", run: clientError},
 
 	{name: "bad/garbage", raw: true, run: garbage},
 	{name: "bad/ttl", raw: true, run: badTTL},

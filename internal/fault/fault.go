@@ -33,6 +33,10 @@ type Fault func(ctx context.Context, c Call, send Send) (backends.Record, error)
 type Backend struct {
 	backends.Backend
 
+	// Outer, if set before the first request, stands in for each request before the
+	// faults do: it can record what is sent and answered.
+	Outer Fault
+
 	mutex  sync.Mutex
 	always Fault
 	next   map[string][]Fault // by op
@@ -72,6 +76,9 @@ type watching struct {
 }
 
 func (w watching) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
+	w.mutex.Lock()
+	w.count["watch"]++
+	w.mutex.Unlock()
 	return w.watch(ctx, func(ctx, cut context.Context) error {
 		return w.watcher.Watch(ctx, name, func(r backends.Record) {
 			if cut.Err() == nil {
@@ -136,7 +143,7 @@ func (f *Backend) Next(op string, faults ...Fault) {
 	f.next[op] = append(f.next[op], faults...)
 }
 
-// Count returns how many requests of a kind were made, Hits how many requests
+// Count returns how many requests of a kind, or Watches, were made, Hits how many requests
 // met a fault, Pending how many of Next's faults have not been met.
 func (f *Backend) Count(op string) int { f.mutex.Lock(); defer f.mutex.Unlock(); return f.count[op] }
 
@@ -165,6 +172,13 @@ func (f *Backend) Swap(ctx context.Context, name string, prev, next backends.Rec
 }
 
 func (f *Backend) through(ctx context.Context, c Call, send Send) (backends.Record, error) {
+	if f.Outer == nil {
+		return f.disturb(ctx, c, send)
+	}
+	return f.Outer(ctx, c, func(ctx context.Context) (backends.Record, error) { return f.disturb(ctx, c, send) })
+}
+
+func (f *Backend) disturb(ctx context.Context, c Call, send Send) (backends.Record, error) {
 	f.mutex.Lock()
 	f.count[c.Op]++
 	fault := f.always
