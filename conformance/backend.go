@@ -2,8 +2,8 @@ package conformance
 
 // The cases with the backend alone use several handles on one store.
 
-// basicCases are the rules that all others rest on. The cheapest and most
-// telling come first.
+// basicCases are the rules that all others rest on. Cheap cases that find many
+// defects come first.
 var basicCases = []testCase{
 	{name: "store/describe", run: describes},
 	{name: "part/read-after-write", run: readAfterWrite},
@@ -21,6 +21,7 @@ var backendCases = []testCase{
 	{name: "mx/same-id", run: sameID},
 	{name: "res/foreign", run: lateRelease},
 	{name: "part/stale-read", run: staleRead},
+	{name: "amb/client", run: clientError},
 
 	{name: "bad/garbage", raw: true, run: garbage},
 	{name: "bad/ttl", raw: true, run: badTTL},
@@ -34,10 +35,6 @@ var backendCases = []testCase{
 	{name: "watch/subscribe", run: watchSubscribe},
 	{name: "watch/many", run: watchMany},
 	{name: "watch/end", run: watchEnd},
-
-	{name: "line/place", run: linePlace},
-	{name: "line/subscribe", run: lineSubscribe},
-	{name: "line/end", run: lineEnd},
 
 	{name: "presence/deposed", raw: true, run: presenceDeposed},
 	{name: "presence/end", run: presenceEnd},

@@ -376,18 +376,7 @@ func batchCancel(s *suite) {
 	whole := time.Since(start) // with the reads after it: only a scale
 	rounds := s.rounds(20, 4)
 	for round := range rounds {
-		cancelled, cancel := context.WithCancel(s.Context())
-		cancel()
-		f.ending(cancelled, func() {})
-
-		expired, cancel := context.WithDeadline(s.Context(), time.Now().Add(-time.Second))
-		f.ending(expired, func() {})
-		cancel()
-
-		underWay, cancel := context.WithCancel(s.Context())
-		f.ending(underWay, cancel)
-		cancel()
-
+		s.withEnds(f.ending)
 		later, cancel := context.WithTimeout(s.Context(), whole*time.Duration(round+1)/time.Duration(rounds*n))
 		f.ending(later, func() {})
 		cancel()

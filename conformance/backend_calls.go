@@ -14,18 +14,31 @@ func endedContext(s *suite) {
 	all := s.handles(2)
 	last := s.swap(all[0], s.name, backends.Record{}, acquisition("holder", 1))
 	for range s.rounds(20, 3) {
-		cancelled, cancel := context.WithCancel(s.Context())
-		cancel()
-		last = s.callWith(cancelled, all, last, 2, func() {})
-
-		expired, cancel := context.WithDeadline(s.Context(), time.Now().Add(-time.Second))
-		last = s.callWith(expired, all, last, 2, func() {})
-		cancel()
-
-		underWay, cancel := context.WithCancel(s.Context())
-		last = s.callWith(underWay, all, last, 20, cancel)
-		cancel()
+		s.withEnds(func(ctx context.Context, end func()) {
+			n := 2
+			if ctx.Err() == nil {
+				n = 20
+			}
+			last = s.callWith(ctx, all, last, n, end)
+		})
 	}
+}
+
+// withEnds calls a function with a context that was cancelled, with one whose
+// deadline has passed, and with one that ends when end is called.
+func (s *suite) withEnds(call func(ctx context.Context, end func())) {
+	s.Helper()
+	cancelled, cancel := context.WithCancel(s.Context())
+	cancel()
+	call(cancelled, func() {})
+
+	expired, cancel := context.WithDeadline(s.Context(), time.Now().Add(-time.Second))
+	call(expired, func() {})
+	cancel()
+
+	underWay, cancel := context.WithCancel(s.Context())
+	call(underWay, cancel)
+	cancel()
 }
 
 // callWith makes n calls at once on one handle, half of them Loads and half of

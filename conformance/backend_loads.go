@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/elector-go/elector/backends"
 )
@@ -177,17 +176,7 @@ func loadCancel(s *suite) {
 		}
 	}
 	for range s.rounds(20, 4) {
-		cancelled, cancel := context.WithCancel(s.Context())
-		cancel()
-		ending(cancelled, func() {})
-
-		expired, cancel := context.WithDeadline(s.Context(), time.Now().Add(-time.Second))
-		ending(expired, func() {})
-		cancel()
-
-		underWay, cancel := context.WithCancel(s.Context())
-		ending(underWay, cancel)
-		cancel()
+		s.withEnds(ending)
 	}
 	s.loadsAre(b, names, held, "after a LoadMany whose context ended the handle works")
 }

@@ -67,7 +67,7 @@ func describes(s *suite) {
 func revealed(store string) error {
 	u, err := url.Parse(store)
 	if err != nil {
-		return nil // not a URL, so the suite cannot tell
+		return nil // not a URL, so the suite cannot check it
 	}
 	if password, ok := u.User.Password(); ok && strings.Trim(password, "x*") != "" {
 		return errors.New("one is in Store between ':' and '@': use backends.Redact")

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -39,11 +40,10 @@ type broken struct {
 	*memory.Backend
 	store    *memory.Store
 	shared   *state
+	fault    atomic.Int32 // a Fault, of what load and swap do by default
 	load     func(ctx context.Context, name string) (backends.Record, error)
 	swap     func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error)
 	watch    func(ctx context.Context, name string, changed func(backends.Record)) error
-	line     func(ctx context.Context, name string, changed func(backends.Record), placed func(string)) error
-	place    func(ctx context.Context, name, prev, next string) error
 	attend   func(ctx context.Context, name string, held backends.Record) error
 	describe func() backends.Description
 	close    func() error
@@ -62,14 +62,6 @@ func (b *broken) Swap(ctx context.Context, name string, prev, next backends.Reco
 
 func (b *broken) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
 	return b.watch(ctx, name, changed)
-}
-
-func (b *broken) WatchLine(ctx context.Context, name string, changed func(backends.Record), placed func(string)) error {
-	return b.line(ctx, name, changed, placed)
-}
-
-func (b *broken) SwapPlace(ctx context.Context, name, prev, next string) error {
-	return b.place(ctx, name, prev, next)
 }
 
 func (b *broken) WatchPresence(ctx context.Context, name string, held backends.Record) error {
@@ -101,15 +93,59 @@ func (m mutant) harness() Harness {
 	if m.raw != nil {
 		m.raw(raw)
 	}
-	return Harness{Raw: raw, Setups: m.setups, Open: func(testing.TB) backends.Backend {
+	open := func() *broken {
 		h := store.Handle()
-		b := &broken{h, store, shared, h.Load, h.Swap, h.Watch, h.WatchLine, h.SwapPlace, h.WatchPresence, h.Describe, h.Close, nil, nil, h.List}
+		b := &broken{Backend: h, store: store, shared: shared, watch: h.Watch, attend: h.WatchPresence,
+			describe: h.Describe, close: h.Close, list: h.List}
+		b.load = func(ctx context.Context, name string) (backends.Record, error) {
+			return b.lossy(func() (backends.Record, error) { return h.Load(ctx, name) })
+		}
+		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
+			return b.lossy(func() (backends.Record, error) { return h.Swap(ctx, name, prev, next) })
+		}
 		b.batch, b.loads = b.oneByOne, b.oneLoadByOne
 		if m.handle != nil {
 			m.handle(b, shared)
 		}
 		return b
-	}}
+	}
+	return Harness{Raw: raw, Setups: m.setups,
+		Open: func(testing.TB) backends.Backend { return open() },
+		OpenFaulty: func(testing.TB) (backends.Backend, func(Fault)) {
+			b := open()
+			return b, func(f Fault) { b.fault.Store(int32(f)) }
+		},
+	}
+}
+
+// errLost is the client's error of a request that a fault has hit.
+var errLost = errors.New("connection lost")
+
+// lossy makes a request, which the fault of the handle may hit.
+func (b *broken) lossy(request func() (backends.Record, error)) (backends.Record, error) {
+	switch Fault(b.fault.Load()) {
+	case LoseRequests:
+		return backends.Record{}, errLost
+	case LoseAnswers:
+		request()
+		return backends.Record{}, errLost
+	}
+	return request()
+}
+
+// clientFails makes a store with another answer to a Swap whose client has
+// failed.
+func clientFails(answer func(next backends.Record, applied bool) (backends.Record, error)) func(*broken, *state) {
+	return func(b *broken, _ *state) {
+		swap := b.swap
+		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
+			r, err := swap(ctx, name, prev, next)
+			if err == errLost {
+				return answer(next, Fault(b.fault.Load()) == LoseAnswers)
+			}
+			return r, err
+		}
+	}
 }
 
 // oneByOne makes a batch out of Swaps, which may be broken.

@@ -45,9 +45,9 @@ import (
 const Legend = `amb: a lost answer            auth: permissions           bad: bad records, names, set-ups
 batch: shared renewals        cb: callbacks               close: Close
 ctx: contexts                 exp: expiry                 leak: nothing left behind
-line: places in line          list: List                  load: shared reads
+list: List                    load: shared reads
 many: scale                   misuse: concurrent calls    move: a steered handover
-mx: mutual exclusion          obs: Observe                part: partitions
+mx: mutual exclusion          obs: Observe                part: partitions, old reads
 presence: marks of presence   raw: the harness's access   rec: fields of the record
 ren: renewal                  res: resignation            run: Run
 store: Describe               tok: fencing tokens         try: TryCampaign
@@ -58,6 +58,13 @@ type Harness struct {
 	// Open returns a new handle on the same store at each call. The suite
 	// closes it. Open may call t.Fatal.
 	Open func(t testing.TB) backends.Backend
+
+	// OpenFaulty returns a new handle whose client can fail, and a function that
+	// sets its fault; at first it has none. A fault may affect other handles
+	// too. The suite closes the handle. ThroughProxy returns an OpenFaulty for
+	// a store that listens on a TCP address. Without it the case in which a
+	// write fails in the client (amb/client) is not applicable.
+	OpenFaulty func(t testing.TB) (b backends.Backend, set func(Fault))
 
 	// Raw reaches the store without the backend. Without it the suite skips
 	// the cases in which another process deletes, damages or restores a
@@ -78,6 +85,12 @@ type Harness struct {
 	// it for a store where each write costs milliseconds, as a disk or a
 	// server does.
 	Slow bool
+
+	// MaxContent is the largest content, in bytes, that Raw.Put can write. It
+	// is at least 64 KiB, which every record fits in. The default, 0, stands for
+	// a store that takes more than 1 MiB, the largest content that the suite
+	// writes.
+	MaxContent int
 
 	// NotApplicable names cases that this store cannot show, with the reason.
 	NotApplicable map[string]string
@@ -117,6 +130,9 @@ func Run(t *testing.T, h Harness) {
 	t.Helper()
 	if h.Open == nil {
 		t.Fatal("the harness has no Open: the suite needs a function that returns a new handle on the store")
+	}
+	if h.MaxContent != 0 && h.MaxContent < 64<<10 {
+		t.Fatalf("Harness.MaxContent is at least 64 KiB, or 0: it is %d", h.MaxContent)
 	}
 	for name, reason := range h.NotApplicable {
 		if !known(name) || reason == "" {

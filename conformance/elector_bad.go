@@ -9,7 +9,7 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-// bad/ttl: no candidate takes over a record with a senseless TTL or changes it.
+// bad/ttl: no candidate takes over a record with an invalid TTL or changes it.
 func electorBadTTL(s *suite) {
 	spoilers := s.h.Raw.Spoiled["bad/ttl"]
 	if s.h.Raw.Spoiled == nil {

@@ -14,19 +14,19 @@ import (
 // batch/shared: leases held through one backend are renewed together. Each gets
 // the outcome of its own renewal, and counts from before the batch was sent.
 func sharedRenewals(s *suite) {
-	v := s.convoy()
+	v := s.sharing()
 	if v == nil {
 		return
 	}
 	o := s.brisk()
-	riders := v.ride(s.rounds(20, 8), "", o)
+	members := v.joinMany(s.rounds(20, 8), "", o)
 	plain := v.next(func(ctx context.Context, _ []backends.Change, send sendBatch) []backends.Outcome { return send(ctx) })
 	wait(s, plain, "leases held through one backend are renewed together")
-	v.renewed(4, riders...)
-	v.unharmed("after several renewals", riders...)
+	v.renewed(4, members...)
+	v.unharmed("after several renewals", members...)
 
 	// Trace reports what was acknowledged, perhaps a moment later.
-	for _, r := range riders {
+	for _, r := range members {
 		reported, acknowledged := 0, v.answered(r.el.name)
 		r.events.await(s, 0, fmt.Sprintf("the elector learns of each of its %d acknowledged renewals", acknowledged), func(e event) bool {
 			if e.what == "renewed" {
@@ -49,15 +49,15 @@ func sharedRenewals(s *suite) {
 			return outcomes
 		})
 		names := wait(s, hit, "leases held through one backend are renewed together")
-		v.renewed(1, of(riders, names)...)
+		v.renewed(1, of(members, names)...)
 		if wait(s, answers, "the batch is answered") {
 			slow++
 		}
 	}
-	v.unharmed("after batches that were answered late", riders...)
+	v.unharmed("after batches that were answered late", members...)
 
 	// A renewal that comes while a batch is under way does not wait for it.
-	patient := v.ride(4, "-patient", s.patientLease())
+	patient := v.joinMany(4, "-patient", s.patientLease())
 	held, release := v.gate()
 	hit := v.next(holdBatch(held), patient[0], patient[1])
 	_, done := v.meet(hit, patient[:3]...)
@@ -84,29 +84,20 @@ func holdBatch(released <-chan struct{}) batchAnswer {
 		case <-released:
 			return send(ctx)
 		case <-ctx.Done():
-			return sameOutcome(renewals, ctx.Err())
+			return backends.Outcomes(len(renewals), ctx.Err())
 		}
 	}
-}
-
-// sameOutcome returns the same error for each.
-func sameOutcome(renewals []backends.Change, err error) []backends.Outcome {
-	outcomes := make([]backends.Outcome, len(renewals))
-	for i := range outcomes {
-		outcomes[i].Err = err
-	}
-	return outcomes
 }
 
 // batch/ambiguous: a batch as a whole fails in many ways. No lease is lost, and no
 // elector takes a refusal of the whole for one of its own renewal.
 func ambiguousBatch(s *suite) {
-	v := s.convoy()
+	v := s.sharing()
 	if v == nil {
 		return
 	}
-	riders := v.ride(s.rounds(20, 8), "", s.brisk())
-	v.renewed(1, riders...)
+	members := v.joinMany(s.rounds(20, 8), "", s.brisk())
+	v.renewed(1, members...)
 	released, release := v.gate()
 	faults := []struct {
 		what string
@@ -115,37 +106,37 @@ func ambiguousBatch(s *suite) {
 	}{
 		{"the answer is lost", fault.ErrInjected, func(ctx context.Context, renewals []backends.Change, send sendBatch) []backends.Outcome {
 			send(ctx)
-			return sameOutcome(renewals, fault.ErrInjected)
+			return backends.Outcomes(len(renewals), fault.ErrInjected)
 		}},
 		{"the request is lost", fault.ErrInjected, func(_ context.Context, renewals []backends.Change, _ sendBatch) []backends.Outcome {
-			return sameOutcome(renewals, fault.ErrInjected)
+			return backends.Outcomes(len(renewals), fault.ErrInjected)
 		}},
 		{"it hangs", nil, func(ctx context.Context, renewals []backends.Change, _ sendBatch) []backends.Outcome {
 			<-ctx.Done()
-			return sameOutcome(renewals, ctx.Err())
+			return backends.Outcomes(len(renewals), ctx.Err())
 		}},
 		{"it is applied and hangs", nil, func(ctx context.Context, renewals []backends.Change, send sendBatch) []backends.Outcome {
 			send(ctx)
 			<-ctx.Done()
-			return sameOutcome(renewals, ctx.Err())
+			return backends.Outcomes(len(renewals), ctx.Err())
 		}},
 		{"it hangs and ignores that all give up", nil, func(_ context.Context, renewals []backends.Change, _ sendBatch) []backends.Outcome {
 			<-released
-			return sameOutcome(renewals, fault.ErrInjected)
+			return backends.Outcomes(len(renewals), fault.ErrInjected)
 		}},
 		{"it is refused because of another renewal", backends.ErrNotTried, func(_ context.Context, renewals []backends.Change, _ sendBatch) []backends.Outcome {
-			return sameOutcome(renewals, fmt.Errorf("%w: another conflicts", backends.ErrNotTried))
+			return backends.Outcomes(len(renewals), fmt.Errorf("%w: another conflicts", backends.ErrNotTried))
 		}},
 		{"it is refused permanently", backends.ErrDenied, func(_ context.Context, renewals []backends.Change, _ sendBatch) []backends.Outcome {
-			return sameOutcome(renewals, fmt.Errorf("%w: no batches here", backends.ErrDenied))
+			return backends.Outcomes(len(renewals), fmt.Errorf("%w: no batches here", backends.ErrDenied))
 		}},
 		{"it is applied and reported as refused permanently", backends.ErrDenied, func(ctx context.Context, renewals []backends.Change, send sendBatch) []backends.Outcome {
 			send(ctx)
-			return sameOutcome(renewals, backends.ErrDenied)
+			return backends.Outcomes(len(renewals), backends.ErrDenied)
 		}},
 		{"half of it is not tried", backends.ErrNotTried, func(ctx context.Context, renewals []backends.Change, send sendBatch) []backends.Outcome {
 			half := len(renewals) / 2
-			outcomes := sameOutcome(renewals, backends.ErrNotTried)
+			outcomes := backends.Outcomes(len(renewals), backends.ErrNotTried)
 			copy(outcomes, v.BatchSwapper.SwapMany(ctx, renewals[:half]))
 			return outcomes
 		}},
@@ -158,35 +149,29 @@ func ambiguousBatch(s *suite) {
 		}},
 	}
 	for _, f := range faults {
-		before := make([]int, len(riders))
-		for i, r := range riders {
-			before[i] = r.events.length()
-		}
+		before := lengths(members)
 		batch := make(chan []backends.Change, 1)
 		names := wait(s, v.next(func(ctx context.Context, renewals []backends.Change, send sendBatch) []backends.Outcome {
 			batch <- renewals
 			return f.f(ctx, renewals, send)
 		}), "leases held through one backend are renewed together")
-		v.renewed(2, of(riders, names)...)
-		v.unharmed("after a batch of which "+f.what, riders...)
-		v.alone(f.what, f.err, <-batch, riders, before)
+		v.renewed(2, of(members, names)...)
+		v.unharmed("after a batch of which "+f.what, members...)
+		v.alone(f.what, f.err, <-batch, members, before)
 	}
 	release()
 
-	// One that gives a batch up does not give it up for the others.
+	// An elector that gives up a batch does not end it for the others.
 	o := s.patientLease()
 	o.RequestTimeout = s.brisk().RequestTimeout
 	o.RenewEvery = 8 * o.RequestTimeout
-	hasty, patient := v.join("-hasty", o), v.ride(3, "-patient", s.patientLease())
-	all := append([]*rider{hasty}, patient...)
+	hasty, patient := v.join("-hasty", o), v.joinMany(3, "-patient", s.patientLease())
+	all := append([]*member{hasty}, patient...)
 	held, release := v.gate()
 	hit := v.next(holdBatch(held), hasty, patient[0])
-	from := make([]int, len(all))
-	for i, r := range all {
-		from[i] = r.events.length()
-	}
+	from := lengths(all)
 	names, done := v.meet(hit, all...)
-	hasty.events.await(s, from[0], "an elector gives up a renewal after RequestTimeout", func(e event) bool { return e.what == "failed" })
+	hasty.await(from[0], "failed", "an elector gives up a renewal after RequestTimeout")
 	hasty.events.await(s, from[0], "a lease whose batch was given up is renewed by another request", func() func(event) bool {
 		gaveUp := false
 		return func(e event) bool {
@@ -197,22 +182,22 @@ func ambiguousBatch(s *suite) {
 	release()
 	s.must(wait(s, done, "a batch that is answered returns"), "Proclaim in a batch that another elector has given up")
 	for i, r := range all[1:] {
-		if len(of([]*rider{r}, names)) > 0 && len(r.failures(from[i+1])) > 0 {
+		if len(of([]*member{r}, names)) > 0 && len(r.failures(from[i+1])) > 0 {
 			s.Errorf("a batch is not given up while an elector waits for it: the renewal of %s failed with %v", r.ID(), r.failures(from[i+1]))
 		}
 	}
 	v.unharmed("after one elector has given up the batch", all...)
-	v.unharmed("after all", riders...)
+	v.unharmed("after all", members...)
 }
 
 // alone checks what electors do after a batch failed as a whole: they renew one by
 // one, with the same renewal if it is known not to be applied, or refused, and
 // with the next one if the outcome is unknown. An elector that gave up before did
 // not see the error.
-func (v *convoy) alone(what string, answer error, batch []backends.Change, riders []*rider, before []int) {
+func (v *sharedBackend) alone(what string, answer error, batch []backends.Change, members []*member, before []int) {
 	s := v.s
 	s.Helper()
-	for i, r := range riders {
+	for i, r := range members {
 		saw := false
 		for _, err := range r.failures(before[i]) {
 			saw = saw || answer != nil && errors.Is(err, answer)
@@ -234,55 +219,55 @@ func (v *convoy) alone(what string, answer error, batch []backends.Change, rider
 // batch/one-lost: of many leases that are renewed together, one whose record was
 // replaced is lost, and no other.
 func oneLost(s *suite) {
-	v := s.convoy()
+	v := s.sharing()
 	if v == nil {
 		return
 	}
-	riders := v.ride(s.rounds(20, 8), "", s.brisk())
-	v.renewed(1, riders...)
+	members := v.joinMany(s.rounds(20, 8), "", s.brisk())
+	v.renewed(1, members...)
 	other := s.open()
-	lose := func(want error, what string, take func(r *rider)) {
+	lose := func(want error, what string, take func(r *member)) {
 		s.Helper()
-		k := len(riders) / 2
-		lost := riders[k]
-		riders = append(riders[:k:k], riders[k+1:]...)
+		k := len(members) / 2
+		lost := members[k]
+		members = append(members[:k:k], members[k+1:]...)
 		take(lost)
 		l := lost.lease.Load()
 		wait(s, l.Context().Done(), what+" ends the lease")
 		s.is(l.Check(), elector.ErrLost, "Check after "+what)
 		s.is(l.Check(), want, "Check after "+what)
-		v.renewed(2, riders...)
-		v.unharmed("after "+what+" of another election", riders...)
+		v.renewed(2, members...)
+		v.unharmed("after "+what+" of another election", members...)
 	}
 	for range s.rounds(4, 2) {
 		var usurped backends.Record
-		var lost *rider
-		lose(elector.ErrLost, "a takeover", func(r *rider) { lost, usurped = r, r.el.overwrite(other, usurper) })
+		var lost *member
+		lose(elector.ErrLost, "a takeover", func(r *member) { lost, usurped = r, r.el.overwrite(other, usurper) })
 		if r := lost.el.record(other); r != usurped {
 			s.Errorf("a holder that was replaced during a batch has changed the successor's record to %v", r)
 		}
 	}
 	if _, shown := v.BatchSwapper.(backends.PresenceWatcher); shown && s.h.Raw != nil {
-		lose(elector.ErrDeposed, "the removal of a mark", func(r *rider) { s.depose(r.el.name) })
+		lose(elector.ErrDeposed, "the removal of a mark", func(r *member) { s.depose(r.el.name) })
 	}
 }
 
 // batch/closed: electors that are closed while their renewals are under way wait
 // for these, and the others continue.
 func closedBatch(s *suite) {
-	v := s.convoy()
+	v := s.sharing()
 	if v == nil {
 		return
 	}
-	staying := v.ride(s.rounds(20, 8), "", s.brisk())
+	staying := v.joinMany(s.rounds(20, 8), "", s.brisk())
 	v.renewed(1, staying...)
 	o := s.patientLease()
 	o.RequestTimeout = s.brisk().RequestTimeout
-	others := v.ride(4, "-other", o)
+	others := v.joinMany(4, "-other", o)
 	deaf, release := v.gate()
 	hit := v.nextOf(func(_ context.Context, renewals []backends.Change, _ sendBatch) []backends.Outcome {
 		<-deaf
-		return sameOutcome(renewals, fault.ErrInjected)
+		return backends.Outcomes(len(renewals), fault.ErrInjected)
 	}, others...)
 	names, proclaimed := v.meet(hit, others...)
 	leaving := of(others, names)
@@ -307,7 +292,7 @@ func closedBatch(s *suite) {
 	round := 0
 	s.settles(s.rounds(20, 10), "an elector that was closed during a batch leaves nothing behind", func() {
 		round++
-		some := v.ride(3, fmt.Sprintf("-%d", round), s.patientLease())
+		some := v.joinMany(3, fmt.Sprintf("-%d", round), s.patientLease())
 		ending := make(chan error, len(some))
 		for _, r := range some {
 			go r.lease.Load().Proclaim(s.context(), "last words")

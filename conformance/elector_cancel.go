@@ -77,9 +77,7 @@ func cancelled(s *suite) {
 	p.waits("another candidate leads")
 	cancel(cause)
 	ends(p, "while it waits")
-	if n := a.faults.Count("swap"); n != 0 {
-		s.Errorf("a campaign that was cancelled while it waited wrote %d times", n)
-	}
+	a.wrote(0, "a campaign that is cancelled while it waits writes no more than a bid")
 
 	// During the random pause after a release. It may win that race.
 	el = s.election("-jitter")
@@ -132,8 +130,7 @@ func closeIdempotent(s *suite) {
 	a, b, c := el.join(s.brisk()), el.join(s.brisk()), el.join(s.brisk())
 	l := a.lead()
 	order := a.watchRelease(l)
-	next := b.campaign(s.context())
-	b.sees(a)
+	next := b.challenge(a)
 	seen := c.observe(s.context())
 	seen.next("the leader")
 	closeAll := func(c *candidate) {
@@ -173,22 +170,16 @@ func closeIdempotent(s *suite) {
 
 	// Close stops a worker and waits for it.
 	d := el.join(s.brisk())
-	leases, done := make(chan *elector.Lease, 1), make(chan error, 1)
-	var returned atomic.Bool
-	go func() {
-		done <- d.Run(s.context(), func(ctx context.Context, l *elector.Lease) error {
-			leases <- l
-			<-ctx.Done()
-			returned.Store(true)
-			return context.Cause(ctx)
-		})
-	}()
-	wait(s, leases, "Run calls the worker")
+	run := d.run(func(ctx context.Context, _ *worker) error {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	})
+	run.lease()
 	s.must(d.Close(), "Close while the worker runs")
-	if !returned.Load() {
+	if run.running.Load() {
 		s.Errorf("Close returned before the worker did")
 	}
-	s.is(wait(s, done, "Close ends Run"), elector.ErrClosed, "Run's result is its worker's")
+	s.is(run.ended(), elector.ErrClosed, "Run's result is its worker's")
 	s.closesWinners()
 }
 

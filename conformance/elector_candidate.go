@@ -48,45 +48,58 @@ type candidate struct {
 	el     *election
 	hold   time.Duration // H
 	faults *fault.Backend
-	line   *line
+	writes *writes
 	events *journal
 }
 
 // join makes a candidate on a new handle.
 func (el *election) join(o elector.Options) *candidate { return el.joinOn(el.s.open(), o) }
 
-// joinOn makes a candidate on a handle. At the end of the case its faults are
-// removed and it is closed.
+// joinOn makes a candidate on a handle.
 func (el *election) joinOn(b backends.Backend, o elector.Options) *candidate {
-	s := el.s
-	s.Helper()
-	c := &candidate{el: el, hold: hold(o.TTL), events: &journal{more: make(chan struct{})}}
+	el.s.Helper()
+	c := el.candidate(o)
 	el.mutex.Lock()
 	if o.ID == "" {
 		o.ID = fmt.Sprintf("candidate-%d", len(el.candidates)+1)
 	}
 	el.mutex.Unlock()
+	o.Trace = c.trace()
+	c.faults, b = fault.Wrap(b)
+	c.writes = &writes{ledger: newLedger(), name: el.name}
+	c.faults.Outer = c.writes.record
+	c.start(b, o)
+	return c
+}
+
+// candidate returns a candidate, which has to start.
+func (el *election) candidate(o elector.Options) *candidate {
+	return &candidate{el: el, hold: hold(o.TTL), events: &journal{more: make(chan struct{})}}
+}
+
+// start makes the Elector. At the end of the case the candidate's faults are
+// removed and it is closed.
+func (c *candidate) start(b backends.Backend, o elector.Options) {
+	el, s := c.el, c.el.s
+	s.Helper()
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.NewTextHandler(&el.log, nil))
 	}
-	o.Trace = c.trace()
-	faults, faulty := fault.Wrap(b)
-	l, lined := newLine(faulty)
-	c.faults, c.line = faults, l
-	e, err := elector.New(lined, el.name, &o)
+	e, err := elector.New(b, el.name, &o)
 	s.must(err, "elector.New")
 	c.Elector = e
 	s.Cleanup(func() {
-		faults.Always(nil)
+		if c.faults != nil {
+			c.faults.Always(nil)
+		}
 		// A slow machine may take longer than a short lease's ReleaseTimeout.
 		if err := s.close(e); err != nil && !errors.Is(err, elector.ErrUnavailable) {
 			s.Errorf("closing %s: %v", o.ID, err)
 		}
 	})
 	el.mutex.Lock()
+	defer el.mutex.Unlock()
 	el.candidates = append(el.candidates, c)
-	el.mutex.Unlock()
-	return c
 }
 
 // trace records what the Trace of the candidate reports.
@@ -236,6 +249,15 @@ func (c *candidate) campaign(ctx context.Context) *campaign {
 	return p
 }
 
+// challenge starts to campaign, and blocks until c has seen that another candidate
+// leads.
+func (c *candidate) challenge(leader *candidate) *campaign {
+	c.el.s.Helper()
+	p := c.campaign(c.el.s.context())
+	c.sees(leader)
+	return p
+}
+
 // won blocks until the campaign has won.
 func (p *campaign) won(rule string) *elector.Lease {
 	s := p.c.el.s
@@ -336,7 +358,7 @@ func (c *candidate) lapses(l *elector.Lease, rule string) error {
 		if l.Check() != nil {
 			break
 		}
-		if proven := c.line.latest(); now.Sub(proven) >= c.hold {
+		if proven := c.writes.latest(); now.Sub(proven) >= c.hold {
 			s.Fatalf("the lease is valid %v after its last write that was applied for certain was sent, and H is %v: %s", now.Sub(proven), c.hold, rule)
 		}
 		if now.After(end) {
@@ -349,6 +371,32 @@ func (c *candidate) lapses(l *elector.Lease, rule string) error {
 		s.Errorf("a lease that has ended has %v remaining", l.Remaining())
 	}
 	return l.Check()
+}
+
+// wrote fails the case unless the candidate has sent so many writes, besides bids.
+func (c *candidate) wrote(want int, rule string) {
+	c.el.s.Helper()
+	if n := c.writes.count(); n != want {
+		c.el.s.Errorf("%s: it wrote %d times", rule, n)
+	}
+}
+
+// holds fails the case unless the record is that of the candidate's lease.
+func (c *candidate) holds(l *elector.Lease, when string) {
+	s := c.el.s
+	s.Helper()
+	if r := c.el.record(s.open()); r.Holder != c.ID() || elector.Token(r.Token) != l.Token() {
+		s.Errorf("%s leads with token %d, and %s the record is %v", c.ID(), l.Token(), when, r)
+	}
+}
+
+// grows fails the case unless the token of an acquisition is greater than an
+// earlier one.
+func (s *suite) grows(before, after elector.Token, when string) {
+	s.Helper()
+	if after <= before {
+		s.Errorf("each acquisition's token is strictly greater than any before: %s it is %d, and was %d (guarantee 5)", when, after, before)
+	}
 }
 
 // is fails the case if the error is not the one wanted.

@@ -150,11 +150,11 @@ func resume(s *suite) {
 	}
 
 	// The watch fails for a while, reads work.
-	start, watches := time.Now(), watching.line.watched()
-	watching.line.cutWatches()
+	start, watches := time.Now(), watching.faults.Count("watch")
+	watching.faults.CutWatches(fault.ErrInjected)
 	change("a change while the watch is cut")
 	change("another change while the watch is cut")
-	s.notHot("Watch", watching.line.watched()-watches, time.Since(start), o.RenewEvery)
+	s.notHot("Watch", watching.faults.Count("watch")-watches, time.Since(start), o.RenewEvery)
 
 	// Nothing works.
 	missed := make(chan struct{})
@@ -171,9 +171,9 @@ func resume(s *suite) {
 
 	// Everything works, and the watch is cut once in a while.
 	for range 3 {
-		watching.line.mendWatches()
-		change("a change after the watch was mended")
-		watching.line.cutWatches()
+		watching.faults.CutWatches(nil)
+		change("a change after the watch was restored")
+		watching.faults.CutWatches(fault.ErrInjected)
 	}
 
 	// A permanent error ends it.

@@ -3,12 +3,10 @@ package conformance
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"time"
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
-	"github.com/elector-go/elector/internal/fault"
 )
 
 // edit changes the record through another handle, as an operator does, or a
@@ -136,31 +134,13 @@ func toldAfterLoss(s *suite) {
 	o := s.brisk()
 	o.ReleaseTimeout = s.short().TTL
 	a, b := el.join(o), el.join(s.brisk())
-	var returned atomic.Bool
-	a.faults.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
-		if isRelease(c) && !returned.Load() {
-			s.Errorf("Run releases the record only after the worker has returned: it did before")
-		}
-		return send(ctx)
-	})
-	ctx, stop := context.WithCancel(s.context())
-	leases, finish, done := make(chan *elector.Lease, 1), make(chan struct{}), make(chan error, 1)
-	go func() {
-		done <- a.Run(ctx, func(_ context.Context, l *elector.Lease) error {
-			leases <- l
-			<-finish
-			returned.Store(true)
-			return nil
-		})
-	}()
-	l := wait(s, leases, "Run calls the worker")
-	next := b.campaign(s.context())
-	b.sees(a)
-	stop()
+	run := a.run(ignore)
+	l, next := run.lease(), b.challenge(a)
+	run.stop()
 	a.await(0, "ended", "the lease of a worker that is too slow ends")
 	s.is(l.Check(), elector.ErrLost, "Check of a worker that is too slow")
 	next.waits("the worker has not returned")
-	close(finish)
-	s.is(wait(s, done, "Run returns after its worker"), elector.ErrLost, "Run's result when its worker was too slow")
+	close(run.finish)
+	s.is(run.ended(), elector.ErrLost, "Run's result when its worker was too slow")
 	next.won("a successor need not wait for C once the worker has returned")
 }

@@ -15,18 +15,9 @@ import (
 // know.
 func (el *election) overwrite(b backends.Backend, holder string) backends.Record {
 	el.s.Helper()
-	ctx := el.s.context()
-	for {
-		r := el.record(b)
-		next := r
-		next.Holder, next.Value, next.Token, next.Attempt = holder, "", r.Token+1, backends.Attempt{Nonce: "usurper", Sequence: 1}
-		written, err := b.Swap(ctx, el.name, r, next)
-		if errors.Is(err, backends.ErrConflict) {
-			continue // it was renewed meanwhile
-		}
-		el.s.must(err, "overwriting the record")
-		return written
-	}
+	return el.edit(b, func(r *backends.Record) {
+		r.Holder, r.Value, r.Token, r.Attempt = holder, "", r.Token+1, backends.Attempt{Nonce: usurper, Sequence: 1}
+	})
 }
 
 // ren/conflict: a leader whose record was replaced learns it from its next renewal,
@@ -37,7 +28,7 @@ func renewConflict(s *suite) {
 	l := a.lead()
 	a.renewals(1)
 	before := a.events.length() // the lease may have ended when overwrite returns
-	usurped := el.overwrite(b, "usurper")
+	usurped := el.overwrite(b, usurper)
 	at := a.events.length()
 	// When Proclaim returns, Check must fail already.
 	proclaimed := make(chan error, 1)
@@ -161,9 +152,7 @@ func resurrect(s *suite) {
 	s.is(l.Check(), elector.ErrLost, "Check after a late renewal")
 	a.faults.Always(nil)
 	again := a.lead() // immediately, because the record is its own
-	if again.Token() <= l.Token() {
-		s.Errorf("token %d after a late renewal under token %d", again.Token(), l.Token())
-	}
+	s.grows(l.Token(), again.Token(), "after a late renewal")
 	s.is(l.Check(), elector.ErrLost, "Check of the lapsed lease while its process leads again")
 	a.hit()
 }
@@ -179,10 +168,10 @@ func stall(s *suite) {
 	o.TTL *= 4 // a slow machine does not end it while the worker works
 	a := el.join(o)
 	l := a.lead()
-	lively := time.Now().Add(3 * o.StallTimeout / 2)
+	end := time.Now().Add(3 * o.StallTimeout / 2)
 	tick := time.NewTicker(o.StallTimeout / 100)
 	defer tick.Stop()
-	for time.Now().Before(lively) {
+	for time.Now().Before(end) {
 		s.must(l.Check(), "the lease while the worker calls Check")
 		<-tick.C
 	}
@@ -203,11 +192,11 @@ func stall(s *suite) {
 func unhealthy(s *suite) {
 	el := s.election("")
 	b := s.open()
-	var ailing atomic.Bool
+	var failing atomic.Bool
 	asked := make(chan struct{}, 1)
 	o := s.brisk()
 	o.Healthy = func(context.Context) error {
-		if ailing.Load() {
+		if failing.Load() {
 			select {
 			case asked <- struct{}{}:
 			default:
@@ -220,7 +209,7 @@ func unhealthy(s *suite) {
 	l := a.lead()
 	at := a.events.length()
 	order := a.watchRelease(l)
-	ailing.Store(true)
+	failing.Store(true)
 	wait(s, l.Context().Done(), "an unhealthy leader resigns")
 	s.is(context.Cause(l.Context()), elector.ErrUnhealthy, "the cause of an unhealthy leader's context")
 	s.is(l.Check(), elector.ErrResigned, "Check of an unhealthy leader")
@@ -238,6 +227,6 @@ func unhealthy(s *suite) {
 	if r := el.record(b); !r.Vacant() || a.faults.Count("swap") != writes {
 		s.Errorf("an unhealthy candidate writes nothing: it wrote %d times, and the record is %v", a.faults.Count("swap")-writes, r)
 	}
-	ailing.Store(false)
+	failing.Store(false)
 	next.won("a candidate that is healthy again leads")
 }

@@ -94,38 +94,16 @@ func (s *suite) drains() {
 	o := s.brisk()
 	o.ReleaseTimeout = 2 * watchdog
 	a, b := el.join(o), el.join(s.brisk())
-	var returned atomic.Bool
-	releases := releaseOrder{s: s}
-	a.faults.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
-		return releases.send(ctx, c, send, func() {
-			if !returned.Load() {
-				s.Errorf("Run releases the record only after the worker has returned: it did before")
-			}
-		})
-	})
-	ctx, stop := context.WithCancel(s.context())
-	leases, stopped, finish, done := make(chan *elector.Lease, 1), make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	go func() {
-		done <- a.Run(ctx, func(ctx context.Context, l *elector.Lease) error {
-			leases <- l
-			<-ctx.Done()
-			close(stopped)
-			<-finish
-			returned.Store(true)
-			return nil
-		})
-	}()
-	l := wait(s, leases, "Run calls the worker")
-	next := b.campaign(s.context())
-	b.sees(a)
-	stop()
-	wait(s, stopped, "the worker's context ends with Run's")
+	run := a.run(drain)
+	l, next := run.lease(), b.challenge(a)
+	run.stop()
+	wait(s, run.stopped, "the worker's context ends with Run's")
 	a.renewals(2)
 	s.must(l.Check(), "Check while the worker drains")
 	next.waits("the worker drains")
-	close(finish)
-	s.must(wait(s, done, "Run returns after its worker"), "Run's result")
-	releases.happened()
+	close(run.finish)
+	s.must(run.ended(), "Run's result")
+	run.releases.happened()
 	s.is(l.Check(), elector.ErrResigned, "Check after Run returned")
 	next.won("a worker that returned is replaced")
 }
@@ -137,35 +115,15 @@ func (s *suite) ignores() {
 	o := s.expiring(2)
 	o.ReleaseTimeout = s.short().TTL
 	a, b := el.join(o), el.join(o)
-	var releases atomic.Int64
-	a.faults.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
-		if isRelease(c) {
-			releases.Add(1)
-		}
-		return send(ctx)
-	})
-	ctx, stop := context.WithCancel(s.context())
-	leases, finish, done := make(chan *elector.Lease, 1), make(chan struct{}), make(chan error, 1)
-	go func() {
-		done <- a.Run(ctx, func(_ context.Context, l *elector.Lease) error {
-			leases <- l
-			<-finish
-			return nil
-		})
-	}()
-	l := wait(s, leases, "Run calls the worker")
-	next := b.campaign(s.context())
-	b.sees(a)
-	stop()
+	run := a.run(ignore)
+	l, next := run.lease(), b.challenge(a)
+	run.stop()
 	wait(s, l.Context().Done(), "the worker's context ends with Run's")
 	next.won("a worker that does not return is replaced")
 	s.is(l.Check(), elector.ErrLost, "Check of a worker that does not return")
-	s.waited(next, a.line.latest(), o.TTL)
-	if releases.Load() != 0 {
-		s.Errorf("Run releases the record only after the worker has returned: it did before")
-	}
-	close(finish)
-	s.is(wait(s, done, "Run returns after its worker"), elector.ErrLost, "Run's result when its worker was too slow")
+	s.waited(next, a.writes.latest(), o.TTL)
+	close(run.finish)
+	s.is(run.ended(), elector.ErrLost, "Run's result when its worker was too slow")
 	if b.Elector.ID() != el.record(s.open()).Holder {
 		s.Errorf("the successor's record is gone")
 	}
@@ -177,19 +135,14 @@ func handover(s *suite) {
 	el := s.election("")
 	a, b := el.join(s.brisk()), el.join(s.long())
 	l := a.lead()
-	next := b.campaign(s.context())
-	b.sees(a)
+	next := b.challenge(a)
 	a.renewals(2)
 	next.waits("another candidate leads")
-	if n := b.faults.Count("swap"); n != 0 {
-		s.Errorf("a waiter writes nothing: it wrote %d times", n)
-	}
+	b.wrote(0, "a waiter writes no more than a bid")
 	s.must(l.Resign(s.context()), "resigning")
 	// C is longer than the watchdog.
 	next.won("a leader that resigned is replaced without waiting for C")
-	if n := b.faults.Count("swap"); n != 1 {
-		s.Errorf("the successor writes once: it wrote %d times", n)
-	}
+	b.wrote(1, "the successor acquires by one write")
 }
 
 // res/fail-retry: a leader whose release failed does not lead, and can try it
@@ -255,8 +208,7 @@ func foreign(s *suite) {
 	o.ReleaseTimeout = 2 * watchdog
 	a, b := el.join(o), el.join(s.brisk())
 	l := a.lead()
-	next := b.campaign(s.context())
-	b.sees(a)
+	next := b.challenge(a)
 	release, applied := make(chan struct{}), make(chan error, 64)
 	a.faults.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
 		<-release
@@ -276,8 +228,6 @@ func foreign(s *suite) {
 	s.must(wait(s, resigned, "Resign returns"), "a release after the successor won")
 	b.renewals(2)
 	s.must(second.Check(), "the successor's lease after the late release")
-	if r := el.record(s.open()); r.Holder != b.ID() || elector.Token(r.Token) != second.Token() {
-		s.Errorf("after the late release the record is %v", r)
-	}
+	b.holds(second, "after the late release")
 	a.hit()
 }

@@ -6,53 +6,102 @@ import (
 	"sync/atomic"
 
 	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fault"
 )
+
+// A worker is one that Run runs in the background.
+type worker struct {
+	s        *suite
+	leases   chan *elector.Lease // gets the lease at each call
+	running  atomic.Bool
+	stopped  chan struct{} // gets a value when a context ends that drain waits for
+	finish   chan struct{} // lets one call return, or all when it is closed
+	stop     func()        // ends Run's context
+	done     chan error    // gets the result of Run
+	releases releaseOrder
+}
+
+// run runs a worker. It sets a fault that changes nothing and fails the case if
+// the record is released while the worker runs.
+func (c *candidate) run(work func(ctx context.Context, w *worker) error) *worker {
+	s := c.el.s
+	ctx, stop := context.WithCancel(s.context())
+	w := &worker{s: s, stop: stop, leases: make(chan *elector.Lease, 4), stopped: make(chan struct{}, 4),
+		finish: make(chan struct{}), done: make(chan error, 1), releases: releaseOrder{s: s}}
+	c.faults.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
+		return w.releases.send(ctx, c, send, func() {
+			if w.running.Load() {
+				s.Errorf("Run releases the record only after the worker has returned: it did before")
+			}
+		})
+	})
+	go func() {
+		w.done <- c.Run(ctx, func(ctx context.Context, l *elector.Lease) error {
+			if w.running.Swap(true) {
+				s.Errorf("Run runs one worker at a time: two run")
+			}
+			defer w.running.Store(false)
+			w.leases <- l
+			return work(ctx, w)
+		})
+	}()
+	return w
+}
+
+// drain is the work of a worker that stops when its context ends, and returns when
+// the case lets it.
+func drain(ctx context.Context, w *worker) error {
+	<-ctx.Done()
+	w.stopped <- struct{}{}
+	return ignore(ctx, w)
+}
+
+// ignore is the work of a worker that ignores its context.
+func ignore(_ context.Context, w *worker) error { <-w.finish; return nil }
+
+// lease returns the lease of the next call.
+func (w *worker) lease() *elector.Lease {
+	w.s.Helper()
+	return wait(w.s, w.leases, "Run calls the worker")
+}
+
+// ended returns the result of Run.
+func (w *worker) ended() error {
+	w.s.Helper()
+	return wait(w.s, w.done, "Run returns after its worker")
+}
 
 // run/again: after a loss Run stops its worker, waits for it and campaigns again.
 // The result of a worker that still leads is the result of Run.
 func runAgain(s *suite) {
 	el := s.election("")
 	a, b := el.join(s.brisk()), s.open()
-	leases, finish, done := make(chan *elector.Lease, 4), make(chan struct{}), make(chan error, 1)
-	var running atomic.Int64
 	wanted := errors.New("the work is done")
-	go func() {
-		done <- a.Run(s.context(), func(ctx context.Context, l *elector.Lease) error {
-			if running.Add(1) != 1 {
-				s.Errorf("Run runs one worker at a time: two run")
-			}
-			defer running.Add(-1)
-			leases <- l
-			select {
-			case <-ctx.Done():
-				<-finish
-				return errors.New("stopped")
-			case finish <- struct{}{}:
-				return wanted
-			}
-		})
-	}()
-	first := wait(s, leases, "Run calls the worker")
+	run := a.run(func(ctx context.Context, w *worker) error {
+		select {
+		case <-ctx.Done():
+			<-w.finish
+			return errors.New("stopped")
+		case w.finish <- struct{}{}:
+			return wanted
+		}
+	})
+	first := run.lease()
 	s.is(a.enter(), elector.ErrBusy, "Campaign while Run runs")
-	el.overwrite(b, "usurper")
+	el.overwrite(b, usurper)
 	wait(s, first.Context().Done(), "a loss ends the worker's context")
 	s.is(first.Check(), elector.ErrLost, "Check after a loss")
 	// The usurper resigns, so that Run can win again.
-	r := el.record(b)
-	next := r
-	next.Holder, next.Attempt.Sequence = "", r.Attempt.Sequence+1
-	_, err := b.Swap(s.context(), el.name, r, next)
-	s.must(err, "the usurper's release")
+	el.edit(b, func(r *backends.Record) { *r = vacancy(*r) })
 	if a.events.count("acquired") != 1 {
 		s.Errorf("Run campaigns only after its worker has returned: it has won before")
 	}
-	finish <- struct{}{}
-	second := wait(s, leases, "Run calls the worker again after a loss")
-	if second.Token() <= first.Token() {
-		s.Errorf("token %d after %d", second.Token(), first.Token())
-	}
-	<-finish
-	s.is(wait(s, done, "Run returns when its worker does"), wanted, "Run's result")
+	run.finish <- struct{}{}
+	second := wait(s, run.leases, "Run calls the worker again after a loss")
+	s.grows(first.Token(), second.Token(), "after the worker was called again")
+	<-run.finish
+	s.is(run.ended(), wanted, "Run's result")
 	s.is(second.Check(), elector.ErrResigned, "Check after Run returned")
 	if !el.record(b).Vacant() {
 		s.Errorf("Run releases the record before it returns: it did not")
@@ -69,44 +118,33 @@ func (c *candidate) enter() error {
 // drains, and campaigns again when the leader is healthy.
 func runUnhealthy(s *suite) {
 	el := s.election("")
-	var ailing atomic.Bool
+	var failing atomic.Bool
 	o := s.brisk()
 	o.ReleaseTimeout = 2 * watchdog
 	o.Healthy = func(context.Context) error {
-		if ailing.Load() {
+		if failing.Load() {
 			return errors.New("cannot reach the mail server")
 		}
 		return nil
 	}
 	a := el.join(o)
-	ctx, stop := context.WithCancel(s.context())
-	leases, finish, done := make(chan *elector.Lease, 4), make(chan struct{}), make(chan error, 1)
-	go func() {
-		done <- a.Run(ctx, func(ctx context.Context, l *elector.Lease) error {
-			leases <- l
-			<-ctx.Done()
-			<-finish
-			return ctx.Err()
-		})
-	}()
-	first := wait(s, leases, "Run calls the worker")
-	ailing.Store(true)
+	run := a.run(func(ctx context.Context, w *worker) error { drain(ctx, w); return ctx.Err() })
+	first := run.lease()
+	failing.Store(true)
 	wait(s, first.Context().Done(), "an unhealthy leader's worker is stopped")
 	s.is(context.Cause(first.Context()), elector.ErrUnhealthy, "the cause of an unhealthy leader's context")
 	a.renewals(1)
 	s.must(first.Check(), "Check while an unhealthy leader's worker drains")
 	order := a.watchRelease(first)
-	finish <- struct{}{}
+	run.finish <- struct{}{}
 	a.await(0, "released", "an unhealthy leader releases the record")
 	order.happened()
-	ailing.Store(false)
-	second := wait(s, leases, "Run calls the worker again when the leader is healthy")
-	if second.Token() <= first.Token() {
-		s.Errorf("token %d after %d", second.Token(), first.Token())
-	}
-	stop()
-	close(finish)
-	s.is(wait(s, done, "Run returns"), context.Canceled, "Run's result is its worker's")
+	failing.Store(false)
+	second := wait(s, run.leases, "Run calls the worker again when the leader is healthy")
+	s.grows(first.Token(), second.Token(), "after the worker was called again")
+	run.stop()
+	close(run.finish)
+	s.is(run.ended(), context.Canceled, "Run's result is its worker's")
 }
 
 // run/panic: a panic of the worker reaches the caller of Run, ends the lease and
@@ -125,8 +163,7 @@ func runPanic(s *suite) {
 		})
 	}()
 	l := wait(s, leases, "Run calls the worker")
-	next := b.campaign(s.context())
-	b.sees(a)
+	next := b.challenge(a)
 	close(goOn)
 	if p := wait(s, panicked, "a worker's panic reaches the caller of Run"); p != "no paper" {
 		s.Errorf("a worker's panic reaches the caller of Run: it recovered %v", p)
@@ -134,7 +171,7 @@ func runPanic(s *suite) {
 	s.is(l.Check(), elector.ErrLost, "Check after a panic")
 	wait(s, l.Context().Done(), "a panic ends the context")
 	next.won("a leader that panicked is replaced")
-	s.waited(next, a.line.latest(), o.TTL)
+	s.waited(next, a.writes.latest(), o.TTL)
 	if a.events.count("released") != 0 {
 		s.Errorf("after a panic the record is not released, because the worker may have left something behind that needs the time: it was")
 	}
@@ -153,14 +190,11 @@ func held(s *suite) {
 	if want := (elector.Leader{ID: a.ID(), Token: l.Token(), Value: o.Value}); !errors.As(err, &h) || who(h.Leader) != want {
 		s.Errorf("the error of TryCampaign names the leader: it is %v, and the leader is %+v", err, want)
 	}
-	if n := b.faults.Count("swap"); n != 0 {
-		s.Errorf("TryCampaign writes nothing while another candidate leads: it wrote %d times", n)
-	}
+	b.wrote(0, "TryCampaign writes nothing while another candidate leads")
 	s.is(a.enter(), elector.ErrBusy, "TryCampaign of the leader")
 	s.must(a.Resign(s.context()), "resigning")
 	second, err := b.TryCampaign(s.context())
 	s.must(err, "TryCampaign after a resignation")
-	if n := b.faults.Count("swap"); n != 1 || second.Check() != nil {
-		s.Errorf("TryCampaign writes once: it wrote %d times, and Check returned %v", n, second.Check())
-	}
+	b.wrote(1, "TryCampaign writes once")
+	s.must(second.Check(), "Check after TryCampaign")
 }

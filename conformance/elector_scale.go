@@ -109,8 +109,8 @@ func manyCandidates(s *suite) {
 	}
 	o := s.expiring(3)
 	o.Logger = slog.New(slog.DiscardHandler)
-	// A store at the other end of a wire: in one so near that a read and a write
-	// take no time, candidates would never meet.
+	// Requests take a while, as over a network. Without a delay candidates would
+	// never write at the same time.
 	wire := func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
 		if s.h.Slow {
 			return send(ctx)
@@ -147,7 +147,7 @@ func manyCandidates(s *suite) {
 	}
 	writes := func() (sum int) {
 		for _, c := range el.candidates {
-			sum += c.line.acquiring()
+			sum += c.writes.acquiring()
 		}
 		return sum
 	}
@@ -178,17 +178,17 @@ func manyCandidates(s *suite) {
 	every := max(steady.RenewEvery, steady.TTL/20)
 	most := (n - 1) * (4 + int(3*time.Since(start)/every))
 	if handles[0].Describe().PushesRenewals {
-		most = n - 1
+		most = n - 1 + n/10 // a bid takes a read
 	}
 	if r := reads() - idle; r > most {
-		s.Errorf("waiters read at most twice in a renewal interval: %d waiters read %d times in %v, more than %d", n-1, r, time.Since(start), most)
+		s.Errorf("waiters read at most twice in a renewal interval, and seldom where changes are pushed: %d waiters read %d times in %v, more than %d", n-1, r, time.Since(start), most)
 	}
 	s.must(l.Check(), "the leader's lease")
 
 	leader, waiters := winner{c: first, l: l}, n-1
-	// few is a takeover in which few waiters write: a quarter, and of a few waiters,
-	// with whom chance has more weight, half. On a machine that stands still when they
-	// wake, all are late together, so one takeover of three must do.
+	// few is a takeover in which few waiters write: a quarter, or half of a
+	// small number, where chance has more weight. A machine that stalls when they wake
+	// delays all of them alike, so one takeover of three must pass.
 	few := func(what string, leave func()) {
 		s.Helper()
 		var wrote []int
@@ -271,7 +271,7 @@ func manyNames(s *suite) {
 	if all := descriptors(); all > few+16 {
 		s.Errorf("the number of connections does not grow with the elections on one handle: %d descriptors for %d elections, %d for %d", all, n, few, n/10)
 	}
-	leaders[n/2].el.overwrite(s.open(), "usurper")
+	leaders[n/2].el.overwrite(s.open(), usurper)
 	wait(s, leases[n/2].Context().Done(), "a leader whose record was replaced loses its lease")
 	for i, c := range leaders {
 		if i == n/2 {

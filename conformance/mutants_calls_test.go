@@ -62,6 +62,54 @@ var callMutants = map[string]mutant{
 		b.Backend.Close()
 		return next, context.Canceled
 	})},
+	"every error of the client is a conflict": {caughtBy: "amb/client", rule: "no other error may be reported as one",
+		handle: clientFails(func(next backends.Record, _ bool) (backends.Record, error) { return next, backends.ErrConflict })},
+	"a write that was applied is a conflict": {caughtBy: "amb/client", rule: "no other error may be reported as one",
+		handle: clientFails(func(next backends.Record, applied bool) (backends.Record, error) {
+			if applied {
+				return next, backends.ErrConflict
+			}
+			return next, errLost
+		})},
+	"a lost connection is a lost mark": {caughtBy: "amb/client", rule: "must not be reported as a refusal",
+		handle: clientFails(func(next backends.Record, _ bool) (backends.Record, error) { return next, backends.ErrDeposed })},
+	"a lost connection is not tried": {caughtBy: "amb/client", rule: "must not be reported as a refusal",
+		handle: clientFails(func(next backends.Record, _ bool) (backends.Record, error) { return next, backends.ErrNotTried })},
+	"a lost connection is permanent": {caughtBy: "amb/client", rule: "must not be reported as a permanent error",
+		handle: clientFails(func(next backends.Record, _ bool) (backends.Record, error) { return next, backends.ErrDenied })},
+	"a lost connection is success": {caughtBy: "amb/client", rule: "that returns no error was applied",
+		handle: clientFails(func(next backends.Record, _ bool) (backends.Record, error) { return next, nil })},
+	"a batch of lost renewals is not tried": {caughtBy: "amb/client", rule: "the error of a SwapMany was", handle: func(b *broken, _ *state) {
+		b.batch = func(ctx context.Context, renewals []backends.Change) []backends.Outcome {
+			outcomes := b.oneByOne(ctx, renewals)
+			for i := range outcomes {
+				if outcomes[i].Err == errLost {
+					outcomes[i].Err = backends.ErrNotTried
+				}
+			}
+			return outcomes
+		}
+	}},
+	"an election without a connection has no record": {caughtBy: "amb/client", rule: "a Load that cannot read returns an error, never an empty record", handle: func(b *broken, _ *state) {
+		load := b.load
+		b.load = func(ctx context.Context, name string) (backends.Record, error) {
+			r, err := load(ctx, name)
+			if err == errLost {
+				err = nil
+			}
+			return r, err
+		}
+	}},
+	"a lost connection ends the handle": {caughtBy: "amb/client", rule: "a handle works again", waits: true, handle: func(b *broken, _ *state) {
+		load := b.load
+		b.load = func(ctx context.Context, name string) (backends.Record, error) {
+			r, err := load(ctx, name)
+			if err == errLost {
+				b.Backend.Close()
+			}
+			return r, err
+		}
+	}},
 	"a second Close panics": {caughtBy: "close/idempotent", rule: "a call panicked, and no call may", handle: func(b *broken, _ *state) {
 		closed := make(chan struct{})
 		b.close = func() error { close(closed); return b.Backend.Close() }

@@ -47,7 +47,7 @@ func (g stage) run(t *testing.T, h Harness) (broken []string, rest []testCase) {
 	t.Helper()
 	for i, c := range g.cases {
 		if end, ok := t.Deadline(); ok && time.Until(end) < 25*time.Second {
-			// Its dump of goroutines would hide what the suite has to say.
+			// Its dump of goroutines would hide the messages of the suite.
 			t.Errorf("go test's -timeout is almost over: set a longer one, or Harness.Slow for smaller counts")
 			return append(broken, g.group+"/"+c.name+": there was no time to run it"), g.cases[i:]
 		}

@@ -137,8 +137,8 @@ func wait[T any](s *suite, c <-chan T, rule string) T {
 	}
 }
 
-// answer is how long the store may take to answer: less than the limit, so that
-// a call that returns when its context ends is told from one that hangs.
+// answer is how long the store may take to answer: less than the limit, so that a
+// call that hangs differs from one that returns when its context ends.
 func (s *suite) answer() time.Duration { return s.limit() * 3 / 4 }
 
 // patient returns the context of several calls that must be answered.
@@ -152,12 +152,17 @@ func (s *suite) patient() context.Context {
 func (s *suite) open() backends.Backend {
 	s.Helper()
 	b := s.unclosed()
+	s.closes(b)
+	return b
+}
+
+// closes closes a handle at the end of the case.
+func (s *suite) closes(b backends.Backend) {
 	s.Cleanup(func() {
 		if err := s.close(b); err != nil {
 			s.Errorf("Close returns, without an error: %v", err)
 		}
 	})
-	return b
 }
 
 // unclosed returns a new handle, which the case closes.

@@ -25,6 +25,11 @@ func TestConformance(t *testing.T) {
 	conformance.Run(t, conformance.Harness{
 		Open: func(testing.TB) backends.Backend { return mystore.New(table) },
 		Slow: true, // if each write costs milliseconds
+		OpenFaulty: func(testing.TB) (backends.Backend, func(conformance.Fault)) {
+			return mystore.New(table), func(f conformance.Fault) {
+				table.Lose(f == conformance.LoseRequests, f == conformance.LoseAnswers)
+			}
+		},
 		Raw: &conformance.Raw{
 			Get:    get,
 			Put:    func(_ testing.TB, name string, content []byte) { table.Put(name, content) },

@@ -15,6 +15,8 @@ type Table struct {
 	mutex  sync.Mutex
 	rows   map[string]Row
 	writes int
+
+	loseRequests, loseAnswers bool
 }
 
 // A Row is a value and its tag. No two states of a row have the same tag, not even
@@ -29,6 +31,7 @@ var (
 	ErrNoRow     = errors.New("no such row")
 	ErrTag       = errors.New("the row has another tag")
 	ErrForbidden = errors.New("forbidden")
+	ErrLost      = errors.New("connection lost")
 )
 
 var tables sync.Map
@@ -39,6 +42,13 @@ func Dial(name string) *Table {
 	return t.(*Table)
 }
 
+// Lose makes requests fail from now on, before they reach the table or after.
+func (t *Table) Lose(requests, answers bool) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.loseRequests, t.loseAnswers = requests, answers
+}
+
 // Ping makes a request that changes nothing.
 func (t *Table) Ping(ctx context.Context) error { return ctx.Err() }
 
@@ -46,6 +56,9 @@ func (t *Table) Ping(ctx context.Context) error { return ctx.Err() }
 func (t *Table) Get(ctx context.Context, key string) (Row, error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
+	if t.loseRequests || t.loseAnswers {
+		return Row{}, ErrLost
+	}
 	row, ok := t.rows[key]
 	if !ok {
 		return Row{}, ErrNoRow
@@ -61,10 +74,17 @@ func (t *Table) PutIf(ctx context.Context, key string, value []byte, tag string)
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
+	if t.loseRequests {
+		return "", ErrLost
+	}
 	if t.rows[key].Tag != tag {
 		return "", ErrTag
 	}
-	return t.put(key, value), nil
+	tag = t.put(key, value)
+	if t.loseAnswers {
+		return "", ErrLost
+	}
+	return tag, nil
 }
 
 // Put replaces a row, whatever its tag.

@@ -17,7 +17,7 @@ var ErrInjected = errors.New("injected fault")
 
 // A Call is one request on its way to the backend.
 type Call struct {
-	Op         string // "load", "swap" or "place"
+	Op         string // "load" or "swap"
 	Name       string // of the election
 	Prev, Next backends.Record
 }
@@ -33,6 +33,10 @@ type Fault func(ctx context.Context, c Call, send Send) (backends.Record, error)
 type Backend struct {
 	backends.Backend
 
+	// Outer, if set before the first request, stands in for each request before the
+	// faults do: it can record what is sent and answered.
+	Outer Fault
+
 	mutex  sync.Mutex
 	always Fault
 	next   map[string][]Fault // by op
@@ -43,59 +47,21 @@ type Backend struct {
 	sever context.CancelCauseFunc
 }
 
-// Wrap returns the backend with no fault set. The result is a Watcher, a
-// PresenceWatcher and a Liner, if and only if b is.
+// Wrap returns the backend with no fault set. The result is a Watcher and a
+// PresenceWatcher if and only if b is.
 func Wrap(b backends.Backend) (*Backend, backends.Backend) {
 	f := &Backend{Backend: b, next: map[string][]Fault{}, count: map[string]int{}}
 	f.cut, f.sever = context.WithCancelCause(context.Background())
 	w, _ := b.(backends.Watcher)
 	p, attends := b.(backends.PresenceWatcher)
-	l, lines := b.(backends.Liner)
 	watches := watching{f, w}
 	switch {
-	case attends && lines:
-		return f, struct {
-			attending
-			lining
-		}{attending{watches, p}, lining{f, l}}
 	case attends:
 		return f, attending{watches, p}
-	case lines:
-		return f, struct {
-			watching
-			lining
-		}{watches, lining{f, l}}
 	case w != nil:
 		return f, watches
 	}
 	return f, f
-}
-
-type lining struct {
-	faults *Backend
-	liner  backends.Liner
-}
-
-func (l lining) WatchLine(ctx context.Context, name string, changed func(backends.Record), placed func(string)) error {
-	return l.faults.watch(ctx, func(ctx, cut context.Context) error {
-		return l.liner.WatchLine(ctx, name, func(r backends.Record) {
-			if cut.Err() == nil {
-				changed(r)
-			}
-		}, func(place string) {
-			if cut.Err() == nil {
-				placed(place)
-			}
-		})
-	})
-}
-
-// SwapPlace implements backends.Liner. It is the request "place".
-func (l lining) SwapPlace(ctx context.Context, name string, prev, next string) error {
-	_, err := l.faults.through(ctx, Call{Op: "place", Name: name}, func(ctx context.Context) (backends.Record, error) {
-		return backends.Record{}, l.liner.SwapPlace(ctx, name, prev, next)
-	})
-	return err
 }
 
 // SameWrite implements backends.SameWriter. It returns false if the backend is none.
@@ -110,6 +76,9 @@ type watching struct {
 }
 
 func (w watching) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
+	w.mutex.Lock()
+	w.count["watch"]++
+	w.mutex.Unlock()
 	return w.watch(ctx, func(ctx, cut context.Context) error {
 		return w.watcher.Watch(ctx, name, func(r backends.Record) {
 			if cut.Err() == nil {
@@ -174,7 +143,7 @@ func (f *Backend) Next(op string, faults ...Fault) {
 	f.next[op] = append(f.next[op], faults...)
 }
 
-// Count returns how many requests of a kind were made, Hits how many requests
+// Count returns how many requests of a kind, or Watches, were made, Hits how many requests
 // met a fault, Pending how many of Next's faults have not been met.
 func (f *Backend) Count(op string) int { f.mutex.Lock(); defer f.mutex.Unlock(); return f.count[op] }
 
@@ -203,6 +172,13 @@ func (f *Backend) Swap(ctx context.Context, name string, prev, next backends.Rec
 }
 
 func (f *Backend) through(ctx context.Context, c Call, send Send) (backends.Record, error) {
+	if f.Outer == nil {
+		return f.disturb(ctx, c, send)
+	}
+	return f.Outer(ctx, c, func(ctx context.Context) (backends.Record, error) { return f.disturb(ctx, c, send) })
+}
+
+func (f *Backend) disturb(ctx context.Context, c Call, send Send) (backends.Record, error) {
 	f.mutex.Lock()
 	f.count[c.Op]++
 	fault := f.always

@@ -39,10 +39,11 @@ func TestAzureBlob(t *testing.T) {
 	s := azureStore(t)
 	raw := reachAzure(t, s)
 	h := conformance.Harness{
-		Open:   opener(s.URL),
-		Slow:   true,
-		Raw:    &conformance.Raw{Get: raw.get, Put: raw.put, Delete: raw.remove},
-		Setups: azureSetups(s),
+		Open:       opener(s.URL),
+		OpenFaulty: faulty(s, s.URL),
+		Slow:       true,
+		Raw:        &conformance.Raw{Get: raw.get, Put: raw.put, Delete: raw.remove},
+		Setups:     azureSetups(s),
 	}
 	if s.server == nil {
 		h.TTL = 5 * time.Second // it may be far away
@@ -54,7 +55,7 @@ func TestAzureBlob(t *testing.T) {
 	conform(t, AzureBlob, s.How, h)
 }
 
-// azureStore obtains a store. A server of ours has a key that everybody knows.
+// azureStore obtains a store. A server of ours has a key that is public.
 func azureStore(t *testing.T) *Store {
 	s := obtain(t, AzureBlob)
 	if s.server != nil {

@@ -32,8 +32,9 @@ func TestConsul(t *testing.T) {
 		return status
 	}
 	conform(t, Consul, s.How, conformance.Harness{
-		Open: opener(s.URL + "/" + prefix),
-		Slow: true,
+		Open:       opener(s.URL + "/" + prefix),
+		OpenFaulty: faulty(s, s.URL+"/"+prefix),
+		Slow:       true,
 		Raw: &conformance.Raw{
 			Get: func(t testing.TB, name string) (content []byte) {
 				if call(t, http.MethodGet, name, "?raw&consistent", nil, &content) == http.StatusNotFound {

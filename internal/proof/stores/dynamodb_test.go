@@ -32,7 +32,7 @@ import (
 //
 // and the credentials that the AWS SDK finds. They need what the adapter's
 // documentation lists under Permissions, and dynamodb:DeleteItem for the cases
-// in which somebody deletes a record. It leaves its items in the table: their
+// in which a record is deleted. It leaves its items in the table: their
 // names are of this run alone, and the table is best made for it. No table is
 // made or changed there, so the set-ups that need one run on a local server
 // only.
@@ -40,10 +40,12 @@ func TestDynamoDB(t *testing.T) {
 	s := dynamoStore(t)
 	raw := openDynamo(t, s)
 	h := conformance.Harness{
-		Open:   opener(s.URL),
-		Slow:   true,
-		Raw:    &conformance.Raw{Get: raw.get, Put: raw.put, Delete: raw.remove},
-		Setups: dynamoSetups(raw, s),
+		Open:       opener(s.URL),
+		OpenFaulty: faulty(s, s.URL),
+		Slow:       true,
+		MaxContent: mostDynamo,
+		Raw:        &conformance.Raw{Get: raw.get, Put: raw.put, Delete: raw.remove},
+		Setups:     dynamoSetups(raw, s),
 	}
 	if s.server == nil {
 		h.TTL = 5 * time.Second // it may be far away
@@ -131,11 +133,9 @@ func (r rawDynamo) get(t testing.TB, name string) []byte {
 const mostDynamo = 399 << 10
 
 // put keeps what a string attribute cannot hold, bytes that are not UTF-8, as a
-// binary one, no bytes as an item without a record, and of what is too large
-// the beginning.
+// binary one, and no bytes as an item without a record.
 func (r rawDynamo) put(t testing.TB, name string, content []byte) {
 	t.Helper()
-	content = content[:min(len(content), mostDynamo)]
 	attributes := map[string]types.AttributeValue{"record": &types.AttributeValueMemberB{Value: content}}
 	if len(content) == 0 {
 		attributes = nil

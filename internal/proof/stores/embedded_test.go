@@ -17,7 +17,7 @@ func TestMemory(t *testing.T) {
 	s := memory.NewStore()
 	conform(t, "memory", "in the test's process", conformance.Harness{
 		Open:          func(testing.TB) backends.Backend { return s.Handle() },
-		NotApplicable: map[string]string{"bad/schema": "memory has no set-up that could be wrong"},
+		NotApplicable: map[string]string{"bad/schema": "memory has no set-up that could be wrong", "amb/client": "memory has no client that could fail"},
 		Raw: &conformance.Raw{
 			Get:    func(_ testing.TB, name string) []byte { return s.Get(name) },
 			Put:    func(_ testing.TB, name string, content []byte) { s.Put(name, content) },
@@ -31,8 +31,9 @@ func TestFile(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name+".json") }
 	conform(t, "file", "a folder of this machine", conformance.Harness{
-		Open: opener("file://" + dir),
-		Slow: true,
+		Open:          opener("file://" + dir),
+		Slow:          true,
+		NotApplicable: map[string]string{"amb/client": "a folder has no client that could fail"},
 		Raw: &conformance.Raw{
 			Get: func(t testing.TB, name string) []byte {
 				content, err := os.ReadFile(path(name))
@@ -43,7 +44,7 @@ func TestFile(t *testing.T) {
 				return content
 			},
 			// As an editor or a restored backup would: by a rename, so that
-			// nobody reads half of it.
+			// no process reads half of it.
 			Put: func(t testing.TB, name string, content []byte) {
 				restored := filepath.Join(dir, "restored")
 				must(t, os.WriteFile(restored, content, 0o600))
@@ -57,7 +58,7 @@ func TestFile(t *testing.T) {
 				must(t, os.WriteFile(file, nil, 0o600))
 				return openError(t, "file://"+file)
 			},
-			"a folder that nobody can write": func(t testing.TB) error { return openError(t, "file:///proc/elector") },
+			"a folder that cannot be written": func(t testing.TB) error { return openError(t, "file:///proc/elector") },
 			"an unknown parameter":           func(t testing.TB) error { return openError(t, "file://"+dir+"?fsync=no") },
 			"a host":                         func(t testing.TB) error { return openError(t, "file://server/share") },
 		},

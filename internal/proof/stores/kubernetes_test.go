@@ -34,10 +34,12 @@ import (
 func TestKubernetes(t *testing.T) {
 	s := obtain(t, Kubernetes)
 	conform(t, Kubernetes, s.How, conformance.Harness{
-		Open:   opener(s.URL),
-		Slow:   true,
-		Raw:    rawLeases(s),
-		Setups: kubernetesSetups(s),
+		Open:       opener(s.URL),
+		OpenFaulty: faulty(s, s.URL),
+		Slow:       true,
+		MaxContent: mostKubernetes,
+		Raw:        rawLeases(s),
+		Setups:     kubernetesSetups(s),
 	})
 }
 
@@ -60,7 +62,7 @@ func rawLeases(s *Store) *conformance.Raw {
 			if l == nil {
 				l = Lease{}
 			}
-			if content = content[:min(len(content), mostKubernetes)]; !utf8.Valid(content) {
+			if !utf8.Valid(content) {
 				content = append([]byte("not UTF-8: "), bytes.ToValidUTF8(content, []byte("?"))...) // no annotation holds it
 			}
 			l.SetRecord(content)
@@ -248,8 +250,9 @@ func TestKubernetesServersOnOneEtcd(t *testing.T) {
 			turn++
 			return opener([]string{s.URL, other}[turn%2])(t)
 		},
-		Slow: true,
-		Raw:  rawLeases(s.Store),
+		Slow:       true,
+		MaxContent: mostKubernetes,
+		Raw:        rawLeases(s.Store),
 	})
 }
 

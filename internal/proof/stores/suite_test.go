@@ -14,8 +14,8 @@ import (
 	"github.com/elector-go/elector/internal/proof/table"
 )
 
-// The suite runs on every store; what came out of it is told at the end as one
-// table, which make test prints.
+// The suite runs on every store. At the end the results are written as one table,
+// which make test prints.
 func TestMain(m *testing.M) {
 	if what := os.Getenv(helper); what != "" {
 		startAndHang(what)
@@ -34,11 +34,21 @@ func conform(t *testing.T, store, origin string, h conformance.Harness) {
 	conformance.Run(t, h)
 }
 
+// faulty opens handles by a URL through a proxy, if the server is ours.
+func faulty(s *Store, url string) func(testing.TB) (backends.Backend, func(conformance.Fault)) {
+	if s.server == nil {
+		return nil
+	}
+	return conformance.ThroughProxy(s.Address, func(t testing.TB, through string) backends.Backend {
+		return opener((&Store{URL: url, Address: s.Address}).Through(through))(t)
+	})
+}
+
 // emulated is the TTL on emulators of cloud services.
 const emulated = 500 * time.Millisecond
 
-// hasty is a backend on an emulator, which is near and bears any rate: with the
-// service's limits the suite would take minutes more, or hours.
+// hasty is a backend on an emulator, without the limits of the service: with them
+// the suite would take minutes or hours longer.
 type hasty struct{ backends.Lister }
 
 func hasten(t testing.TB, b backends.Backend) backends.Backend {

@@ -19,10 +19,12 @@ func TestZooKeeper(t *testing.T) {
 	s := obtain(t, ZooKeeper)
 	z := zooKeeperTree(t, s)
 	conform(t, ZooKeeper, s.How, conformance.Harness{
-		Open:   opener(s.URL + "/suite"),
-		Slow:   true,
-		Raw:    &conformance.Raw{Get: z.get, Put: z.put, Delete: z.delete, Depose: z.depose},
-		Setups: zooKeeperSetups(s, z),
+		Open:       opener(s.URL + "/suite"),
+		OpenFaulty: faulty(s, s.URL+"/suite"),
+		Slow:       true,
+		MaxContent: 1_000_000, // roughly
+		Raw:        &conformance.Raw{Get: z.get, Put: z.put, Delete: z.delete, Depose: z.depose},
+		Setups:     zooKeeperSetups(s, z),
 	})
 }
 
@@ -71,7 +73,6 @@ func guardLine(data []byte) (line, rest []byte) {
 
 func (z tree) put(t testing.TB, name string, content []byte) {
 	path := "/suite/" + name
-	content = content[:min(len(content), 1_000_000)] // what the server takes, roughly
 	for {
 		old, stat, err := z.conn.Get(path)
 		if errors.Is(err, zk.ErrNoNode) {

@@ -11,9 +11,9 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-// hopeless are backends as a newcomer may write them, and the case and the rule
+// rejected are backends as a newcomer may write them, and the case and the rule
 // that must be named when their author runs the suite.
-var hopeless = map[string]mutant{
+var rejected = map[string]mutant{
 	"a Swap that ignores prev": {caughtBy: "mx/attempt", rule: "a Swap from the version before conflicts",
 		handle: mutants["Swap ignores prev"].handle},
 	"a stale Load": {caughtBy: "part/read-after-write", rule: "a Load reflects every Swap that was acknowledged before it began, through any handle",
@@ -22,6 +22,8 @@ var hopeless = map[string]mutant{
 		handle: mutants["Swap succeeds before it commits"].handle},
 	"any error reported as a conflict": {caughtBy: "ctx/cancel", rule: "ErrConflict means that the store holds another version, and no other error may be reported as one",
 		handle: mutants["every error is a conflict"].handle},
+	"any error of the client reported as a conflict": {caughtBy: "amb/client", rule: "ErrConflict means that the store holds another version, and no other error may be reported as one",
+		handle: mutants["every error of the client is a conflict"].handle},
 	"versions reused": {caughtBy: "mx/aba", rule: "a version is never used again, not even after the record was deleted and created anew",
 		handle: mutants["versions start again after a deletion"].handle},
 	"a failed Load reported as an empty record": {caughtBy: "ctx/cancel", rule: "a Load that cannot read returns an error, never an empty record",
@@ -40,11 +42,11 @@ var hopeless = map[string]mutant{
 	}},
 }
 
-// TestHopeless runs the whole suite on each of them, as its author would. It must
+// TestRejected runs the whole suite on each of them, as its author would. It must
 // end within a minute, name the rule and what was not run, and print no dump.
-func TestHopeless(t *testing.T) {
+func TestRejected(t *testing.T) {
 	if name := os.Getenv(mutantVariable); name != "" {
-		m := hopeless[name]
+		m := rejected[name]
 		if m.waits {
 			patience = 3 * time.Second
 		}
@@ -55,10 +57,10 @@ func TestHopeless(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, m := range hopeless {
+	for name, m := range rejected {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			child := exec.CommandContext(t.Context(), self, "-test.timeout=1m", "-test.run=^TestHopeless$")
+			child := exec.CommandContext(t.Context(), self, "-test.timeout=1m", "-test.run=^TestRejected$")
 			child.Env = append(os.Environ(), mutantVariable+"="+name)
 			started := time.Now()
 			out, err := child.CombinedOutput()
@@ -68,12 +70,12 @@ func TestHopeless(t *testing.T) {
 				t.Fatalf("the suite passes:\n%s", output)
 			}
 			ends := "because they rest on the rules that were broken:\n        backend/" + m.caughtBy + ": "
-			for _, text := range []string{"--- FAIL: TestHopeless/backend/" + m.caughtBy, ends, m.rule, "not run: ", " of group elector"} {
+			for _, text := range []string{"--- FAIL: TestRejected/backend/" + m.caughtBy, ends, m.rule, "not run: ", " of group elector"} {
 				if !strings.Contains(output, text) {
 					t.Errorf("the output does not have %q", text)
 				}
 			}
-			for _, text := range []string{"test timed out", "\ngoroutine ", "TestHopeless/elector"} {
+			for _, text := range []string{"test timed out", "\ngoroutine ", "TestRejected/elector"} {
 				if strings.Contains(output, text) {
 					t.Errorf("the output has %q", text)
 				}

@@ -3,28 +3,24 @@ package conformance
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 )
 
-// A convoy is one backend that many electors share. It records when each renewal
-// was sent and which were acknowledged, and can put faults on batches.
-type convoy struct {
+// A sharedBackend is one that many electors use. It records writes, and can put
+// faults on batches.
+type sharedBackend struct {
 	backends.BatchSwapper
+	ledger
 	s *suite
 
-	mutex        sync.Mutex
 	faults       []*batchFault
-	sent         map[backends.Attempt]time.Time // when each write was sent first
-	proven       map[string]time.Time           // by election: when the latest write was sent that is known to be applied
-	acknowledged map[string]int                 // by election: renewals
-	renewals     map[string][]sentRenewal       // by election
+	acknowledged map[string]int           // by election: renewals
+	renewals     map[string][]sentRenewal // by election
 }
 
 // A sentRenewal is a renewal that was sent alone or in a batch.
@@ -46,48 +42,48 @@ type batchAnswer func(ctx context.Context, renewals []backends.Change, send send
 // A sendBatch passes a batch on.
 type sendBatch func(context.Context) []backends.Outcome
 
-// convoy returns a convoy on a new handle, or nil if the backend is not a BatchSwapper.
-func (s *suite) convoy() *convoy {
+// sharing returns a sharedBackend on a new handle, or nil if the backend is not a
+// BatchSwapper.
+func (s *suite) sharing() *sharedBackend {
 	b := s.batching()
 	if b == nil {
 		return nil
 	}
-	return &convoy{BatchSwapper: b, s: s, sent: map[backends.Attempt]time.Time{}, proven: map[string]time.Time{}, acknowledged: map[string]int{}, renewals: map[string][]sentRenewal{}}
+	return &sharedBackend{BatchSwapper: b, ledger: newLedger(), s: s, acknowledged: map[string]int{}, renewals: map[string][]sentRenewal{}}
 }
 
 // Load implements backends.Backend.
-func (v *convoy) Load(ctx context.Context, name string) (backends.Record, error) {
+func (v *sharedBackend) Load(ctx context.Context, name string) (backends.Record, error) {
 	r, err := v.BatchSwapper.Load(ctx, name)
-	if err == nil {
-		v.prove(name, r.Attempt)
-	}
+	v.prove(name, r.Attempt, err)
 	return r, err
 }
 
 // Swap implements backends.Backend.
-func (v *convoy) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
+func (v *sharedBackend) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
 	renews := !next.Vacant() && prev.Attempt.Nonce == next.Attempt.Nonce
-	v.leaves(next.Attempt)
 	if renews {
 		v.renews(name, next.Attempt, true)
+	} else {
+		v.leaves(next.Attempt)
 	}
 	r, err := v.BatchSwapper.Swap(ctx, name, prev, next)
-	if err == nil {
-		v.prove(name, next.Attempt)
-		v.acknowledge(name, renews)
+	if renews {
+		v.acknowledge(name, next.Attempt, err)
+	} else {
+		v.prove(name, next.Attempt, err)
 	}
 	return r, err
 }
 
 // SwapMany implements backends.BatchSwapper.
-func (v *convoy) SwapMany(ctx context.Context, renewals []backends.Change) []backends.Outcome {
+func (v *sharedBackend) SwapMany(ctx context.Context, renewals []backends.Change) []backends.Outcome {
 	names := make([]string, len(renewals))
 	for i, r := range renewals {
 		if slices.Contains(names, r.Name) || i == v.Describe().MaxSwaps {
 			v.s.Errorf("a batch has at most MaxSwaps renewals, each of another election: one of %d renewals has %s twice, or as number %d", len(renewals), r.Name, i+1)
 		}
 		names[i] = r.Name
-		v.leaves(r.Next.Attempt)
 		v.renews(r.Name, r.Next.Attempt, false)
 	}
 	send := func(ctx context.Context) []backends.Outcome { return v.BatchSwapper.SwapMany(ctx, renewals) }
@@ -99,46 +95,31 @@ func (v *convoy) SwapMany(ctx context.Context, renewals []backends.Change) []bac
 		outcomes = send(ctx)
 	}
 	for i, o := range outcomes {
-		if o.Err == nil {
-			v.prove(renewals[i].Name, renewals[i].Next.Attempt)
-			v.acknowledge(renewals[i].Name, true)
-		}
+		v.acknowledge(renewals[i].Name, renewals[i].Next.Attempt, o.Err)
 	}
 	return outcomes
 }
 
-func (v *convoy) leaves(a backends.Attempt) {
-	v.mutex.Lock()
-	defer v.mutex.Unlock()
-	if _, again := v.sent[a]; !again {
-		v.sent[a] = time.Now()
-	}
-}
-
-func (v *convoy) renews(name string, a backends.Attempt, alone bool) {
+// renews records that a renewal is sent.
+func (v *sharedBackend) renews(name string, a backends.Attempt, alone bool) {
+	v.leaves(a)
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	v.renewals[name] = append(v.renewals[name], sentRenewal{a, alone})
 }
 
-func (v *convoy) prove(name string, a backends.Attempt) {
+// acknowledge records the answer to a renewal.
+func (v *sharedBackend) acknowledge(name string, a backends.Attempt, err error) {
+	v.prove(name, a, err)
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
-	if sent := v.sent[a]; sent.After(v.proven[name]) {
-		v.proven[name] = sent
-	}
-}
-
-func (v *convoy) acknowledge(name string, renewal bool) {
-	v.mutex.Lock()
-	defer v.mutex.Unlock()
-	if renewal {
+	if err == nil {
 		v.acknowledged[name]++
 	}
 }
 
 // fault takes the first fault that is for a batch of these elections.
-func (v *convoy) fault(names []string) *batchFault {
+func (v *sharedBackend) fault(names []string) *batchFault {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	for i, f := range v.faults {
@@ -151,7 +132,7 @@ func (v *convoy) fault(names []string) *batchFault {
 }
 
 // after returns the renewal of an election that followed one in a batch.
-func (v *convoy) after(r backends.Change) (next sentRenewal, ok bool) {
+func (v *sharedBackend) after(r backends.Change) (next sentRenewal, ok bool) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	all := v.renewals[r.Name]
@@ -163,33 +144,25 @@ func (v *convoy) after(r backends.Change) (next sentRenewal, ok bool) {
 	return sentRenewal{}, false
 }
 
-// latest returns when the latest write of an election was sent that is known to be
-// applied. Its t0 is earlier.
-func (v *convoy) latest(name string) time.Time {
-	v.mutex.Lock()
-	defer v.mutex.Unlock()
-	return v.proven[name]
-}
-
 // answered returns how many renewals of an election were acknowledged.
-func (v *convoy) answered(name string) int {
+func (v *sharedBackend) answered(name string) int {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	return v.acknowledged[name]
 }
 
-// next puts a fault on the next batch with all these riders. The channel gets the
+// next puts a fault on the next batch with all these members. The channel gets the
 // elections of that batch.
-func (v *convoy) next(f batchAnswer, riders ...*rider) <-chan []string {
-	return v.nextFor(f, func(names []string) bool { return len(of(riders, names)) == len(riders) })
+func (v *sharedBackend) next(f batchAnswer, members ...*member) <-chan []string {
+	return v.nextFor(f, func(names []string) bool { return len(of(members, names)) == len(members) })
 }
 
-// nextOf is next for a batch with no other riders.
-func (v *convoy) nextOf(f batchAnswer, riders ...*rider) <-chan []string {
-	return v.nextFor(f, func(names []string) bool { return len(of(riders, names)) == len(names) })
+// nextOf is next for a batch with no other members.
+func (v *sharedBackend) nextOf(f batchAnswer, members ...*member) <-chan []string {
+	return v.nextFor(f, func(names []string) bool { return len(of(members, names)) == len(names) })
 }
 
-func (v *convoy) nextFor(f batchAnswer, isFor func([]string) bool) <-chan []string {
+func (v *sharedBackend) nextFor(f batchAnswer, isFor func([]string) bool) <-chan []string {
 	fault := &batchFault{isFor, f, make(chan []string, 1)}
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
@@ -199,34 +172,34 @@ func (v *convoy) nextFor(f batchAnswer, isFor func([]string) bool) <-chan []stri
 
 // gate returns a channel and a function that closes it. The end of the case closes
 // it too, before it closes the electors that exist now.
-func (v *convoy) gate() (<-chan struct{}, func()) {
+func (v *sharedBackend) gate() (<-chan struct{}, func()) {
 	c := make(chan struct{})
 	open := sync.OnceFunc(func() { close(c) })
 	v.s.Cleanup(open)
 	return c, open
 }
 
-// A rider is a candidate on a convoy that leads an election of its own.
-type rider struct {
+// A member is a candidate on a sharedBackend that leads an election of its own.
+type member struct {
 	*candidate
-	v     *convoy
+	v     *sharedBackend
 	lease atomic.Pointer[elector.Lease]
 }
 
-// join makes a rider that leads. When it reports a renewal, its lease must count
+// join makes a member that leads. When it reports a renewal, its lease must count
 // from before that was sent, and it must see no other election.
-func (v *convoy) join(suffix string, o elector.Options) *rider {
+func (v *sharedBackend) join(suffix string, o elector.Options) *member {
 	s := v.s
 	s.Helper()
 	el := s.election(suffix)
-	c := &candidate{el: el, hold: hold(o.TTL), events: &journal{more: make(chan struct{})}}
-	r := &rider{candidate: c, v: v}
-	o.ID, o.Logger = "rider"+suffix, slog.New(slog.NewTextHandler(&el.log, nil))
+	c := el.candidate(o)
+	r := &member{candidate: c, v: v}
+	o.ID = "member" + suffix
 	o.Trace = c.trace()
 	renewed := o.Trace.Renewed
 	o.Trace.Renewed = func(ctx context.Context, i elector.LeaseInfo) {
 		if l := r.lease.Load(); l != nil {
-			c.counted(l, v.latest(el.name), "a renewal counts from before its batch was sent")
+			c.counted(l, v.latestOf(el.name), "a renewal counts from before its batch was sent")
 		}
 		renewed(ctx, i)
 	}
@@ -242,17 +215,7 @@ func (v *convoy) join(suffix string, o elector.Options) *rider {
 			c.events.add(event{what: "failed", err: i.Err})
 		}
 	}
-	e, err := elector.New(v, el.name, &o)
-	s.must(err, "elector.New")
-	c.Elector = e
-	s.Cleanup(func() {
-		if err := s.close(e); err != nil {
-			s.Errorf("closing %s: %v", o.ID, err)
-		}
-	})
-	el.mutex.Lock()
-	el.candidates = append(el.candidates, c)
-	el.mutex.Unlock()
+	c.start(v, o)
 	r.lease.Store(c.lead())
 	return r
 }
@@ -260,14 +223,14 @@ func (v *convoy) join(suffix string, o elector.Options) *rider {
 // usurper is the holder that overwrites records.
 const usurper = "usurper"
 
-// ride makes several riders that lead.
-func (v *convoy) ride(n int, suffix string, o elector.Options) []*rider {
+// joinMany makes several members that lead.
+func (v *sharedBackend) joinMany(n int, suffix string, o elector.Options) []*member {
 	v.s.Helper()
-	riders := make([]*rider, n)
-	for i := range riders {
-		riders[i] = v.join(suffix+"-"+string(rune('a'+i)), o)
+	members := make([]*member, n)
+	for i := range members {
+		members[i] = v.join(suffix+"-"+string(rune('a'+i)), o)
 	}
-	return riders
+	return members
 }
 
 // patientLease returns options for leases that are renewed only by Proclaim, and
@@ -280,14 +243,11 @@ func (s *suite) patientLease() elector.Options {
 
 // renewed blocks until each of the leases was renewed n more times. It fails the
 // case if one ends.
-func (v *convoy) renewed(n int, riders ...*rider) {
+func (v *sharedBackend) renewed(n int, members ...*member) {
 	v.s.Helper()
-	from := make([]int, len(riders))
-	for i, r := range riders {
-		from[i] = r.events.length()
-	}
+	from := lengths(members)
 	const alone = "leases that share requests are lost one by one, and this one must not be lost: "
-	for i, r := range riders {
+	for i, r := range members {
 		v.s.must(r.lease.Load().Check(), "%s%s", alone, r.ID())
 		left := n
 		last := r.events.await(v.s, from[i], "leases that share requests are renewed", func(e event) bool {
@@ -305,9 +265,18 @@ func (v *convoy) renewed(n int, riders ...*rider) {
 	}
 }
 
-// of returns the riders with these elections.
-func of(riders []*rider, names []string) (some []*rider) {
-	for _, r := range riders {
+// lengths returns how many events each of the members has reported.
+func lengths(members []*member) []int {
+	all := make([]int, len(members))
+	for i, r := range members {
+		all[i] = r.events.length()
+	}
+	return all
+}
+
+// of returns the members with these elections.
+func of(members []*member, names []string) (some []*member) {
+	for _, r := range members {
 		if slices.Contains(names, r.el.name) {
 			some = append(some, r)
 		}
@@ -318,13 +287,13 @@ func of(riders []*rider, names []string) (some []*rider) {
 // meet renews leases at the same time until several are in the batch of a fault
 // that was set with next. It returns the elections of that batch, and a channel
 // that gets the joined errors when all Proclaims have returned.
-func (v *convoy) meet(hit <-chan []string, riders ...*rider) ([]string, <-chan error) {
+func (v *sharedBackend) meet(hit <-chan []string, members ...*member) ([]string, <-chan error) {
 	s := v.s
 	s.Helper()
 	for {
-		errs, ctx := make([]error, len(riders)), s.context()
+		errs, ctx := make([]error, len(members)), s.context()
 		var all sync.WaitGroup
-		for i, r := range riders {
+		for i, r := range members {
 			all.Go(func() { errs[i] = r.lease.Load().Proclaim(ctx, uniqueName("value")) })
 		}
 		done := make(chan error, 1)
@@ -347,10 +316,10 @@ func (v *convoy) meet(hit <-chan []string, riders ...*rider) ([]string, <-chan e
 }
 
 // unharmed fails the case unless all still have their first lease.
-func (v *convoy) unharmed(what string, riders ...*rider) {
+func (v *sharedBackend) unharmed(what string, members ...*member) {
 	s := v.s
 	s.Helper()
-	for _, r := range riders {
+	for _, r := range members {
 		l := r.lease.Load()
 		s.must(l.Check(), "the lease of %s %s", r.ID(), what)
 		record := r.el.record(v.BatchSwapper)
@@ -361,7 +330,7 @@ func (v *convoy) unharmed(what string, riders ...*rider) {
 }
 
 // failures returns the errors of an elector's writes.
-func (r *rider) failures(from int) (errs []error) {
+func (r *member) failures(from int) (errs []error) {
 	r.events.mutex.Lock()
 	defer r.events.mutex.Unlock()
 	for _, e := range r.events.events[from:] {
