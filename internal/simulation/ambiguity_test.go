@@ -71,7 +71,7 @@ func conflictIsMine(t *testing.T) {
 		l := n.lead()
 		w.passUntil(every + time.Second)
 		w.assert(n.link.left() == 0, "both writes were repeated")
-		w.assert(w.record().Attempt.Sequence == 2 && valid(l), "a conflict with our own write is no loss")
+		w.assert(w.record().Attempt.Sequence > 1 && valid(l), "a conflict with our own write is no loss")
 		n.link.cut(true, true)
 		n.endsAt(l, 2*time.Millisecond+every+hold)
 	})

@@ -26,6 +26,7 @@ type checker struct {
 	since  int             // acquisitions applied since the last of them
 	last   time.Duration   // when the store took a write
 	writes int             // acquisitions sent
+	bids   [bidKinds]int   // applied
 	old    [][]byte        // the record's states, for rollbacks
 
 	roots    map[backends.Version]backends.Version // see root
@@ -114,6 +115,7 @@ func (c *checker) apply(n *node, next backends.Record, swap func() (backends.Rec
 		return r, err
 	}
 	if isWord(c.live, next) {
+		c.counts(next)
 		c.roots[r.Version] = c.root(c.live.Version)
 		c.stands(r)
 		return r, err

@@ -47,7 +47,9 @@ const (
 	resignRequested
 	resignAsked
 	successorNamed
-	placeForged
+	bidForged
+	bidDoubled
+	bidStale
 	creationAgain
 	wallFar
 
@@ -88,7 +90,7 @@ func (k faultKind) String() string {
 
 		"edited: holder emptied or changed", "edited: TTL lowered", "edited: interval changed", "edited: value changed",
 		"edited: critical extension added", "edited: kept extension added", "edited: tenure extension added",
-		"edited: kept extensions removed", "edited: tenure extensions removed", "word for the leader", "edited: request to resign", "edited: successor", "place in line: a lie",
+		"edited: kept extensions removed", "edited: tenure extensions removed", "word for the leader", "edited: request to resign", "edited: successor", "edited: bid that makes no sense", "edited: bid of the leader, or again", "edited: bid that stood before",
 		"created again by a late request", "wall clock set by up to 100 h",
 
 		"one ID for all", "second Elector of a process", "ClockDrift mixed", "TTLs mixed, up to 1:12",

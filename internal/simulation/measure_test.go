@@ -2,11 +2,11 @@ package simulation
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
-
-	"github.com/elector-go/elector/backends"
 )
 
 var measureCases = []simCase{
@@ -97,7 +97,7 @@ func oneRelease(t *testing.T, seed uint64, waiters int, late time.Duration) (wri
 		l := w.node(nil).lead()
 		for number := range waiters {
 			w.node(func(n *node) {
-				n.backend = struct{ backends.Watcher }{n.backend.(backends.Watcher)} // no place in line
+				n.options.ID = fmt.Sprint(strings.Repeat("x", 256), number) // too long for a bid
 				if late > 0 {
 					pushes := newDice(seed, uint64(number), 201)
 					n.stream = func() (time.Duration, func() time.Duration) {

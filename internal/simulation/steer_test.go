@@ -11,7 +11,7 @@ import (
 )
 
 // isWord reports whether a write changes an extension of the holder's record and
-// nothing else: a successor, or a request to resign.
+// nothing else: a bid, or a request to resign.
 func isWord(prev, next backends.Record) bool { return prev.Exists() && next.Attempt == prev.Attempt }
 
 // steers are the extensions by which processes steer a handover.
@@ -42,28 +42,89 @@ func (d *dice) asks(r *backends.Record) bool {
 	if d.chance(0.3) {
 		token -= uint64(d.below(3))
 	}
-	to := ""
+	q := annex.Request{Token: token, Nonce: fmt.Sprintf("%x", d.next()), By: "operator"}
 	if d.chance(0.5) {
-		to = fmt.Sprintf("n%d", d.below(7))
+		q.To = fmt.Sprintf("n%d", d.below(7))
 	}
-	var err error
-	r.Extensions, err = r.Extensions.With("t_request", fmt.Sprintf("%d %x %s operator ", token, d.next(), to))
+	x, err := q.Into(r.Extensions)
+	if err == nil {
+		r.Extensions = x
+	}
 	return err == nil
 }
 
-// names names a successor: a candidate, one that does not exist, or nonsense.
-func (d *dice) names(r *backends.Record) bool {
-	rank := d.below(10)
-	if rank > 7 {
-		rank += annex.Named - 8 // and above what a bid can have
+// bids writes a bid into the record as it is.
+func bids(r *backends.Record, value string) bool {
+	x, err := r.Extensions.With("t_bid", value)
+	if err == nil {
+		r.Extensions = x
 	}
-	h := fmt.Sprintf("%d %x n%d", rank, d.next(), d.below(7))
-	if d.chance(0.2) {
-		h = []string{"", "8", "8 1 ", "-1 1 n1", "8 1 %zz", "8 1 " + strings.Repeat("x", 300), h + " " + h}[d.below(7)]
-	}
-	var err error
-	r.Extensions, err = r.Extensions.With("t_bid", h)
 	return err == nil
+}
+
+// names names a successor: a candidate that may wait, be dead or not exist.
+func (d *dice) names(r *backends.Record) bool {
+	rank := int64(d.below(9))
+	if rank > 7 {
+		rank = annex.Named
+	}
+	return bids(r, annex.Bid{Rank: rank, ID: fmt.Sprintf("n%d", d.below(7)), Nonce: fmt.Sprintf("%x", d.next())}.String())
+}
+
+// forges writes a bid that makes no sense.
+func (d *dice) forges(r *backends.Record) bool {
+	h := fmt.Sprintf("%d %x n1", annex.Named+1, d.next())
+	return bids(r, []string{"", "8", "8 1 ", "-1 1 n1", "8 1 %zz", "8 1 " + strings.Repeat("x", 300), h, h + " " + h}[d.below(8)])
+}
+
+// doubles writes the bid of the candidate that leads, or the bid that stands once more
+// and with another rank.
+func (d *dice) doubles(r *backends.Record) bool {
+	b := annex.BidOf(*r)
+	if b.None() || d.chance(0.5) {
+		b.ID = r.Holder
+	}
+	b.Rank, b.Nonce = int64(d.below(8)), fmt.Sprintf("%x", d.next())
+	return !b.None() && bids(r, b.String())
+}
+
+// stale writes a bid that stood before, as it was: in this term or in another one.
+func (x *wild) stale(r *backends.Record) bool {
+	x.mutex.Lock()
+	old, is := x.bid, annex.BidOf(*r)
+	if !is.None() {
+		x.bid = is
+	}
+	x.mutex.Unlock()
+	return !old.None() && old != is && bids(r, old.String())
+}
+
+// A bidKind is who should lead by a bid that a node has written.
+type bidKind int
+
+const (
+	ofVolunteer bidKind = iota
+	ofPriority
+	ofNamed
+	bidKinds
+)
+
+func (k bidKind) String() string {
+	return [...]string{"bids of volunteers", "bids with a priority", "bids that a request has made"}[k]
+}
+
+// counts counts the bid of a word for the leader, which is applied.
+func (c *checker) counts(next backends.Record) {
+	b := annex.BidOf(next)
+	switch {
+	case b.None() || b == annex.BidOf(c.live):
+	case b.Rank == annex.Named:
+		c.bids[ofNamed]++
+	case b.Rank > 0:
+		c.bids[ofPriority]++
+	default:
+		c.bids[ofVolunteer]++
+	}
 }
 
 // steer calls the methods that steer a handover.

@@ -20,7 +20,7 @@ type tally struct {
 	wild      int
 	shared    int
 	joined    int
-	taken     int64
+	bids      [bidKinds]int
 	time      time.Duration
 	counts    [faultKinds]int
 }
@@ -37,7 +37,9 @@ func (a *tally) add(w *world, s *storm) {
 		a.wild++
 	}
 	a.time += w.lasted
-	a.taken += w.taken.Load()
+	for k, n := range w.check.bids {
+		a.bids[k] += n
+	}
 	for _, n := range w.all() {
 		a.shared += n.link.shared
 		a.joined += n.link.joined
@@ -63,9 +65,14 @@ func (a *tally) report(t *testing.T) {
 	fmt.Fprintf(out, "overlaps: somebody had edited the record\t%d\n", a.byHand)
 	fmt.Fprintf(out, "renewals that went with another election's\t%d\n", a.shared)
 	fmt.Fprintf(out, "reads that went with another election's\t%d\n", a.joined)
-	fmt.Fprintf(out, "places in line taken\t%d\n", a.taken)
-	if (a.shared == 0 || a.joined == 0 || a.taken == 0) && a.seeds >= 100 {
-		t.Errorf("in %d seeds no renewal or no read went with another one, or no candidate took a place in line", a.seeds)
+	if (a.shared == 0 || a.joined == 0) && a.seeds >= 100 {
+		t.Errorf("in %d seeds no renewal or no read went with another one", a.seeds)
+	}
+	for k, n := range a.bids {
+		fmt.Fprintf(out, "%v\t%d\n", bidKind(k), n)
+		if n == 0 && a.seeds >= 100 {
+			t.Errorf("in %d seeds no candidate made one of the %v", a.seeds, bidKind(k))
+		}
 	}
 	for k, n := range a.counts {
 		fmt.Fprintf(out, "%v\t%d\n", faultKind(k), n)

@@ -39,11 +39,12 @@ func (x *wild) tamper(d *dice, n *node) {
 		change = d.asks
 	case successorNamed:
 		change = d.names
-	case placeForged:
-		if x.lies(d) {
-			x.hit(kind, nil)
-		}
-		return
+	case bidForged:
+		change = d.forges
+	case bidDoubled:
+		change = d.doubles
+	case bidStale:
+		change = x.stale
 	case creationAgain:
 		x.arm()
 		return // it is counted when it has happened

@@ -25,23 +25,15 @@ var errStream = errors.New("the simulated stream broke")
 // watchLink is a link to a store that can tell of changes.
 type watchLink struct{ *link }
 
-var _ backends.Liner = watchLink{}
-
-// A push is a state on its way to the machine, or a place in line.
+// A push is a state on its way to the machine.
 type push struct {
-	r     backends.Record
-	place *string
-	due   time.Time
+	r   backends.Record
+	due time.Time
 }
 
-// Watch implements backends.Watcher.
-func (l watchLink) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
-	return l.WatchLine(ctx, name, changed, func(string) {})
-}
-
-// WatchLine implements backends.Liner. A cut breaks the stream, as the adapters'
+// Watch implements backends.Watcher. A cut breaks the stream, as the adapters'
 // keep-alives do.
-func (l watchLink) WatchLine(ctx context.Context, name string, changed func(backends.Record), placed func(string)) error {
+func (l watchLink) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
 	m, n := l.machine, l.whose(ctx, "")
 	m.runs(false)
 	ctx, cancel := context.WithCancel(ctx)
@@ -59,24 +51,20 @@ func (l watchLink) WatchLine(ctx context.Context, name string, changed func(back
 		defer close(over)
 		var last backends.Record
 		first := true
-		enqueue := func(p push) {
-			p.due = time.Now().Add(delay())
-			mutex.Lock()
-			queue = append(queue, p)
-			mutex.Unlock()
-			select {
-			case more <- struct{}{}:
-			default:
-			}
-		}
-		l.on(name).WatchLine(ctx, name, func(r backends.Record) {
+		l.on(name).Watch(ctx, name, func(r backends.Record) {
 			quiet := r.Exists() == last.Exists() && r.Holder == last.Holder && r.Token == last.Token && r.Value == last.Value && r.Extensions == last.Extensions
 			if l.w.watch == pushesSome && quiet && !first {
 				return
 			}
 			first, last = false, r
-			enqueue(push{r: r})
-		}, func(place string) { enqueue(push{place: &place}) })
+			mutex.Lock()
+			queue = append(queue, push{r, time.Now().Add(delay())})
+			mutex.Unlock()
+			select {
+			case more <- struct{}{}:
+			default:
+			}
+		})
 	}()
 	defer func() { cancel(); <-over }()
 	end := time.NewTimer(life)
@@ -107,15 +95,10 @@ func (l watchLink) WatchLine(ctx context.Context, name string, changed func(back
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			switch {
-			case p.place != nil:
-				placed(*p.place)
-			case name == election:
+			if name == election {
 				n.saw("push", answer{r: p.r})
-				fallthrough
-			default:
-				changed(p.r)
 			}
+			changed(p.r)
 			time.Sleep(time.Microsecond) // one after the other, so that a seed replays
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/annex"
 )
 
 // A wild run is one in which, besides, options differ from node to node, Electors
@@ -15,10 +16,11 @@ import (
 // every method is called at any time.
 type wild struct {
 	*storm
-	oneID  bool // all candidates have one ID
-	drifts bool // each machine has a ClockDrift of its own
-	ttls   bool // TTLs differ by up to 1:12
-	armed  bool // the next creation is applied once more, later
+	oneID  bool      // all candidates have one ID
+	drifts bool      // each machine has a ClockDrift of its own
+	ttls   bool      // TTLs differ by up to 1:12
+	armed  bool      // the next creation is applied once more, later
+	bid    annex.Bid // that stood before, see stale
 
 	farewell error // why the latest lease ended
 }

@@ -30,7 +30,6 @@ type world struct {
 	over     bool          // no node joins any more
 	reported atomic.Bool   // a broken rule
 	lasted   time.Duration // how much time was simulated
-	taken    atomic.Int64  // places in line that candidates took
 }
 
 // simulate runs one simulation in a bubble of its own, in which time passes
