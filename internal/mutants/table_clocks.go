@@ -35,8 +35,8 @@ var clockMutants = []mutant{
 	{name: "a callback that blocks before the worker begins keeps the office", breaks: "6", catch: "Campaigned", pkg: ".", parent: "TestBlockedAcquired", edits: []edit{{
 		"lease.go", `	e.traceCampaigned(base, nil)
 	traced(e, e.o.Trace.Acquired, l.ctx, l.info(nil))
-	close(told)
-`, `	close(told)
+	close(traceDone)
+`, `	close(traceDone)
 	e.traceCampaigned(base, nil)
 	traced(e, e.o.Trace.Acquired, l.ctx, l.info(nil))
 `}}},
