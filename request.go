@@ -129,8 +129,9 @@ func (e *Elector) loadBy(ctx context.Context, limit time.Duration, why purpose, 
 		if f != nil {
 			return backends.Record{}, f
 		}
-		e.timing.read(e.clock.Now().Mono - start)
-		if e.view.Read(r, mark, e.now()) {
+		now := e.now()
+		e.timing.read(now, now-start)
+		if e.view.Read(r, mark, now) {
 			e.traceNews(ctx)
 			return r, nil
 		}

@@ -101,7 +101,7 @@ var handoverMutants = []mutant{
 	{name: "two candidates with one ID overwrite each other without end", breaks: "Priority", catch: "twins", pkg: ".", parent: "TestPriority", edits: []edit{{
 		"succession.go", ` && p.lowered.Load() != b.Rank`, ``}}},
 	{name: "a priority announced to what was pushed late", breaks: "Priority", catch: "pushed_late", pkg: ".", parent: "TestPriority", edits: []edit{{
-		"succession.go", `	if _, f := e.load(ctx, e.o.RequestTimeout, reading); f != nil {
+		"succession.go", `	if _, f := e.load(ctx, e.o.RequestTimeout, loading); f != nil {
 		return
 	}
 	s :=`, `	s :=`}}},
@@ -111,7 +111,7 @@ var handoverMutants = []mutant{
 	{name: "a successor kept for the next release", breaks: "successor", catch: "named_in_vain,_and_the_caller_waits_for_0s", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"release.go", `r.next, r.named = r.named, ""`, `r.next = r.named`}}},
 	{name: "a successor forgotten when its caller does not wait", breaks: "successor", catch: "named,_and_the_caller_does_not_wait", pkg: ".", parent: "TestSuccessor", edits: []edit{{
-		"release.go", `(goesOn || r.state != untold)`, `true`}}},
+		"release.go", `(goesOn || r.state != unwritten)`, `true`}}},
 	{name: "a request that is dropped written without end", breaks: "rec/request", catch: "TestRequestDropped", pkg: ".", edits: []edit{{
 		"resign.go", `p.taken == mostTaken || !backoff.pause(ctx, err)`, `false`}}},
 	{name: "a request refused by another version of Go", breaks: "rec/request", catch: "TestRequestOfAnotherUnicode", pkg: ".", edits: []edit{{
@@ -142,9 +142,9 @@ var handoverMutants = []mutant{
 
 	// A removed mark of presence.
 	{name: "a removed mark ignored", breaks: "PresenceWatcher", catch: "deposed_at_once,_told_later,_and_stands_back", pkg: ".", parent: "TestPresence", edits: []edit{{
-		"presence.go", `if f.kind == unmarked {`, `if false {`}}},
+		"presence.go", `if f.kind == presenceLost {`, `if false {`}}},
 	{name: "a renewal without the mark tried again", breaks: "PresenceWatcher", catch: "found_by_a_renewal", pkg: ".", parent: "TestPresence", edits: []edit{{
-		"renew.go", `if f.kind == unmarked {`, `if false {`}}},
+		"renew.go", `if f.kind == presenceLost {`, `if false {`}}},
 	{name: "deposed and back at once", breaks: "PresenceWatcher", catch: "deposed_at_once,_told_later,_and_stands_back", pkg: ".", parent: "TestPresence", edits: []edit{{
 		"release.go", `if phase == deposed || `, `if `}}},
 	{name: "everybody who was replaced stands back", breaks: "PresenceWatcher", catch: "replaced_is_not_deposed", pkg: ".", parent: "TestPresence", edits: []edit{{

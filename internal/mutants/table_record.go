@@ -4,24 +4,24 @@ package main
 var recordMutants = []mutant{
 	// Lost answers.
 	{name: "acquisition believed without an answer", breaks: "7", catch: "amb/acquire", edits: []edit{{
-		"acquire.go", `		r, readBack := e.load(ctx, e.o.RequestTimeout, reading)
+		"acquire.go", `		r, readBack := e.load(ctx, e.o.RequestTimeout, loading)
 		switch {
 		case ctx`, `		if f.kind != conflicting {
 			next.Version = "guessed"
 			return won(next)
 		}
-		r, readBack := e.load(ctx, e.o.RequestTimeout, reading)
+		r, readBack := e.load(ctx, e.o.RequestTimeout, loading)
 		switch {
 		case ctx`}}},
 	{name: "renewal believed without an answer", breaks: "2", catch: "amb/renew", edits: []edit{{
 		"renew.go", `		return &failure{max(f.kind, readBack.kind)`, `		l.extend(a.sent[a.number].start)
 		return &failure{max(f.kind, readBack.kind)`}}},
 	{name: "conflict taken as a loss without reading back", breaks: "7", catch: "amb/conflict-is-mine", edits: []edit{{
-		"renew.go", `	if f.kind == unmarked {`, `	if f.kind == conflicting {
+		"renew.go", `	if f.kind == presenceLost {`, `	if f.kind == conflicting {
 		l.move(lost, none, l.lostBecause(f.err))
 		return f, false
 	}
-	if f.kind == unmarked {`}}},
+	if f.kind == presenceLost {`}}},
 	{name: "renewal read back with a later t0", breaks: "7", catch: "amb/two-unresolved", edits: []edit{{
 		"renew.go", `switch w := a.sent[r.Attempt.Sequence]; {`, `switch w := a.sent[a.number]; {`}}},
 	{name: "acquisition read back with a later t0", breaks: "7", catch: "amb/two-unresolved", edits: []edit{{
@@ -64,10 +64,10 @@ var recordMutants = []mutant{
 		"release.go", `case on == leaseEnded && phase != resigned, on != leaseEnded`, `case on != leaseEnded`}}},
 	{name: "told twice", breaks: "8", catch: "lost/run_true", pkg: ".", parent: "TestOpaqueErrors", edits: []edit{{
 		"release.go", `on != leaseEnded && phase == resigned, !l`, `!l`}, {
-		"release.go", `if r.state != from {`, `if r.state != from && r.state != told {`}, {
-		"release.go", `if from == failed {`, `if from == failed || r.state == told {`}}},
+		"release.go", `if r.state != from {`, `if r.state != from && r.state != written {`}, {
+		"release.go", `if from == failed {`, `if from == failed || r.state == written {`}}},
 	{name: "told after a panic", breaks: "8", catch: "panic", pkg: ".", parent: "TestToldAfterLoss", edits: []edit{{
-		"run.go", `l.tell(workPanicked)`, `l.giveUp()`}}},
+		"run.go", `l.writeRelease(workPanicked)`, `l.giveUp()`}}},
 	{name: "never told of a loss", breaks: "8", catch: "overrun", pkg: ".", parent: "TestToldAfterLoss", edits: []edit{{
 		"release.go", `case on == leaseEnded, free:`, `case on == leaseEnded, free && false:`}}},
 	{name: "told of a loss though its creation was in doubt", breaks: "7", catch: "created_in_doubt", pkg: ".", parent: "TestToldAfterLoss", edits: []edit{{
@@ -77,7 +77,7 @@ var recordMutants = []mutant{
 	{name: "a user's error decides how a lease ends", breaks: "Errors", catch: "deposed/run_false", pkg: ".", parent: "TestOpaqueErrors", edits: []edit{{
 		"campaign.go", `return struct{}{}, usersError{err}`, `return struct{}{}, err`}}},
 	{name: "a conflict believed beside another error", breaks: "7", catch: "stands_alone", pkg: ".", parent: "TestKindOf", edits: []edit{{
-		"errors.go", `if matches > 1 && !found.hopeless() {`, `if false {`}}},
+		"errors.go", `if matches > 1 && !found.permanent() {`, `if false {`}}},
 
 	// The open record.
 	{name: "ours without its holder", breaks: "rec/edited", catch: "holder_emptied", pkg: ".", parent: "TestEdited", edits: []edit{{

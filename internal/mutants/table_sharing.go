@@ -27,9 +27,9 @@ var sharingMutants = []mutant{
 	{name: "a batch given up for all by the first", breaks: "BatchSwapper", catch: "elector/batch/ambiguous", pkg: suite, parent: "TestMemory", edits: []edit{{
 		"share.go", `b.waiting > 0 {`, `b.waiting < 0 {`}}},
 	{name: "a batch refused for good taken as each one's refusal", breaks: "BatchSwapper", catch: "elector/batch/ambiguous", pkg: suite, parent: "TestMemory", edits: []edit{{
-		"batch.go", `k == untried || k.hopeless()`, `k == untried`}}},
+		"batch.go", `k == untried || k.permanent()`, `k == untried`}}},
 	{name: "a renewal not tried taken for one that failed", breaks: "BatchSwapper", catch: "elector/batch/ambiguous", pkg: suite, parent: "TestMemory", edits: []edit{{
-		"batch.go", `k == untried || k.hopeless()`, `k.hopeless()`}}},
+		"batch.go", `k == untried || k.permanent()`, `k.permanent()`}}},
 	{name: "an error of a whole batch shared again", breaks: "BatchSwapper", catch: "elector/batch/ambiguous", pkg: suite, parent: "TestMemory", edits: []edit{{
 		"batch.go", `		s.alone = s.penalty`, `		s.alone = 0`}}},
 	{name: "alone only after an answer", breaks: "BatchSwapper", catch: "large_requests", pkg: ".", parent: "TestHang", edits: []edit{{
@@ -80,23 +80,23 @@ var sharingMutants = []mutant{
 		"request.go", `		var start time.Duration`, `		start := e.clock.Now().Mono`}, {
 		"request.go", `mark, start = e.view.Mark(), e.clock.Now().Mono }`, `mark = e.view.Mark() }`}}},
 	{name: "the read-back of an acquisition shares", breaks: "7", catch: "of_an_acquisition", pkg: ".", parent: "TestReadBacks", edits: []edit{{
-		"acquire.go", `		r, readBack := e.load(ctx, e.o.RequestTimeout, reading)
-		switch`, `		r, readBack := e.loadTogether(ctx, reading, loadsOf(e.backend), &e.shares, false)
+		"acquire.go", `		r, readBack := e.load(ctx, e.o.RequestTimeout, loading)
+		switch`, `		r, readBack := e.loadTogether(ctx, loading, loadsOf(e.backend), &e.shares, false)
 		switch`}}},
 	{name: "the read-back of a renewal shares", breaks: "7", catch: "of_a_renewal", pkg: ".", parent: "TestReadBacks", edits: []edit{{
-		"renew.go", `	r, readBack := e.load(ctx, l.limit(), reading)`, `	r, readBack := e.loadTogether(ctx, reading, loadsOf(e.backend), &e.shares, false)`}}},
+		"renew.go", `	r, readBack := e.load(ctx, l.limit(), loading)`, `	r, readBack := e.loadTogether(ctx, loading, loadsOf(e.backend), &e.shares, false)`}}},
 	{name: "the read-back of a release shares", breaks: "7", catch: "of_a_release", pkg: ".", parent: "TestReadBacks", edits: []edit{{
-		"acquire.go", `		r, readBack := e.load(ctx, e.o.RequestTimeout, reading)
-		moved`, `		r, readBack := e.loadTogether(ctx, reading, loadsOf(e.backend), &e.shares, false)
+		"acquire.go", `		r, readBack := e.load(ctx, e.o.RequestTimeout, loading)
+		moved`, `		r, readBack := e.loadTogether(ctx, loading, loadsOf(e.backend), &e.shares, false)
 		moved`}}},
 	{name: "the read-back of a cancelled campaign shares", breaks: "7", catch: "of_a_campaign_that_was_cancelled", pkg: ".", parent: "TestReadBacks", edits: []edit{{
-		"acquire.go", `		r, f := e.load(ctx, e.o.RequestTimeout, reading)`, `		r, f := e.loadTogether(ctx, reading, loadsOf(e.backend), &e.shares, false)`}}},
+		"acquire.go", `		r, f := e.load(ctx, e.o.RequestTimeout, loading)`, `		r, f := e.loadTogether(ctx, loading, loadsOf(e.backend), &e.shares, false)`}}},
 	{name: "a campaign that has ended counts as a reader", breaks: "BatchLoader", catch: "TestReadsAlone", pkg: ".", edits: []edit{{
 		"campaign.go", `	c.loads.leave()`, ``}}},
 	{name: "an observer that has left counts as a reader", breaks: "BatchLoader", catch: "TestReadsAlone", pkg: ".", edits: []edit{{
 		"observe.go", `		defer loads.leave()`, `		_ = loads`}}},
 	{name: "a request for many refused for good ends each campaign", breaks: "BatchLoader", catch: "requests_for_many_are_denied", pkg: ".", parent: "TestReadsSpoilt", edits: []edit{{
-		"reads.go", `	case together > 1 && kindOf(o.Err).hopeless():`, `	case false:`}}},
+		"reads.go", `	case together > 1 && kindOf(o.Err).permanent():`, `	case false:`}}},
 	{name: "requests for many tried for ever", breaks: "BatchLoader", catch: "requests_for_many_are_hanging", pkg: ".", parent: "TestReadsSpoilt", edits: []edit{{
 		"reads.go", `	shares.outcome(f)
 	if f != nil`, `	if f != nil`}}},
