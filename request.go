@@ -27,7 +27,7 @@ const (
 
 // String returns the Op of RequestInfo.
 func (p purpose) String() string {
-	return [...]string{"load", "load", "swap", "load", "swap", "healthy", "watch", "watch-presence"}[p]
+	return [...]string{"load", "load", "swap", "swap", "healthy", "watch", "watch-presence"}[p]
 }
 
 // request makes one request to the store. It returns when the request is answered,
@@ -130,10 +130,9 @@ func (e *Elector) loadBy(ctx context.Context, limit time.Duration, why purpose, 
 		if f != nil {
 			return backends.Record{}, f
 		}
-		if why != bidLoading { // of two answers at one instant, the order would decide
-			e.timing.read(e.clock.Now().Mono - start)
-		}
-		if e.view.Read(r, mark, e.now()) {
+		now := e.now()
+		e.timing.read(now, now-start)
+		if e.view.Read(r, mark, now) {
 			e.traceNews(ctx)
 			return r, nil
 		}

@@ -156,9 +156,10 @@ func TestVolunteer(t *testing.T) {
 			pass(time.Second)
 			c.faults["c0"].Always(fault.Hang)
 			wait(t, s.asks(t.Context(), 0, ""), "RequestResign returns")
+			change(t, s.store, set(t, "t_bid", ""))
 			pass(30 * time.Second)
-			if r := s.record(); !r.Vacant() {
-				t.Errorf("%q leads, and another candidate had a chance to", r.Holder)
+			if r := s.record(); !r.Vacant() || bidIn(r.Extensions) != "" {
+				t.Errorf("%q leads or has the bid %q, and another candidate had a chance to", r.Holder, bidIn(r.Extensions))
 			}
 			c.faults["c0"].Always(nil)
 			wait(t, c.by, "the other candidate leads")

@@ -64,8 +64,8 @@ var recordMutants = []mutant{
 		"release.go", `case on == leaseEnded && phase != resigned, on != leaseEnded`, `case on != leaseEnded`}}},
 	{name: "told twice", breaks: "8", catch: "lost/run_true", pkg: ".", parent: "TestOpaqueErrors", edits: []edit{{
 		"release.go", `on != leaseEnded && phase == resigned, !l`, `!l`}, {
-		"release.go", `if r.state != from {`, `if r.state != from && r.state != told {`}, {
-		"release.go", `if from == failed {`, `if from == failed || r.state == told {`}}},
+		"release.go", `if r.state != from {`, `if r.state != from && r.state != written {`}, {
+		"release.go", `if from == failed {`, `if from == failed || r.state == written {`}}},
 	{name: "told after a panic", breaks: "8", catch: "panic", pkg: ".", parent: "TestToldAfterLoss", edits: []edit{{
 		"run.go", `l.writeRelease(workPanicked)`, `l.giveUp()`}}},
 	{name: "never told of a loss", breaks: "8", catch: "overrun", pkg: ".", parent: "TestToldAfterLoss", edits: []edit{{
