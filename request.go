@@ -14,15 +14,14 @@ import (
 type purpose uint8
 
 const (
-	looking    purpose    = iota // a read that a user asked for
-	loading                      // a read of a campaign or a leader
-	swapping                     // a write of a campaign or a leader
-	bidLoading                   // a read before a bid, beside those of the campaign
-	asking                       // a write into another process's record: see extend
-	examining                    // a call of Options.Healthy
-	watching                     // not counted: it is meant to last
-	attending                    // the same
-	countedTo  = watching        // the purposes below
+	looking   purpose    = iota // a read that a user asked for
+	loading                     // a read of a campaign or a leader
+	swapping                    // a write of a campaign or a leader
+	asking                      // a write into another process's record: see extend
+	examining                   // a call of Options.Healthy
+	watching                    // not counted: it is meant to last
+	attending                   // the same
+	countedTo = watching        // the purposes below
 )
 
 // String returns the Op of RequestInfo.
