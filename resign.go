@@ -90,9 +90,9 @@ func (e *Elector) RequestResign(ctx context.Context, token Token, to string) err
 	}
 	ctx, cancel := e.joined(ctx)
 	defer cancel()
-	loads := loadsOf(e.backend)
-	defer loads.leave()
-	w := e.watch(ctx, looking, "request to resign", loads)
+	place := e.reading()
+	defer place.Leave()
+	w := e.watch(ctx, looking, "request to resign", place)
 	defer w.cancel()
 	p := pending{e: e, w: w, token: token, to: to, nonce: e.o.newNonce()}
 	err = p.settle(ctx)
@@ -254,6 +254,6 @@ func (e *Elector) extend(ctx context.Context, r backends.Record, a addition) *fa
 	if !e.pace(ctx) {
 		return &failure{cancelled, e.ended(ctx, nil)}
 	}
-	_, f := e.swap(ctx, e.o.RequestTimeout, asking, e.backend.Swap, r, next)
+	_, f := e.swap(ctx, e.o.RequestTimeout, asking, false, r, next)
 	return f
 }
