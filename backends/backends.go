@@ -140,39 +140,6 @@ func AsWatcher(b Backend) (Watcher, bool) {
 	return w, ok && !b.Describe().NoWatch
 }
 
-// A Liner is a Watcher whose store can keep, beside each record, a place in line: a
-// short text by which one of the candidates that wait shows that it is next. The
-// place is a hint, and decides only who tries first after a release. The elector
-// believes no more than that, so the store may lose a place, or show it late, twice
-// or for too long. A type that embeds a Liner and has its own Watch also needs its own
-// WatchLine: campaigns call that alone.
-type Liner interface {
-	Watcher
-
-	// WatchLine is Watch, and also calls placed with the place in line after each
-	// change, and at the beginning with the present one, if the store keeps it and there
-	// is one. The empty place means that there is none. placed never blocks; one goroutine at a
-	// time calls changed or placed.
-	WatchLine(ctx context.Context, name string, changed func(Record), placed func(place string)) error
-
-	// SwapPlace replaces the place by next if it is prev; an empty prev means that
-	// there is none, and an empty next removes the place. ErrConflict means that
-	// there is another place. Of two calls that race, from the same place, both may
-	// return without error; one of them counts. To set a place, WatchLine must run
-	// through this handle. SwapPlace changes nothing that Load returns.
-	//
-	// A place is UTF-8 with at most MaxPlace bytes and no NUL. It should end with
-	// this handle, or a while after its process. A Swap that acquires may remove it.
-	SwapPlace(ctx context.Context, name string, prev, next string) error
-}
-
-// AsLiner returns b as a Liner, and whether it is one whose Watch is not switched
-// off.
-func AsLiner(b Backend) (Liner, bool) {
-	l, ok := b.(Liner)
-	return l, ok && !b.Describe().NoWatch
-}
-
 // A SameWriter is a Backend that can tell two versions of one write from two writes of the
 // same content. A process that changes what the store keeps beside a record, a label for
 // example, gives the record a new Version. Without a SameWriter the elector takes that for

@@ -114,12 +114,6 @@ func (h *Base) Watch(ctx context.Context, name string, watch func(context.Contex
 	return err
 }
 
-// SwapPlace makes a request that replaces a place in line, see [Liner].
-func (h *Base) SwapPlace(ctx context.Context, name string, swap func(context.Context) error) error {
-	_, err := named(ctx, h, "taking a place in line for election ", name, func(ctx context.Context) (Record, error) { return Record{}, swap(ctx) })
-	return err
-}
-
 // SwapMany makes a request that renews many records, see [BatchSwapper]. An error is
 // the Outcome of each.
 func (h *Base) SwapMany(ctx context.Context, renewals []Change, renew func(context.Context) ([]Outcome, error)) []Outcome {

@@ -64,7 +64,7 @@
 // Harness.Slow is for every store where a write costs milliseconds, and a longer
 // Harness.TTL is for a busy machine or a distant store.
 //
-// [Watcher], [Liner], [PresenceWatcher], [BatchSwapper], [BatchLoader], [Lister] and [Inspector] are for
+// [Watcher], [SameWriter], [PresenceWatcher], [BatchSwapper], [BatchLoader], [Lister] and [Inspector] are for
 // stores that can do more.
 //
 // LoadMany, of a [BatchLoader], reads each record as Load does:

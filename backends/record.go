@@ -14,7 +14,6 @@ const (
 	MaxName  = 128       // bytes
 	MaxText  = 4096      // bytes of Holder or Value
 	MaxNonce = 64        // bytes
-	MaxPlace = 1024      // bytes of a place in line, see Liner
 )
 
 // Validate returns ErrForeignRecord with the reason if the elector cannot have

@@ -35,10 +35,6 @@ var backendCases = []testCase{
 	{name: "watch/many", run: watchMany},
 	{name: "watch/end", run: watchEnd},
 
-	{name: "line/place", run: linePlace},
-	{name: "line/subscribe", run: lineSubscribe},
-	{name: "line/end", run: lineEnd},
-
 	{name: "presence/deposed", raw: true, run: presenceDeposed},
 	{name: "presence/end", run: presenceEnd},
 

@@ -42,8 +42,6 @@ type broken struct {
 	load     func(ctx context.Context, name string) (backends.Record, error)
 	swap     func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error)
 	watch    func(ctx context.Context, name string, changed func(backends.Record)) error
-	line     func(ctx context.Context, name string, changed func(backends.Record), placed func(string)) error
-	place    func(ctx context.Context, name, prev, next string) error
 	attend   func(ctx context.Context, name string, held backends.Record) error
 	describe func() backends.Description
 	close    func() error
@@ -62,14 +60,6 @@ func (b *broken) Swap(ctx context.Context, name string, prev, next backends.Reco
 
 func (b *broken) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
 	return b.watch(ctx, name, changed)
-}
-
-func (b *broken) WatchLine(ctx context.Context, name string, changed func(backends.Record), placed func(string)) error {
-	return b.line(ctx, name, changed, placed)
-}
-
-func (b *broken) SwapPlace(ctx context.Context, name, prev, next string) error {
-	return b.place(ctx, name, prev, next)
 }
 
 func (b *broken) WatchPresence(ctx context.Context, name string, held backends.Record) error {
@@ -103,7 +93,7 @@ func (m mutant) harness() Harness {
 	}
 	return Harness{Raw: raw, Setups: m.setups, Open: func(testing.TB) backends.Backend {
 		h := store.Handle()
-		b := &broken{h, store, shared, h.Load, h.Swap, h.Watch, h.WatchLine, h.SwapPlace, h.WatchPresence, h.Describe, h.Close, nil, nil, h.List}
+		b := &broken{h, store, shared, h.Load, h.Swap, h.Watch, h.WatchPresence, h.Describe, h.Close, nil, nil, h.List}
 		b.batch, b.loads = b.oneByOne, b.oneLoadByOne
 		if m.handle != nil {
 			m.handle(b, shared)

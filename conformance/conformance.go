@@ -45,7 +45,7 @@ import (
 const Legend = `amb: a lost answer            auth: permissions           bad: bad records, names, set-ups
 batch: shared renewals        cb: callbacks               close: Close
 ctx: contexts                 exp: expiry                 leak: nothing left behind
-line: places in line          list: List                  load: shared reads
+list: List                    load: shared reads
 many: scale                   misuse: concurrent calls    move: a steered handover
 mx: mutual exclusion          obs: Observe                part: partitions
 presence: marks of presence   raw: the harness's access   rec: fields of the record

@@ -44,7 +44,7 @@ var electorCases = []testCase{
 	{name: "move/old", run: oldVersion},
 	{name: "move/successor", run: successors},
 	{name: "move/priority", run: priorities},
-	{name: "move/line", run: inLine},
+	{name: "move/volunteer", run: volunteers},
 	{name: "move/history", run: historyKept},
 
 	{name: "run/again", run: runAgain},

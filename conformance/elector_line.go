@@ -26,45 +26,19 @@ type line struct {
 
 var errCut = errors.New("the watch was cut")
 
-// newLine returns the line, and a backend that is a Watcher, a PresenceWatcher and a
-// Liner if b is.
+// newLine returns the line, and a backend that is a Watcher and a PresenceWatcher if b is.
 func newLine(b backends.Backend) (*line, backends.Backend) {
 	l := &line{Backend: b, sent: map[backends.Attempt]time.Time{}, broken: make(chan struct{})}
 	w, _ := b.(backends.Watcher)
 	p, attends := b.(backends.PresenceWatcher)
-	q, queues := b.(backends.Liner)
 	watches := watchedLine{l, w}
 	switch {
-	case attends && queues:
-		return l, struct {
-			presentLine
-			queue
-		}{presentLine{watches, p}, queue{watches, q}}
 	case attends:
 		return l, presentLine{watches, p}
-	case queues:
-		return l, struct {
-			watchedLine
-			queue
-		}{watches, queue{watches, q}}
 	case w != nil:
 		return l, watches
 	}
 	return l, l
-}
-
-// A queue passes the place in line on.
-type queue struct {
-	over  watchedLine
-	liner backends.Liner
-}
-
-func (q queue) WatchLine(ctx context.Context, name string, changed func(backends.Record), placed func(string)) error {
-	return q.over.watch(ctx, func(ctx context.Context) error { return q.liner.WatchLine(ctx, name, changed, placed) })
-}
-
-func (q queue) SwapPlace(ctx context.Context, name, prev, next string) error {
-	return q.liner.SwapPlace(ctx, name, prev, next)
 }
 
 func (l *line) Load(ctx context.Context, name string) (backends.Record, error) {
@@ -117,10 +91,6 @@ type watchedLine struct {
 }
 
 func (w watchedLine) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
-	return w.watch(ctx, func(ctx context.Context) error { return w.watcher.Watch(ctx, name, changed) })
-}
-
-func (w watchedLine) watch(ctx context.Context, watch func(context.Context) error) error {
 	w.mutex.Lock()
 	w.watches++
 	cut, broken := w.cut, w.broken
@@ -131,7 +101,7 @@ func (w watchedLine) watch(ctx context.Context, watch func(context.Context) erro
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan error, 1)
-	go func() { ended <- watch(ctx) }()
+	go func() { ended <- w.watcher.Watch(ctx, name, changed) }()
 	select {
 	case err := <-ended:
 		return err

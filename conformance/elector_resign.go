@@ -172,7 +172,7 @@ func (s *suite) ignores() {
 }
 
 // res/handover: a resignation wakes the successor, which does not wait for C and
-// writes once.
+// tries once.
 func handover(s *suite) {
 	el := s.election("")
 	a, b := el.join(s.brisk()), el.join(s.long())
@@ -181,14 +181,14 @@ func handover(s *suite) {
 	b.sees(a)
 	a.renewals(2)
 	next.waits("another candidate leads")
-	if n := b.faults.Count("swap"); n != 0 {
-		s.Errorf("a waiter writes nothing: it wrote %d times", n)
+	if n := b.line.acquiring(); n != 0 {
+		s.Errorf("a waiter acquires nothing: it tried %d times", n)
 	}
 	s.must(l.Resign(s.context()), "resigning")
 	// C is longer than the watchdog.
 	next.won("a leader that resigned is replaced without waiting for C")
-	if n := b.faults.Count("swap"); n != 1 {
-		s.Errorf("the successor writes once: it wrote %d times", n)
+	if n := b.line.acquiring(); n != 1 {
+		s.Errorf("the successor tries once: it tried %d times", n)
 	}
 }
 

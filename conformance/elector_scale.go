@@ -178,7 +178,7 @@ func manyCandidates(s *suite) {
 	every := max(steady.RenewEvery, steady.TTL/20)
 	most := (n - 1) * (4 + int(3*time.Since(start)/every))
 	if handles[0].Describe().PushesRenewals {
-		most = n - 1
+		most = n - 1 + n/10 // a bid takes a read
 	}
 	if r := reads() - idle; r > most {
 		s.Errorf("waiters read at most twice in a renewal interval: %d waiters read %d times in %v, more than %d", n-1, r, time.Since(start), most)

@@ -80,7 +80,7 @@ type mutant struct {
 }
 
 // mutants are all of them, by what is broken.
-var mutants = merged(exclusionMutants, recordMutants, extensionMutants, nameMutants, watchMutants, lineMutants, presenceMutants, batchMutants, loadMutants, listMutants, callMutants)
+var mutants = merged(exclusionMutants, recordMutants, extensionMutants, nameMutants, watchMutants, presenceMutants, batchMutants, loadMutants, listMutants, callMutants)
 
 func merged(tables ...map[string]mutant) map[string]mutant {
 	all := map[string]mutant{}

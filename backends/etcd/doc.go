@@ -54,15 +54,9 @@
 // leases right after it acknowledged their keep-alives.
 //
 // Watch pushes every change, renewals included, with the record in the event:
-// waiters and observers send no requests but for a place in line. It reads, then watches from the
+// waiters and observers send no requests. It reads, then watches from the
 // revision after that read, and asks the server to end the watch if the server
 // loses the cluster's leader. All watches of a handle share one stream.
-//
-// One of those who wait has the place in line (see [backends.Liner]): the key
-// /prefix/NAME+next, under a lease of an hour that serves for such hints alone. The
-// same watch shows it. Nothing keeps that lease alive; a candidate whose place has
-// expired takes it again. The transaction that acquires deletes the key. No process
-// leads, or ceases to, by this lease.
 //
 // While a watch or a request is under way, the client pings a silent connection
 // after 10 s, the least that gRPC allows, and gives it up 3 s later; on Linux it
@@ -93,8 +87,8 @@
 //
 // # Permissions
 //
-// Read and write on the prefix, nothing else; read is enough to observe. Rights on
-// the keys of records alone are not enough, because of the places in line:
+// Read and write on the prefix, or on the keys of the records alone; read is enough to
+// observe:
 //
 //	etcdctl role add elector
 //	etcdctl role grant-permission elector --prefix=true readwrite /elector/

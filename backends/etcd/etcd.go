@@ -24,11 +24,10 @@ type Backend struct {
 	client *clientv3.Client
 	prefix string
 	own    bool // Close closes the client
-	line   *session
 }
 
 var (
-	_ backends.Liner        = (*Backend)(nil)
+	_ backends.Watcher      = (*Backend)(nil)
 	_ backends.BatchSwapper = (*Backend)(nil)
 	_ backends.Lister       = (*Backend)(nil)
 	_ backends.Inspector    = (*Backend)(nil)
@@ -62,7 +61,7 @@ func New(client *clientv3.Client, prefix string) *Backend {
 
 func newBackend(store, prefix string) *Backend {
 	classify := func(err error) (string, error) { return classify(err, prefix) }
-	return &Backend{handle: backends.NewBase(store, classify), prefix: prefix, line: &session{turn: make(chan struct{}, 1)}}
+	return &Backend{handle: backends.NewBase(store, classify), prefix: prefix}
 }
 
 // Load implements [backends.Backend].
@@ -103,7 +102,7 @@ func (b *Backend) List(ctx context.Context) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		names := make([]string, len(answer.Kvs)) // and places in line, which no election has for a name
+		names := make([]string, len(answer.Kvs))
 		for i, kv := range answer.Kvs {
 			names[i] = strings.TrimPrefix(string(kv.Key), b.prefix)
 		}
@@ -116,11 +115,7 @@ func (b *Backend) List(ctx context.Context) ([]string, error) {
 func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
 	return b.handle.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
 		same, put, next := b.change(name, prev, next)
-		do := []clientv3.Op{put}
-		if prev.Attempt.Nonce != next.Attempt.Nonce { // the place was for the tenure before
-			do = append(do, clientv3.OpDelete(b.placeKey(name)))
-		}
-		answer, err := b.client.Txn(ctx).If(same).Then(do...).Commit()
+		answer, err := b.client.Txn(ctx).If(same).Then(put).Commit()
 		if err == nil && !answer.Succeeded {
 			err = backends.ErrConflict
 		}
@@ -145,12 +140,10 @@ func (b *Backend) Describe() backends.Description {
 	return backends.Description{Store: b.handle.Store(), MinTTL: minTTL, MaxSwaps: maxBatch, PushesRenewals: true}
 }
 
-// Close implements [backends.Backend]. It ends the calls and watches under way and
-// the lease of the places in line, for which it waits at most a second, and closes
-// the client unless that was given to New.
+// Close implements [backends.Backend]. It ends the calls and watches under way,
+// and closes the client unless that was given to New.
 func (b *Backend) Close() error {
 	return b.handle.Close(func() error {
-		b.line.end(b.client)
 		if !b.own {
 			return nil
 		}

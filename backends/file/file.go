@@ -11,9 +11,8 @@
 // same without a URL.
 //
 // The directory holds NAME.json, the record of the election, and NAME.lock,
-// which is empty and stays. While candidates wait there is NAME.next, which says who
-// is first in line and may be deleted. Do not delete a lock file, nor move the directory,
-// while a candidate runs. Temporary files are called .tmp-*; those of a killed
+// which is empty and stays. Do not delete a lock file, nor move the directory, while a
+// candidate runs. Temporary files are called .tmp-*; those of a killed
 // process are removed when the directory is opened an hour later or more.
 //
 // # Consistency
@@ -105,12 +104,11 @@ func parse(u *url.URL) (dir string, create bool, err error) {
 type Backend struct {
 	dir    string
 	handle *backends.Base
-	places places
 }
 
 var (
-	_ backends.Liner  = (*Backend)(nil)
-	_ backends.Lister = (*Backend)(nil)
+	_ backends.Watcher = (*Backend)(nil)
+	_ backends.Lister  = (*Backend)(nil)
 )
 
 // New returns a Backend on the directory, an absolute path. It creates the
@@ -190,9 +188,6 @@ func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Rec
 			os.Remove(temporary)
 			return backends.Record{}, err
 		}
-		if next.Attempt.Nonce != prev.Attempt.Nonce {
-			os.Remove(b.placePath(name)) // it was for the tenure before
-		}
 		if err := syncDirectory(b.dir); err != nil {
 			// Every process sees the new record already: never a conflict.
 			return backends.Record{}, fmt.Errorf("syncing the directory, with the record replaced already: %w", err)
@@ -255,7 +250,7 @@ func (b *Backend) Describe() backends.Description {
 
 // Close implements [backends.Backend].
 func (b *Backend) Close() error {
-	return b.handle.Close(func() error { b.leaveAll(); return nil })
+	return b.handle.Close(nil)
 }
 
 func (b *Backend) path(file string) string { return filepath.Join(b.dir, file) }

@@ -22,31 +22,10 @@ const lookEvery = 10 * time.Second
 
 // Watch implements [backends.Watcher].
 func (b *Backend) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
-	return b.handle.Watch(ctx, name, func(ctx context.Context) error { return b.watch(ctx, name, changed, nil, func() {}) })
+	return b.handle.Watch(ctx, name, func(ctx context.Context) error { return b.watch(ctx, name, changed) })
 }
 
-// WatchLine implements [backends.Liner].
-func (b *Backend) WatchLine(ctx context.Context, name string, changed func(backends.Record), placed func(string)) error {
-	return b.handle.Watch(ctx, name, func(ctx context.Context) error {
-		s, err := shared.subscribe(b.dir, filepath.Base(b.placePath(name)))
-		if err != nil {
-			return unwatchable(err)
-		}
-		defer shared.unsubscribe(s)
-		shown := ""
-		show := func() {
-			if place := b.place(name); place != shown {
-				shown = place
-				placed(place)
-			}
-		}
-		show()
-		return b.watch(ctx, name, changed, s.woken, show)
-	})
-}
-
-// watch also calls show when moved has a value.
-func (b *Backend) watch(ctx context.Context, name string, changed func(backends.Record), moved <-chan struct{}, show func()) error {
+func (b *Backend) watch(ctx context.Context, name string, changed func(backends.Record)) error {
 	s, err := shared.subscribe(b.dir, name+".json")
 	if err != nil {
 		return unwatchable(err)
@@ -67,8 +46,6 @@ func (b *Backend) watch(ctx context.Context, name string, changed func(backends.
 			select {
 			case <-s.woken:
 				woken = true
-			case <-moved:
-				show()
 			case <-look.C:
 				info, err := os.Stat(b.dir)
 				if err != nil {

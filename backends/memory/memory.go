@@ -73,9 +73,7 @@ type entry struct {
 	changed uint64 // number of the write that changed the content last
 	content []byte // encoded record; nil when there is none
 	version backends.Version
-	present string   // the nonce of the acquisition whose holder is there; empty if none
-	place   string   // in line
-	queuer  *Backend // that set the place
+	present string // the nonce of the acquisition whose holder is there; empty if none
 
 	// waiting channels get a value at each change. The call that waits makes and
 	// removes its channel, so that none outlives its bubble of testing/synctest.
@@ -148,31 +146,6 @@ func (s *Store) write(name string, content []byte) {
 	e.wake()
 }
 
-// swapPlace replaces the place in line.
-func (s *Store) swapPlace(b *Backend, name, prev, next string) error {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	e := s.entry(name)
-	if e.place != prev {
-		return backends.ErrConflict
-	}
-	e.place, e.queuer = next, b
-	e.wake()
-	return nil
-}
-
-// leave removes the places of a handle.
-func (s *Store) leave(b *Backend) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	for _, e := range s.entries {
-		if e.place != "" && e.queuer == b {
-			e.place, e.queuer = "", nil
-			e.wake()
-		}
-	}
-}
-
 func (e *entry) wake() {
 	for waiting := range e.waiting {
 		select {
@@ -216,7 +189,6 @@ type Backend struct {
 }
 
 var _ backends.PresenceWatcher = (*Backend)(nil)
-var _ backends.Liner = (*Backend)(nil)
 var _ backends.BatchSwapper = (*Backend)(nil)
 var _ backends.BatchLoader = (*Backend)(nil)
 var _ backends.Lister = (*Backend)(nil)
@@ -245,9 +217,6 @@ func (s *Store) swap(name string, prev, next backends.Record) (backends.Record, 
 		present = ""
 	case renews && e.present != present:
 		return backends.Record{}, backends.ErrDeposed
-	}
-	if next.Attempt.Nonce != prev.Attempt.Nonce {
-		e.place, e.queuer = "", nil
 	}
 	s.write(name, backends.Encode(name, next))
 	e.present = present
@@ -300,32 +269,13 @@ func (b *Backend) SameWrite(before, after backends.Version) bool {
 
 // Watch implements [backends.Watcher].
 func (b *Backend) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
-	return b.WatchLine(ctx, name, changed, func(string) {})
-}
-
-// WatchLine implements [backends.Liner].
-func (b *Backend) WatchLine(ctx context.Context, name string, changed func(backends.Record), placed func(string)) error {
-	shown := ""
 	return b.watch(ctx, name, func() error {
 		r, err := b.store.read(name)
-		if err != nil {
-			return err
+		if err == nil {
+			changed(r)
 		}
-		changed(r)
-		b.store.mutex.Lock()
-		place := b.store.entry(name).place
-		b.store.mutex.Unlock()
-		if place != shown {
-			shown = place
-			placed(place)
-		}
-		return nil
+		return err
 	})
-}
-
-// SwapPlace implements [backends.Liner].
-func (b *Backend) SwapPlace(ctx context.Context, name string, prev, next string) error {
-	return b.handle.SwapPlace(ctx, name, func(context.Context) error { return b.store.swapPlace(b, name, prev, next) })
 }
 
 // WatchPresence implements [backends.PresenceWatcher].
@@ -368,5 +318,5 @@ func (b *Backend) Describe() backends.Description {
 
 // Close implements [backends.Backend].
 func (b *Backend) Close() error {
-	return b.handle.Close(func() error { b.store.leave(b); return nil })
+	return b.handle.Close(nil)
 }

@@ -74,12 +74,6 @@
 // arrive within 5 s, as through a transaction pooler, Watch returns an error that
 // says so, and the elector goes on by reading.
 //
-// One of those who wait has the place in line (see [backends.Liner]). It announces
-// that on the same channel, without a wait for the disk, in each tenure and when it
-// begins to listen; those who listen remember it. A handle has at most 100 places.
-// Candidates that name the table differently (elections, public.elections) do not hear
-// of each other's places.
-//
 // # Permissions
 //
 // With an existing table, write create=false, and grant:

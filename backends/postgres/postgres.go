@@ -33,7 +33,7 @@ type Backend struct {
 }
 
 var (
-	_ backends.Liner        = (*Backend)(nil)
+	_ backends.Watcher      = (*Backend)(nil)
 	_ backends.BatchSwapper = (*Backend)(nil)
 	_ backends.BatchLoader  = (*Backend)(nil)
 	_ backends.Lister       = (*Backend)(nil)

@@ -28,42 +28,28 @@ type listener struct {
 
 // A watch is a Watch that runs.
 type watch struct {
-	name  string
-	wake  chan struct{} // holds a value when the record is to be read
-	moved chan struct{} // holds a value when place is another one
-	place string        // in line, as far as this connection has heard; under the Backend's mutex
-	ours  string        // the place that this handle has taken; the same
+	name string
+	wake chan struct{} // holds a value when the record is to be read
 }
 
 // Watch implements [backends.Watcher], with the errors of Load. With NoListen it
 // returns ErrMisconfigured.
 func (b *Backend) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
-	return b.WatchLine(ctx, name, changed, func(string) {})
+	return b.handle.Watch(ctx, name, func(ctx context.Context) error { return b.watch(ctx, name, changed) })
 }
 
-// WatchLine implements [backends.Liner], with the errors of Watch.
-func (b *Backend) WatchLine(ctx context.Context, name string, changed func(backends.Record), placed func(string)) error {
-	return b.handle.Watch(ctx, name, func(ctx context.Context) error { return b.watch(ctx, name, changed, placed) })
-}
-
-func (b *Backend) watch(ctx context.Context, name string, changed func(backends.Record), placed func(string)) error {
+func (b *Backend) watch(ctx context.Context, name string, changed func(backends.Record)) error {
 	if b.noListen {
 		return errNoListen
 	}
 	l, w := b.join(name)
 	defer b.leave(l, w)
-	ready, shown := l.ready, ""
+	ready := l.ready
 	for {
 		select {
 		case <-ready: // first, so that no change is lost between listening and reading
 			ready = nil
 		case <-w.wake:
-		case <-w.moved:
-			if place := b.placeOf(w); place != shown {
-				shown = place
-				placed(place)
-			}
-			continue
 		case <-l.gone:
 			return l.err
 		case <-ctx.Done():
@@ -91,13 +77,7 @@ func (b *Backend) join(name string) (*listener, *watch) {
 			close(l.gone)
 		}(b.listener)
 	}
-	w := &watch{name: name, wake: make(chan struct{}, 1), moved: make(chan struct{}, 1)}
-	for other := range b.listener.all {
-		if other.name == name && other.place != "" {
-			w.place = other.place
-			signal(w.moved)
-		}
-	}
+	w := &watch{name: name, wake: make(chan struct{}, 1)}
 	b.listener.all[w] = true
 	return b.listener, w
 }
@@ -157,13 +137,9 @@ func (b *Backend) listen(ctx context.Context, l *listener) error {
 		if err != nil {
 			return err
 		}
-		m, isMove := b.moveOf(payload)
 		b.mutex.Lock()
 		for w := range l.all {
-			switch {
-			case isMove && w.name == m.name:
-				w.moves(m)
-			case !isMove && w.name == payload:
+			if w.name == payload {
 				signal(w.wake)
 			}
 		}

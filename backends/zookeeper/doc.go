@@ -75,10 +75,6 @@
 // But the election is vacant only when the record says so, or has stood
 // unchanged for long enough.
 //
-// One of those who wait has the place in line (see [backends.Liner]): the ephemeral
-// node /prefix/NAME/next, which has no other meaning. Another candidate replaces it
-// in the next tenure.
-//
 // Watch reports every change, renewals included: each is one event and one read,
 // shared by all Watches of an election on one handle. Watches end when the
 // connection is lost. The client library cannot take back a watch. So for each

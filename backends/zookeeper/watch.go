@@ -105,18 +105,11 @@ func (r *reading) read(conn *zkconn.Conn, path string) {
 	}
 }
 
-// wait returns nil when a reading is out of date, or another one, if it is not nil.
-func (b *Backend) wait(ctx context.Context, r, other *reading) error {
-	var fired <-chan zk.Event
-	if other != nil {
-		fired = other.fired
-	}
+// wait returns nil when a reading is out of date.
+func (b *Backend) wait(ctx context.Context, r *reading) error {
 	select {
 	case <-r.fired:
 		drain(r.fired)
-		return nil
-	case <-fired:
-		drain(fired)
 		return nil
 	case <-r.lost:
 		return errLost
@@ -135,65 +128,24 @@ func drain(fired <-chan zk.Event) {
 // Watch implements [backends.Watcher], with the errors of Load.
 func (b *Backend) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
 	return b.handle.Watch(ctx, name, func(ctx context.Context) error {
-		return b.follow(ctx, b.record(name, changed), nil)
-	})
-}
-
-// A followed is a path whose content is shown, now and after each change.
-type followed struct {
-	path string
-	sync bool // before the first reading on a connection
-	show func(*reading) error
-	last *reading // that was shown
-}
-
-func (b *Backend) record(name string, changed func(backends.Record)) *followed {
-	return &followed{path: b.path(name), sync: true, show: func(r *reading) error {
-		var record backends.Record
-		if r.stat != nil {
-			var err error
-			if record, err = decode(name, r.data, r.stat); err != nil {
+		for last := (*reading)(nil); ; {
+			r, err := b.next(ctx, b.path(name), last, true)
+			if err != nil {
 				return err
 			}
-		}
-		changed(record)
-		return nil
-	}}
-}
-
-// follow shows the record, and the place in line if that is not nil. If only the place
-// cannot be read, it shows none from then on.
-func (b *Backend) follow(ctx context.Context, record, place *followed) error {
-	for {
-		if err := b.show(ctx, record); err != nil {
-			return err
-		}
-		var other *reading
-		if place != nil {
-			if err := b.show(ctx, place); err == nil {
-				other = place.last
-			} else if ctx.Err() == nil {
-				place.show(&reading{})
-				place = nil
+			var record backends.Record
+			if r.stat != nil {
+				if record, err = decode(name, r.data, r.stat); err != nil {
+					return err
+				}
 			}
+			changed(record)
+			if err := b.wait(ctx, r); err != nil {
+				return err
+			}
+			last = r
 		}
-		if err := b.wait(ctx, record.last, other); err != nil {
-			return err
-		}
-	}
-}
-
-// show shows a path, unless its last reading is up to date.
-func (b *Backend) show(ctx context.Context, f *followed) error {
-	if f.last != nil && f.last.watching() {
-		return nil
-	}
-	r, err := b.next(ctx, f.path, f.last, f.sync)
-	if err != nil {
-		return err
-	}
-	f.last = r
-	return f.show(r)
+	})
 }
 
 // WatchPresence implements [backends.PresenceWatcher], with the errors of Load.
@@ -218,7 +170,7 @@ func (b *Backend) attend(ctx context.Context, path, nonce string) error {
 		ours := r.stat != nil && string(r.data) == nonce && r.stat.EphemeralOwner == b.conn.SessionID()
 		switch {
 		case ours:
-			if err := b.wait(ctx, r, nil); err != nil {
+			if err := b.wait(ctx, r); err != nil {
 				return err
 			}
 		case last != nil:

@@ -32,12 +32,11 @@ type Backend struct {
 
 	mutex    sync.Mutex
 	readings map[string]*reading // the latest of each watched path
-	places   map[string]string   // that this handle has taken, by election
 }
 
 var (
 	_ backends.PresenceWatcher = (*Backend)(nil)
-	_ backends.Liner           = (*Backend)(nil)
+	_ backends.Watcher         = (*Backend)(nil)
 	_ backends.BatchSwapper    = (*Backend)(nil)
 	_ backends.Lister          = (*Backend)(nil)
 	_ backends.Inspector       = (*Backend)(nil)

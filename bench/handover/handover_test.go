@@ -43,8 +43,8 @@ func TestRules(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if (r.poll > 0) == (r.count != nil || r.lines > 0) {
-			t.Errorf("%s on %s: polls every %v, counting is %v, the place in line takes %v", l.Name, l.Store, r.poll, r.count != nil, r.lines)
+		if (r.poll > 0) == (r.count != nil || r.bids > 0) {
+			t.Errorf("%s on %s: polls every %v, counting is %v, a bid takes %v", l.Name, l.Store, r.poll, r.count != nil, r.bids)
 		}
 		if r.handover == "" || r.why == "" || r.renew <= 0 || r.renew >= ttl {
 			t.Errorf("%s on %s lacks something", l.Name, l.Store)

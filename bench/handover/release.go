@@ -39,7 +39,7 @@ func (o Options) handover(ctx context.Context, l peers.Library, r rules, s *stor
 			config:  peers.Config{Name: electionName("handover", l, run, 100*waiters+tries), URL: s.URL, Address: s.Address, TTL: o.TTL},
 			poll:    r.poll,
 			lookOut: r.lookOut,
-			calm:    calm + r.lines,
+			calm:    calm + r.bids,
 			longest: 5*o.TTL + r.poll,
 			written: o.Written,
 		}

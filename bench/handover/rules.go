@@ -23,9 +23,9 @@ type rules struct {
 	count   func(context.Context, *stores.Store) (int, error)
 	lookOut int
 
-	// How long after that one of the waiters surely has the place in line, where
-	// there is one.
-	lines time.Duration
+	// How long after that one of the waiters has surely made a bid, where they do,
+	// and the leader has renewed since.
+	bids time.Duration
 
 	handover string // what a reader must know of the figures
 	keeps    string // why Resign does not release, if it does not
@@ -64,35 +64,36 @@ func rulesOf(l peers.Library, ttl time.Duration) (rules, error) {
 func ours(store string, ttl time.Duration) (rules, error) {
 	r := rules{renew: ttl * 9 / 10 / 3} // H/3
 	const gives = "a waiter then waits at random for up to 10 times what its reads took (5 ms if that is less, 250 ms if more), so that not all write; then it reads and writes"
-	const lines = "the first in line, of those who wait, then writes without a read; the others wait until they see it, or for at least 50 ms"
+	const bids = "the waiter that has made a bid then writes without a read; the others wait until they see it, or for at least 50 ms"
 	const counts = "C = 1.1 TTL from after the read that first showed the last renewal, which was sent 0 to 0.3 TTL before the kill; then up to 250 ms at random, a read and a write"
 	c := ttl * 11 / 10
 	r.earliest, r.latest = c-r.renew, c+ourJitter
 	switch store {
 	case stores.Etcd:
-		r.count, r.lines = etcdWatchers, time.Second
-		r.handover = "the release is pushed to all waiters; " + lines
+		r.count, r.bids = etcdWatchers, time.Second+r.renew
+		r.handover = "the release is pushed to all waiters; " + bids
 		r.why = counts + "; renewals are pushed"
 	case stores.Kubernetes:
-		r.count = kubernetesWatches
-		r.handover = "the release is pushed to all waiters; " + gives
+		r.count, r.bids = kubernetesWatches, time.Second+r.renew
+		r.handover = "the release is pushed to all waiters; " + bids
 		r.why = counts + "; renewals are pushed"
 	case stores.ZooKeeper:
-		r.lines = time.Second // a count of the watches would have those that have yet to fire
-		r.handover = "all waiters are told to read; " + lines
+		r.bids = time.Second + r.renew // a count of the watches would have those that have yet to fire
+		r.handover = "all waiters are told to read; " + bids
 		r.why = counts + "; a watch tells of renewals. The session has no part in it"
 	case stores.Consul:
 		// Consul shows how many blocking queries wait, but ten seconds late: the
 		// rounds pause instead, as where waiters poll.
 		r.poll = r.renew
-		r.handover = "the blocking query of each waiter returns the release; " + gives
+		r.bids = time.Second + r.renew
+		r.handover = "the blocking query of each waiter returns the release; " + bids
 		r.why = counts + "; blocking queries return renewals"
 	case stores.Postgres, stores.DynamoDB, stores.GCS, stores.AzureBlob, stores.MySQL, stores.S3:
 		r.latest += r.renew + min(ourOffset, r.renew/10)
 		r.why = counts + "; renewals are polled in step with the holder: once their rhythm is known, that is 0.1 TTL after them at most, and an interval of 0.3 TTL and 0.1 s before, of which the latest is"
 		if store == stores.Postgres {
-			r.count, r.lines = postgresListeners, time.Second
-			r.handover = "all waiters are notified, and read; " + lines
+			r.count, r.bids = postgresListeners, time.Second+r.renew
+			r.handover = "all waiters are notified, and read; " + bids
 			break
 		}
 		r.poll = r.renew + min(ourOffset, r.renew/10)

@@ -44,8 +44,8 @@ var reasons = map[place]string{
 	{results.Cost, "kubernetes", "handover"}:                      leaseIsPushed,
 	{results.Cost, "kubernetes", "handover and one TTL after it"}: leaseIsPushed,
 
-	{results.Handover, "", "from resign to the successor knowing"}:          "A waiter that sees a release waits at random first, up to J: ten times what its own last reads took, at least 5 and at most 250 ms. Then it reads, and writes. So few of many write, without a place in line, which would cost requests here.",
-	{results.Handover, "etcd", "from resign to the successor knowing"}:      "Both need two requests, whatever the number of waiters. Here both are writes, which etcd syncs to the disk: the successor's write makes its token. In etcd's own queue the release is a write, and the successor reads. The release is also pushed to all waiters, with the record; of many in one process the first in line gets its turn among them. It would take a successor that leads without a write of its own.",
+	{results.Handover, "", "from resign to the successor knowing"}:          "A waiter that sees a release waits at random first, up to J: ten times what its own last reads took, at least 5 and at most 250 ms. Then it reads, and writes. So few of many write.",
+	{results.Handover, "etcd", "from resign to the successor knowing"}:      "Both need two requests, whatever the number of waiters. Here both are writes, which etcd syncs to the disk: the successor's write makes its token. In etcd's own queue the release is a write, and the successor reads. The release is also pushed to all waiters, with the record; of many in one process the successor gets its turn among them. It would take a successor that leads without a write of its own.",
 	{results.Handover, "zookeeper", "from resign to the successor knowing"}: "The release and the acquisition are writes, which ZooKeeper syncs to the disk, and between them the successor reads, with a sync, because an event does not hold what has changed. Every waiter does. In the queue of a lock one waiter is told, who lists the nodes and writes nothing. It would take a successor that leads without a write of its own, and events with content.",
 
 	{results.Takeover, "", "takeover after kill -9"}:                                            afterC,
@@ -92,13 +92,13 @@ const (
 
 	apartFromRenewals = "To be shorter, renewals would have to go to a key that nobody watches, and a waiter could not tell a dead leader from a quiet one without etcd's own leases."
 
-	everyoneIsTold = "All waiters see the release and the new leader, each with the record, and the first of them takes the place in line again. In etcd's own queue one waiter sees the release, and nothing else. The requests are level; fewer bytes would take waiters that do not know who leads."
+	everyoneIsTold = "All waiters see the release and the new leader, each with the record, and one of them makes a bid. In etcd's own queue one waiter sees the release, and nothing else. The requests are level; fewer bytes would take waiters that do not know who leads."
 
 	eventsAreEmpty = "ZooKeeper's events do not hold what has changed, so each waiter reads after each one, the renewals included: so it knows when the leader was last heard of, and who leads. In the queue of a lock each waits for the one before it, and knows neither. It would take events with content, which ZooKeeper does not have."
 
 	polledInStep = "A waiter reads once in each renewal interval of 0.3 TTL, now and then twice, just after the renewal, so that its takeover comes near 1.1 TTL after the last one; one that looks once in a TTL may come two TTLs after it. A longer RenewEvery means fewer reads."
 
-	notified = "A release and a new leader are notified to all waiters, who then read: anybody who may connect to the database can send a notification, so what it says is not believed. The first in line reads once and writes. The bytes are those of the record. pglock's waiters are not told, and come up to a TTL later. It would take notifications that can be believed, or as much patience."
+	notified = "A release and a new leader are notified to all waiters, who then read: anybody who may connect to the database can send a notification, so what it says is not believed. The successor reads once and writes. The bytes are those of the record. pglock's waiters are not told, and come up to a TTL later. It would take notifications that can be believed, or as much patience."
 
 	polledHandover = "A waiter sees the release at a read in step with the renewals, and reads again before it writes, since others may have been quicker, of whom nothing tells it. Without the second read it would be level with one waiter; with more, writes would be refused, and charged."
 

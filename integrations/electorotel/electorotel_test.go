@@ -299,7 +299,7 @@ func TestCardinality(t *testing.T) {
 			t.Errorf("an election has %d sets of attributes", n)
 		}
 		before := len(p.metrics())
-		for _, op := range []string{"load", "swap", "place", "healthy", "watch", "watch-presence"} {
+		for _, op := range []string{"load", "swap", "healthy", "watch", "watch-presence"} {
 			for _, result := range []string{"ok", "conflict", "cancelled", "error"} {
 				p.trace.Request(t.Context(), elector.RequestInfo{Store: "etcd://host", Op: op, Result: result})
 			}

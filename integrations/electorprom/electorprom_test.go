@@ -215,7 +215,7 @@ func TestManyElections(t *testing.T) {
 			t.Errorf("an election has %d series", each)
 		}
 		before := series()
-		for _, op := range []string{"load", "swap", "place", "healthy", "watch", "watch-presence"} {
+		for _, op := range []string{"load", "swap", "healthy", "watch", "watch-presence"} {
 			for _, result := range []string{"ok", "conflict", "cancelled", "error"} {
 				trace.Request(t.Context(), elector.RequestInfo{Store: "etcd://host", Op: op, Result: result})
 			}

@@ -17,7 +17,7 @@ var ErrInjected = errors.New("injected fault")
 
 // A Call is one request on its way to the backend.
 type Call struct {
-	Op         string // "load", "swap" or "place"
+	Op         string // "load" or "swap"
 	Name       string // of the election
 	Prev, Next backends.Record
 }
@@ -43,59 +43,21 @@ type Backend struct {
 	sever context.CancelCauseFunc
 }
 
-// Wrap returns the backend with no fault set. The result is a Watcher, a
-// PresenceWatcher and a Liner, if and only if b is.
+// Wrap returns the backend with no fault set. The result is a Watcher and a
+// PresenceWatcher if and only if b is.
 func Wrap(b backends.Backend) (*Backend, backends.Backend) {
 	f := &Backend{Backend: b, next: map[string][]Fault{}, count: map[string]int{}}
 	f.cut, f.sever = context.WithCancelCause(context.Background())
 	w, _ := b.(backends.Watcher)
 	p, attends := b.(backends.PresenceWatcher)
-	l, lines := b.(backends.Liner)
 	watches := watching{f, w}
 	switch {
-	case attends && lines:
-		return f, struct {
-			attending
-			lining
-		}{attending{watches, p}, lining{f, l}}
 	case attends:
 		return f, attending{watches, p}
-	case lines:
-		return f, struct {
-			watching
-			lining
-		}{watches, lining{f, l}}
 	case w != nil:
 		return f, watches
 	}
 	return f, f
-}
-
-type lining struct {
-	faults *Backend
-	liner  backends.Liner
-}
-
-func (l lining) WatchLine(ctx context.Context, name string, changed func(backends.Record), placed func(string)) error {
-	return l.faults.watch(ctx, func(ctx, cut context.Context) error {
-		return l.liner.WatchLine(ctx, name, func(r backends.Record) {
-			if cut.Err() == nil {
-				changed(r)
-			}
-		}, func(place string) {
-			if cut.Err() == nil {
-				placed(place)
-			}
-		})
-	})
-}
-
-// SwapPlace implements backends.Liner. It is the request "place".
-func (l lining) SwapPlace(ctx context.Context, name string, prev, next string) error {
-	_, err := l.faults.through(ctx, Call{Op: "place", Name: name}, func(ctx context.Context) (backends.Record, error) {
-		return backends.Record{}, l.liner.SwapPlace(ctx, name, prev, next)
-	})
-	return err
 }
 
 // SameWrite implements backends.SameWriter. It returns false if the backend is none.
