@@ -286,6 +286,7 @@ func (a *acquisition) vacate() error {
 	e := a.e
 	ctx, cancel := e.clock.WithTimeout(context.Background(), e.o.ReleaseTimeout)
 	defer cancel()
+	defer a.releases.rest()
 	overtaken := 0
 	for {
 		var f *failure

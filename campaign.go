@@ -65,6 +65,7 @@ func (e *Elector) TryCampaign(ctx context.Context) (*Lease, error) {
 	return e.exclusive(ctx, func(ctx context.Context) (*Lease, error) {
 		place := e.reading()
 		defer place.Leave()
+		defer e.newBackoff("campaign").close()
 		l, f := e.attempt(ctx, 1)
 		if f != nil && f.kind == holding {
 			if wait, _ := e.yields(); wait > 0 && e.sleep(ctx, wait) {
@@ -202,6 +203,7 @@ func (c *candidacy) end(ctx context.Context, won bool) {
 		c.watcher.cancel()
 	}
 	c.place.Leave()
+	c.backoff.close()
 	if !won {
 		c.bidding.withdraw(ctx)
 	}

@@ -28,6 +28,8 @@ type Elector struct {
 	clock   clock.Clock
 	log     *slog.Logger
 
+	storeLog *slog.Logger // for what concerns several elections
+
 	life   context.Context // ends with Close
 	kill   context.CancelFunc
 	active sync.WaitGroup // of calls and goroutines that Close waits for
@@ -130,7 +132,8 @@ func New(backend backends.Backend, name string, o *Options) (*Elector, error) {
 		e.view.SameWrite = s.SameWrite
 	}
 	e.priority.Store(int64(options.Priority))
-	e.log = slog.New(guarded{options.Logger.Handler()}).With("election", name, "store", d.Store, "id", options.ID)
+	e.storeLog = slog.New(guarded{options.Logger.Handler()}).With("store", d.Store)
+	e.log = e.storeLog.With("election", name, "id", options.ID)
 	e.life, e.kill = context.WithCancel(context.Background())
 	e.closing = make(chan struct{})
 	e.requests = batcher.New(backend, e.clock, options.RequestTimeout, &e.active)

@@ -21,6 +21,7 @@ func (l *Lease) maintain(acquired <-chan struct{}) {
 	}
 	l.renewUntilOver()
 	l.place.Leave()
+	l.faults.close()
 	l.reportEnd()
 }
 

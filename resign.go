@@ -125,6 +125,7 @@ const mostTaken = 5
 func (p *pending) settle(ctx context.Context) error {
 	e := p.e
 	backoff := e.newBackoff("request to resign")
+	defer backoff.close()
 	if err := p.w.readNow(ctx); err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func (e *Elector) reading() *batcher.Place {
 func (e *Elector) watch(ctx context.Context, why purpose, what string, place *batcher.Place) *watcher {
 	w := &watcher{e: e, why: why, woken: make(chan struct{}, 1), backoff: e.newBackoff(what + ": reading the record"), place: place}
 	w.ctx, w.cancel = context.WithCancel(ctx)
-	context.AfterFunc(w.ctx, w.wake)
+	context.AfterFunc(w.ctx, func() { w.wake(); w.backoff.close() })
 	w.rhythm.offset = e.random()
 	b, ok := backends.AsWatcher(e.backend)
 	if ok && e.begin(ctx) == nil {
@@ -62,6 +62,7 @@ func (e *Elector) watch(ctx context.Context, why purpose, what string, place *ba
 func (w *watcher) run(b backends.Watcher, backoff *backoff) {
 	e := w.e
 	defer e.active.Done()
+	defer backoff.close()
 	for w.ctx.Err() == nil {
 		start := e.clock.Now().Mono
 		stop := e.clock.AfterFunc(e.o.RenewEvery, func() { // a Watch that breaks at once each time does not work
