@@ -99,11 +99,22 @@ const answered, givenUp = 1, 2
 // ignores its contexts. Simultaneous callers can exceed it by their number.
 const mostUnanswered = 16
 
-// load reads the record by itself and enters it into the view.
+// load reads the record by itself and enters it into the view. A read-back goes by
+// itself: a write without an answer may need a read of its own kind (see
+// backends/postgres), and a lease waits for it.
 func (e *Elector) load(ctx context.Context, limit time.Duration, why purpose) (backends.Record, *failure) {
 	return e.loadBy(ctx, limit, why, func(ctx context.Context, sent func()) (backends.Record, error) {
 		sent()
 		return e.backend.Load(ctx, e.name)
+	})
+}
+
+// loadShared is load for a read that may share a request with those of other Electors.
+// gather is set if it may wait for them. What it overlaps with counts from when the
+// request is sent.
+func (e *Elector) loadShared(ctx context.Context, why purpose, gather bool) (backends.Record, *failure) {
+	return e.loadBy(ctx, e.o.RequestTimeout, why, func(ctx context.Context, sent func()) (backends.Record, error) {
+		return e.requests.Load(ctx, e.name, gather, sent)
 	})
 }
 
@@ -139,15 +150,12 @@ func (e *Elector) loadBy(ctx context.Context, limit time.Duration, why purpose, 
 	return backends.Record{}, &failure{transient, fmt.Errorf("%w: three reads in a row were overtaken by changes", ErrUnavailable)}
 }
 
-// A swapper is a Swap.
-type swapper func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error)
-
-// swap replaces prev by next, by a backend's Swap or in a batch, and enters the
-// result into the view.
-func (e *Elector) swap(ctx context.Context, limit time.Duration, why purpose, by swapper, prev, next backends.Record) (backends.Record, *failure) {
+// swap replaces prev by next and enters the result into the view. It may share a
+// request with the swaps of other Electors; gather is set if it may wait for them.
+func (e *Elector) swap(ctx context.Context, limit time.Duration, why purpose, gather bool, prev, next backends.Record) (backends.Record, *failure) {
 	e.timing.write(e.clock.Now().Mono)
 	r, f := request(ctx, e, limit, why, func(ctx context.Context) (backends.Record, error) {
-		return by(ctx, e.name, prev, next)
+		return e.requests.Swap(ctx, backends.Change{Name: e.name, Prev: prev, Next: next}, gather)
 	})
 	if f == nil {
 		e.view.Wrote(prev, r, e.now())
