@@ -85,9 +85,19 @@ type counter struct {
 }
 
 func (c counter) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
-func (c counter) Handle(_ context.Context, r slog.Record) error    { if n := c.warnings.Add(1); n < 10 || n%1000 == 0 { r.Attrs(func(a slog.Attr) bool { if a.Key == "error" { println(n, r.Message, a.Value.String()) }; return true }) }; return nil }
-func (c counter) WithAttrs([]slog.Attr) slog.Handler           { return c }
-func (c counter) WithGroup(string) slog.Handler                { return c }
+func (c counter) Handle(_ context.Context, r slog.Record) error {
+	if n := c.warnings.Add(1); n < 10 || n%1000 == 0 {
+		r.Attrs(func(a slog.Attr) bool {
+			if a.Key == "error" {
+				println(n, r.Message, a.Value.String())
+			}
+			return true
+		})
+	}
+	return nil
+}
+func (c counter) WithAttrs([]slog.Attr) slog.Handler { return c }
+func (c counter) WithGroup(string) slog.Handler      { return c }
 
 func openElector(ctx context.Context, t task) (crowd, error) {
 	b, err := backends.Open(ctx, t.URL)
