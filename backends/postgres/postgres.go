@@ -216,9 +216,11 @@ func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Rec
 	})
 }
 
-// news reports whether a Watch must see the change.
+// news reports whether a Watch must see the change: not a renewal, nor what another process
+// adds to the record, which its holder sees at its next renewal.
 func news(prev, next backends.Record) bool {
-	return prev.Holder != next.Holder || prev.Token != next.Token || prev.Value != next.Value || prev.Extensions != next.Extensions
+	return prev.Attempt != next.Attempt &&
+		(prev.Holder != next.Holder || prev.Token != next.Token || prev.Value != next.Value || prev.Extensions != next.Extensions)
 }
 
 // versioned sets the record's version, which is all that its row holds. The
