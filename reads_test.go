@@ -243,7 +243,7 @@ func leave(t *testing.T, b backends.Backend) {
 	}
 	soon, cancel = context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if err := both[1].RequestResign(soon, 0, ""); err == nil {
+	if err := both[1].RequestResign(soon, elector.ResignRequest{}); err == nil {
 		t.Error("a request is met at once")
 	}
 }

@@ -14,19 +14,20 @@ import (
 type purpose uint8
 
 const (
-	looking   purpose    = iota // a read that a user asked for
-	loading                     // a read of a campaign or a leader
-	swapping                    // a write of a campaign or a leader
-	asking                      // a write into another process's record: see extend
-	examining                   // a call of Options.Healthy
-	watching                    // not counted: it is meant to last
-	attending                   // the same
-	countedTo = watching        // the purposes below
+	looking    purpose    = iota // a read that a user asked for
+	loading                      // a read of a campaign or a leader
+	swapping                     // a write of a campaign or a leader
+	bidLoading                   // a read before a bid, beside those of the campaign
+	asking                       // a write into another process's record: see extend
+	examining                    // a call of Options.Healthy
+	watching                     // not counted: it is meant to last
+	attending                    // the same
+	countedTo  = watching        // the purposes below
 )
 
 // String returns the Op of RequestInfo.
 func (p purpose) String() string {
-	return [...]string{"load", "load", "swap", "swap", "healthy", "watch", "watch-presence"}[p]
+	return [...]string{"load", "load", "swap", "load", "swap", "healthy", "watch", "watch-presence"}[p]
 }
 
 // request makes one request to the store. It returns when the request is answered,
@@ -129,9 +130,10 @@ func (e *Elector) loadBy(ctx context.Context, limit time.Duration, why purpose, 
 		if f != nil {
 			return backends.Record{}, f
 		}
-		now := e.now()
-		e.timing.read(now, now-start)
-		if e.view.Read(r, mark, now) {
+		if why != bidLoading { // of two answers at one instant, the order would decide
+			e.timing.read(e.clock.Now().Mono - start)
+		}
+		if e.view.Read(r, mark, e.now()) {
 			e.traceNews(ctx)
 			return r, nil
 		}

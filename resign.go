@@ -47,14 +47,17 @@ func (e *Elector) ResignTo(ctx context.Context, id string) error {
 	return err
 }
 
-// RequestResign asks the leader with the token, in whatever process it runs, to
-// resign: to drain its worker as for Resign, to release the election, and to let
-// another candidate lead. A token of 0 means the candidate that leads now. A
-// request never ends a lease by itself: the leader meets it at its next renewal,
-// so that its worker is told to stop up to one of its renewal intervals later.
-// Run then campaigns again, but stands back until another candidate leads, for at
-// most TTL*(1+ClockDrift). If to is not empty it names the candidate that should
-// lead next, as ResignTo does.
+// A ResignRequest says which leader should resign, and who should lead next.
+type ResignRequest struct {
+	Token Token  // of the leader; 0 means the candidate that leads now
+	To    string // ID of the candidate that should lead next, as for ResignTo; may be empty
+}
+
+// RequestResign asks the leader, in whatever process it runs, to resign: to drain its
+// worker as for Resign, to release the election, and to let another candidate lead. A
+// request never ends a lease by itself: the leader reads it at its next renewal, so that
+// its worker must stop up to one of its renewal intervals later. Run then campaigns
+// again, but waits until another candidate has led, for at most TTL*(1+ClockDrift).
 //
 // RequestResign blocks until the record shows a vacancy or another leader, and
 // then returns nil; or until ctx ends, and then returns the cause and what the
@@ -64,7 +67,7 @@ func (e *Elector) ResignTo(ctx context.Context, id string) error {
 //     no leader;
 //   - ErrLost if the leader has not renewed for TTL*(1+ClockDrift): it is gone, and a
 //     candidate that has watched it for as long takes over without a request;
-//   - ErrRequested if to is not empty and another request for this token is pending
+//   - ErrRequested if To is not empty and another request for this token is pending
 //     that names another candidate, or none. Otherwise RequestResign waits for the
 //     outcome of that request;
 //   - ErrInvalid for an ID that ResignTo refuses or that is the leader's, and for a
@@ -73,17 +76,17 @@ func (e *Elector) ResignTo(ctx context.Context, id string) error {
 //
 // A request costs one read and one write, and the leader two requests. The process
 // that calls RequestResign need not be a candidate.
-func (e *Elector) RequestResign(ctx context.Context, token Token, to string) error {
+func (e *Elector) RequestResign(ctx context.Context, r ResignRequest) error {
 	if err := e.begin(ctx); err != nil {
 		return e.fail("request", err)
 	}
 	defer e.active.Done()
 	var err error
-	if to != "" {
-		err = checkSuccessor(to)
+	if r.To != "" {
+		err = checkSuccessor(r.To)
 	}
-	if token > MaxToken {
-		err = fmt.Errorf("%w: %d is not a fencing token", ErrInvalid, token)
+	if r.Token > MaxToken {
+		err = fmt.Errorf("%w: %d is not a fencing token", ErrInvalid, r.Token)
 	}
 	if err != nil {
 		return e.fail("request", err)
@@ -94,7 +97,7 @@ func (e *Elector) RequestResign(ctx context.Context, token Token, to string) err
 	defer loads.leave()
 	w := e.watch(ctx, looking, "request to resign", loads)
 	defer w.cancel()
-	p := pending{e: e, w: w, token: token, to: to, nonce: e.o.newNonce()}
+	p := pending{e: e, w: w, token: r.Token, to: r.To, nonce: e.o.newNonce()}
 	err = p.settle(ctx)
 	if err != nil && ctx.Err() != nil {
 		err = p.late(ctx)

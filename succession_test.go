@@ -127,7 +127,7 @@ func TestSuccessor(t *testing.T) {
 				least, most := 50*time.Millisecond, 60*time.Millisecond
 				if !pushed {
 					pass(time.Minute)
-					least, most = 10*time.Second, 21*time.Second
+					least, most = 10*time.Second, 15*time.Second
 				}
 				start := time.Now()
 				if err := s.e.ResignTo(t.Context(), "no one"); err != nil {

@@ -12,22 +12,16 @@ type timing struct {
 	mutex     sync.Mutex
 	roundTrip time.Duration // of reads, smoothed
 	reads     int           // that were timed
-	answered  time.Duration // monotonic, when the last of them was
 	wrote     time.Duration // monotonic, when the last write was sent; 0 if none was
 }
 
 // read records how long a read took, smoothed over about eight, without the first
 // one, which may have had to connect. The time that reads wait in the backend for
 // each other counts: a winner is invisible for that long. The time in which they
-// wait to share a request does not: see reads.go. Of reads that are answered at one
-// instant one counts, so that it makes no difference which is first.
-func (t *timing) read(now, d time.Duration) {
+// wait to share a request does not: see reads.go.
+func (t *timing) read(d time.Duration) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	if t.reads > 0 && now == t.answered {
-		return
-	}
-	t.answered = now
 	if t.reads++; t.reads <= 2 {
 		t.roundTrip = d
 	}

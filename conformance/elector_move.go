@@ -17,7 +17,7 @@ import (
 // asks requests a resignation in the background.
 func (c *candidate) asks(token elector.Token, to string) <-chan error {
 	done := make(chan error, 1)
-	go func() { done <- c.RequestResign(c.el.s.context(), token, to) }()
+	go func() { done <- c.RequestResign(c.el.s.context(), elector.ResignRequest{Token: token, To: to}) }()
 	return done
 }
 
@@ -62,9 +62,9 @@ func staleRequest(s *suite) {
 	a, b := el.join(s.brisk()), el.join(s.brisk())
 	old := a.lead()
 	s.must(a.Resign(s.context()), "resigning")
-	s.is(b.RequestResign(s.context(), 0, ""), elector.ErrNotLeader, "a request to a vacant election")
+	s.is(b.RequestResign(s.context(), elector.ResignRequest{}), elector.ErrNotLeader, "a request to a vacant election")
 	l := a.lead()
-	s.is(b.RequestResign(s.context(), old.Token(), ""), elector.ErrNotLeader, "a request for a former token")
+	s.is(b.RequestResign(s.context(), elector.ResignRequest{Token: old.Token()}), elector.ErrNotLeader, "a request for a former token")
 	handle := s.open()
 	if got := requestFor(el.record(handle)); got != "" {
 		s.Errorf("a request for a former token is not written: the record has %q", got)
@@ -91,7 +91,7 @@ func requestedTwice(s *suite) {
 	handle := s.open()
 	before := requestFor(el.record(handle))
 	second := b.asks(l.Token(), "next")
-	s.is(b.RequestResign(s.context(), l.Token(), "another"), elector.ErrRequested, "a request in favour of another candidate")
+	s.is(b.RequestResign(s.context(), elector.ResignRequest{Token: l.Token(), To: "another"}), elector.ErrRequested, "a request in favour of another candidate")
 	a.renewals(1)
 	if after := requestFor(el.record(handle)); after != before {
 		s.Errorf("a request does not replace another one: %q became %q", before, after)
@@ -113,7 +113,7 @@ func deadRequested(s *suite) {
 	ctx, stop := context.WithCancel(s.context())
 	defer stop()
 	asked := make(chan error, 1)
-	go func() { asked <- c.RequestResign(ctx, l.Token(), "") }()
+	go func() { asked <- c.RequestResign(ctx, elector.ResignRequest{Token: l.Token()}) }()
 	handle := s.open()
 	var others sync.WaitGroup
 	others.Go(func() { // other processes set an extension
@@ -161,7 +161,7 @@ func oldVersion(s *suite) {
 	})
 	ctx, stop := context.WithCancel(s.context())
 	asked := make(chan error, 1)
-	go func() { asked <- b.RequestResign(ctx, elector.Token(held.Token), "") }()
+	go func() { asked <- b.RequestResign(ctx, elector.ResignRequest{Token: elector.Token(held.Token)}) }()
 	wait(s, written, "a request is written")
 	for range 3 {
 		from := b.events.length()

@@ -11,7 +11,7 @@ import (
 func TestInspectSession(t *testing.T) {
 	for _, test := range []struct {
 		session, ttl time.Duration
-		fix         string // contained; empty for none
+		fix          string // contained; empty for none
 	}{
 		{30 * time.Second, 15 * time.Second, ""},
 		{30 * time.Second, 10 * time.Second, ""},

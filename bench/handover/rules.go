@@ -70,29 +70,29 @@ func ours(store string, ttl time.Duration) (rules, error) {
 	r.earliest, r.latest = c-r.renew, c+ourJitter
 	switch store {
 	case stores.Etcd:
-		r.count, r.bids = etcdWatchers, time.Second+r.renew
+		r.count, r.bids = etcdWatchers, 2*time.Second+r.renew
 		r.handover = "the release is pushed to all waiters; " + bids
 		r.why = counts + "; renewals are pushed"
 	case stores.Kubernetes:
-		r.count, r.bids = kubernetesWatches, time.Second+r.renew
+		r.count, r.bids = kubernetesWatches, 2*time.Second+r.renew
 		r.handover = "the release is pushed to all waiters; " + bids
 		r.why = counts + "; renewals are pushed"
 	case stores.ZooKeeper:
-		r.bids = time.Second + r.renew // a count of the watches would have those that have yet to fire
+		r.bids = 2*time.Second + r.renew // a count of the watches would have those that have yet to fire
 		r.handover = "all waiters are told to read; " + bids
 		r.why = counts + "; a watch tells of renewals. The session has no part in it"
 	case stores.Consul:
 		// Consul shows how many blocking queries wait, but ten seconds late: the
 		// rounds pause instead, as where waiters poll.
 		r.poll = r.renew
-		r.bids = time.Second + r.renew
+		r.bids = 2*time.Second + r.renew
 		r.handover = "the blocking query of each waiter returns the release; " + bids
 		r.why = counts + "; blocking queries return renewals"
 	case stores.Postgres, stores.DynamoDB, stores.GCS, stores.AzureBlob, stores.MySQL, stores.S3:
 		r.latest += r.renew + min(ourOffset, r.renew/10)
 		r.why = counts + "; renewals are polled in step with the holder: once their rhythm is known, that is 0.1 TTL after them at most, and an interval of 0.3 TTL and 0.1 s before, of which the latest is"
 		if store == stores.Postgres {
-			r.count, r.bids = postgresListeners, time.Second+r.renew
+			r.count, r.bids = postgresListeners, 2*time.Second+r.renew
 			r.handover = "all waiters are notified, and read; " + bids
 			break
 		}

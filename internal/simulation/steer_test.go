@@ -141,7 +141,7 @@ func (n *node) steer(ctx context.Context, kind faultKind, d *dice) {
 			token = elector.Token(n.w.record().Token)
 		}
 		n.brief.Add(1)
-		n.elector.RequestResign(ctx, token, to)
+		n.elector.RequestResign(ctx, elector.ResignRequest{Token: token, To: to})
 		n.brief.Add(-1)
 	case prioritySet:
 		n.elector.SetPriority(d.below(8))

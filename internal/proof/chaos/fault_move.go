@@ -36,7 +36,7 @@ func (r *Round) move(ctx context.Context, to string) error {
 	limited, cancel := context.WithTimeout(ctx, 2*r.place.Rules.TTL)
 	defer cancel()
 	defer r.breaks("request to resign", "")()
-	err := r.asked.RequestResign(limited, 0, to)
+	err := r.asked.RequestResign(limited, elector.ResignRequest{To: to})
 	switch {
 	case errors.Is(err, elector.ErrInvalid), errors.Is(err, elector.ErrNotLeader), errors.Is(err, elector.ErrRequested):
 		return errMissed

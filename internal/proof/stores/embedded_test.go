@@ -59,8 +59,8 @@ func TestFile(t *testing.T) {
 				return openError(t, "file://"+file)
 			},
 			"a folder that cannot be written": func(t testing.TB) error { return openError(t, "file:///proc/elector") },
-			"an unknown parameter":           func(t testing.TB) error { return openError(t, "file://"+dir+"?fsync=no") },
-			"a host":                         func(t testing.TB) error { return openError(t, "file://server/share") },
+			"an unknown parameter":            func(t testing.TB) error { return openError(t, "file://"+dir+"?fsync=no") },
+			"a host":                          func(t testing.TB) error { return openError(t, "file://server/share") },
 		},
 	})
 }

@@ -209,8 +209,8 @@ func (h *history) order(context.Context) (acquisitions, writes []Mark, err error
 // token below 0.
 type list struct {
 	*dynamo
-	item    string
-	mutex   sync.Mutex
+	item  string
+	mutex sync.Mutex
 	terms map[uint64]*fence.Term
 }
 

@@ -73,7 +73,7 @@ func (t *tool) resign(ctx context.Context, name string, token elector.Token, to 
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	err = e.RequestResign(ctx, token, to)
+	err = e.RequestResign(ctx, elector.ResignRequest{Token: token, To: to})
 	switch {
 	case errors.Is(err, elector.ErrLost):
 		return exitCode{exitLapsed, err}
