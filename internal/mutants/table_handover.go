@@ -22,6 +22,8 @@ var handoverMutants = []mutant{
 		"succession.go", `s.Followed && id`, `id`}}},
 	{name: "a dead successor waited for as long as the TTL", breaks: "successor", catch: "dead,_with_a_long_TTL", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"succession.go", `min(vacancy.RenewEvery, longestHeadStart)`, `vacancy.TTL`}}},
+	{name: "a bid that is not due", breaks: "successor", catch: "of_a_record_that_is_gone", pkg: ".", parent: "TestSuccessor", edits: []edit{{
+		"succession.go", `if e.now() < p.due {`, `if false {`}}},
 	{name: "a dead successor waited for through two intervals", breaks: "successor", catch: "dead,_pushed_false", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"succession.go", `min(vacancy.RenewEvery, longestHeadStart)`, `min(2*vacancy.RenewEvery, longestHeadStart)`}}},
 	{name: "a release forgets the successor", breaks: "successor", catch: "named_by_the_leader", pkg: ".", parent: "TestSuccessor", edits: []edit{{
