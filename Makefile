@@ -5,11 +5,10 @@ SEEDS  ?= 500
 TIME   ?= 60s
 PROOF  := internal/proof
 comma  := ,
-# The other modules. Where go.mod has no replace line, dev.work stands for it.
+# The other modules. In each the plain go commands work too.
 MODULES := backends/azureblob backends/mysql backends/s3 bench cmd/elector examples/service examples/recipes integrations/electorprom integrations/electorotel integrations/electorgocron integrations/electorcontroller
 METRICS := internal/proof/metrics
 CONTROLLERS := internal/proof/controllers
-within  = cd $(1) && $(if $(wildcard $(1)/dev.work),GOWORK=$(CURDIR)/$(1)/dev.work)
 race    = $(if $(filter bench cmd/elector examples/recipes,$(1)),,-race)
 tags    = $(if $(filter $(CONTROLLERS),$(1)),-tags kubernetes)
 TABLE  := $(CURDIR)/bin/table.txt
@@ -71,7 +70,7 @@ endif
 endif
 
 test/%:
-	$(call within,$*) go test -count=1 $(call race,$*) ./...
+	cd $* && go test -count=1 $(call race,$*) ./...
 
 metrics: stores ## the alert rules and the dashboard on Prometheus itself, which watches a lease being lost
 	cd $(METRICS) && go test -count=1 -v ./...
@@ -125,9 +124,9 @@ lint: ## gofmt, go vet for three systems, staticcheck, errorlint, actionlint, wh
 	@echo "API" && go run ./internal/api
 
 lint/%:
-	@echo "vet $*" && $(call within,$*) go vet $(call tags,$*) ./...
-	$(if $(filter cmd/elector,$*),@for system in darwin windows; do echo "vet $* for $$system"; $(call within,$*) GOOS=$$system CGO_ENABLED=0 go vet ./... || exit 1; cd $(CURDIR); done)
-	@echo "staticcheck $*" && $(call within,$*) go run $(STATICCHECK) $(call tags,$*) ./...
+	@echo "vet $*" && cd $* && go vet $(call tags,$*) ./...
+	$(if $(filter cmd/elector,$*),@for system in darwin windows; do echo "vet $* for $$system"; cd $* && GOOS=$$system CGO_ENABLED=0 go vet ./... || exit 1; cd $(CURDIR); done)
+	@echo "staticcheck $*" && cd $* && go run $(STATICCHECK) $(call tags,$*) ./...
 
 api: ## write the baseline of the exported API, which make lint compares with
 	go run ./internal/api -update

@@ -99,9 +99,9 @@ func (a *acquisition) differs(r backends.Record) error {
 //	healthy ─▶ pace ─▶ read ─▶ another one first? ─▶ claim ─▶ write ⇄ read back ─▶ believed ─▶ lead
 //
 // It takes two round trips if nothing fails, and one if this candidate is the successor in a
-// vacancy that it has seen, which it does not read again. The read may go with those of
-// loads.
-func (e *Elector) attempt(ctx context.Context, loads *loads, writes int) (*Lease, *failure) {
+// vacancy that it has seen, which it does not read again. Read and write may share
+// requests with those of other Electors.
+func (e *Elector) attempt(ctx context.Context, writes int) (*Lease, *failure) {
 	if f := e.stillHealthy(ctx); f != nil {
 		return nil, f
 	}
@@ -112,7 +112,7 @@ func (e *Elector) attempt(ctx context.Context, loads *loads, writes int) (*Lease
 	r := s.Record
 	if !e.succeeds(s) {
 		var f *failure
-		if r, f = e.loadTogether(ctx, loading, loads, &e.shares, false); f != nil {
+		if r, f = e.loadShared(ctx, loading, false); f != nil {
 			return nil, f
 		}
 	}
@@ -209,7 +209,7 @@ func (e *Elector) swapFor(ctx context.Context, prev, next backends.Record) (back
 	e.active.Add(1)
 	go func() {
 		defer e.active.Done()
-		swapped, f := e.swap(context.WithoutCancel(ctx), e.o.RequestTimeout, swapping, e.backend.Swap, prev, next)
+		swapped, f := e.swap(context.WithoutCancel(ctx), e.o.RequestTimeout, swapping, false, prev, next)
 		r = swapped
 		outcome <- f
 	}()
@@ -286,6 +286,7 @@ func (a *acquisition) vacate() error {
 	e := a.e
 	ctx, cancel := e.clock.WithTimeout(context.Background(), e.o.ReleaseTimeout)
 	defer cancel()
+	defer a.releases.rest()
 	overtaken := 0
 	for {
 		var f *failure
@@ -293,7 +294,7 @@ func (a *acquisition) vacate() error {
 			if !e.pace(ctx) {
 				return e.ended(ctx, nil)
 			}
-			if _, f = e.swap(ctx, e.o.RequestTimeout, swapping, e.backend.Swap, a.record, a.next(a.record, "", "")); f == nil {
+			if _, f = e.swap(ctx, e.o.RequestTimeout, swapping, false, a.record, a.next(a.record, "", "")); f == nil {
 				a.releases.over("token", a.token)
 				return nil
 			}

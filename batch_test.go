@@ -258,8 +258,8 @@ func TestBatchPoints(t *testing.T) {
 	})
 }
 
-// Whoever has no time to wait for others does not.
-func TestBatchOfTheHasty(t *testing.T) {
+// A renewal that has no time to wait for others does not wait.
+func TestBatchShortWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &carriage{BatchSwapper: memory.New()}
 		patient := govern(t, c, 3, elector.Options{})

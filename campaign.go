@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/batcher"
 	"github.com/elector-go/elector/internal/rule"
 )
 
@@ -62,12 +63,13 @@ func (e *Elector) Campaign(ctx context.Context) (*Lease, error) {
 // longer timeout instead.
 func (e *Elector) TryCampaign(ctx context.Context) (*Lease, error) {
 	return e.exclusive(ctx, func(ctx context.Context) (*Lease, error) {
-		loads := loadsOf(e.backend)
-		defer loads.leave()
-		l, f := e.attempt(ctx, loads, 1)
+		place := e.reading()
+		defer place.Leave()
+		defer e.newBackoff("campaign").close()
+		l, f := e.attempt(ctx, 1)
 		if f != nil && f.kind == holding {
 			if wait, _ := e.yields(); wait > 0 && e.sleep(ctx, wait) {
-				l, f = e.attempt(ctx, loads, 1)
+				l, f = e.attempt(ctx, 1)
 			}
 		}
 		if f != nil && ctx.Err() != nil {
@@ -160,7 +162,7 @@ func (e *Elector) begins(ctx context.Context) error {
 // they do before it and after it.
 type candidacy struct {
 	e       *Elector
-	loads   *loads // of the backend's waiters; nil if they read one by one
+	place   *batcher.Place // among those that read
 	backoff *backoff
 	watcher *watcher // nil before the first wait
 	bidding bidding
@@ -189,7 +191,7 @@ func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
 }
 
 func (e *Elector) newCandidacy() *candidacy {
-	c := &candidacy{e: e, loads: loadsOf(e.backend), backoff: e.newBackoff("campaign")}
+	c := &candidacy{e: e, place: e.reading(), backoff: e.newBackoff("campaign")}
 	c.bidding.init(e)
 	return c
 }
@@ -200,7 +202,8 @@ func (c *candidacy) end(ctx context.Context, won bool) {
 	if c.watcher != nil {
 		c.watcher.cancel()
 	}
-	c.loads.leave()
+	c.place.Leave()
+	c.backoff.close()
 	if !won {
 		c.bidding.withdraw(ctx)
 	}
@@ -211,7 +214,7 @@ func (c *candidacy) end(ctx context.Context, won bool) {
 func (c *candidacy) attempt(ctx context.Context) (*Lease, error) {
 	e := c.e
 	for {
-		l, f := e.attempt(ctx, c.loads, unlimited)
+		l, f := e.attempt(ctx, unlimited)
 		if f != nil && f.kind != cancelled {
 			c.last = f
 		}
@@ -240,7 +243,7 @@ func (c *candidacy) attempt(ctx context.Context) (*Lease, error) {
 func (c *candidacy) awaitChance(ctx context.Context) error {
 	e := c.e
 	if c.watcher == nil {
-		c.watcher = e.watch(ctx, loading, "campaign", c.loads)
+		c.watcher = e.watch(ctx, loading, "campaign", c.place)
 	}
 	c.try = 0
 	for {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/batcher"
 	"github.com/elector-go/elector/internal/clock"
 	"github.com/elector-go/elector/internal/rule"
 )
@@ -27,10 +28,13 @@ type Elector struct {
 	clock   clock.Clock
 	log     *slog.Logger
 
+	storeLog *slog.Logger // for what concerns several elections
+
 	life   context.Context // ends with Close
 	kill   context.CancelFunc
 	active sync.WaitGroup // of calls and goroutines that Close waits for
 
+	requests   *batcher.Member
 	view       rule.View
 	timing     timing
 	unanswered [countedTo]atomic.Int32 // requests given up that have not returned, by purpose
@@ -45,7 +49,6 @@ type Elector struct {
 	// Owned by the caller that is busy.
 	retraction <-chan struct{} // closed when the last cancelled campaign is done
 	began      time.Duration   // monotonic, when the campaign began
-	shares     sharing         // of the reads that begin an attempt
 
 	// mutex guards what follows, and is never held across I/O or a callback.
 	mutex    sync.Mutex
@@ -129,9 +132,11 @@ func New(backend backends.Backend, name string, o *Options) (*Elector, error) {
 		e.view.SameWrite = s.SameWrite
 	}
 	e.priority.Store(int64(options.Priority))
-	e.log = slog.New(guarded{options.Logger.Handler()}).With("election", name, "store", d.Store, "id", options.ID)
+	e.storeLog = slog.New(guarded{options.Logger.Handler()}).With("store", d.Store)
+	e.log = e.storeLog.With("election", name, "id", options.ID)
 	e.life, e.kill = context.WithCancel(context.Background())
 	e.closing = make(chan struct{})
+	e.requests = batcher.New(backend, e.clock, options.RequestTimeout, &e.active)
 	return e, nil
 }
 

@@ -245,6 +245,9 @@ func (e *Elector) ended(ctx context.Context, last *failure) error {
 	return fmt.Errorf("%w; until then: %w", err, last.err)
 }
 
+// unhealthyError reports whether an error is of Options.Healthy, and not of the store.
+func unhealthyError(err error) bool { return errors.Is(err, ErrUnhealthy) }
+
 // ending returns how a lease that is over ended.
 func (s *status) ending() annex.Reason {
 	switch {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/batcher"
 	"github.com/elector-go/elector/internal/clock"
 )
 
@@ -45,13 +46,12 @@ type Lease struct {
 	release release
 
 	proposals chan *proposal
-	batches   *batches // of the backend's leases; nil if they renew one by one
+	place     *batcher.Place // among those that renew
 
 	// Owned by the goroutine that maintains the lease, then by the one that writes
 	// the release: see release.begin.
 	own    *acquisition
-	value  string  // to write with the next renewal
-	shares sharing // with other leases
+	value  string // to write with the next renewal
 	faults *backoff
 
 	mutex   sync.Mutex
@@ -100,7 +100,7 @@ func (e *Elector) newLease(base context.Context, own *acquisition) *Lease {
 	l := &Lease{
 		e: e, token: Token(own.token), won: own.record, hold: e.o.hold(), inRun: e.running,
 		ended: make(chan struct{}), idle: make(chan struct{}),
-		proposals: make(chan *proposal), batches: batchesOf(e.backend),
+		proposals: make(chan *proposal), place: e.requests.Swapping(),
 		own: own, value: own.record.Value, faults: e.newBackoff("renewal"),
 	}
 	l.release.done = make(chan struct{})

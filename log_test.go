@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/elector-go/elector"
@@ -98,4 +102,64 @@ func TestLoggedTokens(t *testing.T) {
 			t.Errorf("no line %q with a token in %s", m, log.text)
 		}
 	}
+}
+
+// What a store causes in many elections is logged once for the store: for the first
+// election, with their number, and when all work again. What concerns one election
+// alone is not held back by that.
+func TestLogOfManyElections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 50
+		var log jsonLines
+		f, b := fault.Wrap(memory.New())
+		f.Always(fault.Fails(backends.ErrUnavailable))
+		healthy := errors.New("no disk")
+		campaign := func(i int, check func(context.Context) error) (stop context.CancelFunc) {
+			e, err := elector.New(b, fmt.Sprintf("election-%d", i), &elector.Options{TTL: time.Minute, Healthy: check, Logger: slog.New(slog.NewJSONHandler(&log, nil))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { e.Close() })
+			ctx, cancel := context.WithCancel(t.Context())
+			go e.Campaign(ctx)
+			return cancel
+		}
+		for i := range n {
+			campaign(i, nil)
+		}
+		campaign(n, func(context.Context) error { return healthy })
+		ended := campaign(n+1, nil)
+		pass(5 * time.Minute)
+		ended() // it does not keep the outage from ending
+		pass(time.Minute)
+		f.Always(nil)
+		pass(5 * time.Minute)
+		const fails, works = "elector: campaign fails and is tried again", "elector: campaign works again"
+		type line struct {
+			Msg       string
+			Election  string
+			Elections int
+		}
+		var lines []line
+		for _, text := range bytes.Split(bytes.TrimSpace(log.text), []byte("\n")) {
+			var l line
+			if err := json.Unmarshal(text, &l); err != nil {
+				t.Fatal(err)
+			}
+			if l.Msg == fails || l.Msg == works {
+				lines = append(lines, l)
+			}
+		}
+		first := 0
+		for _, l := range lines {
+			if l.Msg == fails && l.Election != "" && l.Election != fmt.Sprintf("election-%d", n) {
+				first++
+			}
+		}
+		several, over := line{fails, "", n + 1}, line{works, "", n + 1}
+		unhealthy := line{fails, fmt.Sprintf("election-%d", n), 0}
+		if first != 1 || len(lines) != 4 || !slices.Contains(lines, several) || !slices.Contains(lines, over) || !slices.Contains(lines, unhealthy) {
+			t.Errorf("%d lines for the first of many: %+v", first, lines)
+		}
+	})
 }

@@ -116,9 +116,9 @@ func (e *Elector) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 		e.active.Done() // a loop body may call Close
 		ctx, cancel := e.joined(ctx)
 		defer cancel()
-		loads := loadsOf(e.backend)
-		defer loads.leave()
-		w := e.watch(ctx, looking, "observe", loads)
+		place := e.reading()
+		defer place.Leave()
+		w := e.watch(ctx, looking, "observe", place)
 		defer w.cancel()
 		err := e.observe(ctx, w, func(l Leader) bool { return yield(l, nil) })
 		if err != nil {

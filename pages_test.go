@@ -52,7 +52,7 @@ func logLines(t *testing.T) []string {
 		}
 	}
 	for _, what := range whats {
-		for _, suffix := range all(`log\.\w+\("elector: "\+b\.what\+"([^"]*)"`, code) {
+		for _, suffix := range all(`[lL]og\.\w+\("elector: "\+k\.what\+"([^"]*)"`, code) {
 			lines = append(lines, "elector: "+what+suffix)
 		}
 	}

@@ -28,6 +28,7 @@ func (l *Lease) watchPresence(w backends.PresenceWatcher, r backends.Record) {
 	go func() {
 		defer e.active.Done()
 		backoff := e.newBackoff("watching the mark of presence")
+		defer backoff.close()
 		for ctx.Err() == nil {
 			start := e.clock.Now().Mono
 			err := w.WatchPresence(ctx, e.name, r)

@@ -66,7 +66,7 @@ func TestReadsSent(t *testing.T) {
 		"seen before": func(t *testing.T, d *slowDesk, e *Elector, read func() <-chan *failure) {
 			d.put("a", led("older", 1))
 			done := read()
-			time.Sleep(readWait / 2)
+			time.Sleep(time.Millisecond)
 			e.view.Pushed(led("newer", 2), e.now())
 			if f := <-done; f != nil || d.names() != 2 || e.view.Snapshot().Record.Holder != "older" {
 				t.Errorf("a record that went back is seen by one read: %v, %d names were asked for, and it sees %v", f, d.names(), e.view.Snapshot().Record)
@@ -76,7 +76,7 @@ func TestReadsSent(t *testing.T) {
 		"seen meanwhile": func(t *testing.T, d *slowDesk, e *Elector, read func() <-chan *failure) {
 			d.put("a", led("older", 1))
 			done := read()
-			time.Sleep(readWait + d.took/2)
+			time.Sleep(3*time.Millisecond + d.took/2)
 			d.put("a", led("newer", 2))
 			e.view.Pushed(led("newer", 2), e.now())
 			if f := <-done; f != nil || d.names() != 3 || e.view.Snapshot().Record.Holder != "newer" {
@@ -102,21 +102,19 @@ func TestReadsSent(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := &slowDesk{took: 10 * time.Millisecond, all: map[string]backends.Record{}}
 				var both []*Elector
-				var s *loads
 				for _, name := range []string{"a", "b"} {
 					e, err := New(d, name, &Options{Logger: slog.New(slog.DiscardHandler)})
 					if err != nil {
 						t.Fatal(err)
 					}
 					both = append(both, e)
-					s = loadsOf(d)
-					defer s.leave()
+					defer e.reading().Leave()
 				}
 				story(t, d, both[0], func() <-chan *failure {
 					done := make(chan *failure, 2)
 					for _, e := range both {
 						go func() {
-							_, f := e.loadTogether(t.Context(), loading, s, &sharing{}, true)
+							_, f := e.loadShared(t.Context(), loading, true)
 							if e == both[0] {
 								done <- f
 							}

@@ -430,7 +430,7 @@ func TestReadsSpoilt(t *testing.T) {
 
 // A store that is down gets no more requests from those who read together than from
 // those who read one by one.
-func TestReadsOfTheDead(t *testing.T) {
+func TestReadsStoreDown(t *testing.T) {
 	requests := map[bool]int{}
 	for shared := range map[bool]bool{true: true, false: true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -20,7 +20,8 @@ func (l *Lease) maintain(acquired <-chan struct{}) {
 	case <-l.ended:
 	}
 	l.renewUntilOver()
-	l.batches.leave()
+	l.place.Leave()
+	l.faults.close()
 	l.reportEnd()
 }
 
@@ -102,6 +103,13 @@ func (l *Lease) renewUntilOver() {
 	}
 }
 
+// nextRenewal is when to renew after a renewal that worked: one interval after it
+// was sent, or up to a quarter of an interval earlier to share a request.
+func (l *Lease) nextRenewal() time.Duration {
+	every := l.e.o.RenewEvery
+	return l.place.Before(l.status.Load().start.Mono+every, every)
+}
+
 // retryAfter is the pause after a failed renewal: at most a quarter of the
 // interval, so that a fault that passes one interval before the end of the lease
 // leaves time for several tries.
@@ -151,8 +159,7 @@ func (l *Lease) renewOnce() (f *failure, overtaken bool) {
 	before := a.record
 	next := a.next(before, e.o.ID, l.value)
 	l.note(errUnanswered)
-	r, f := e.swap(ctx, l.limit(), swapping, l.sender(), before, next)
-	l.shares.outcome(f)
+	r, f := e.swap(ctx, l.limit(), swapping, true, before, next)
 	if f == nil {
 		return l.adopt(r), false
 	}

@@ -14,20 +14,19 @@ import (
 type purpose uint8
 
 const (
-	looking    purpose    = iota // a read that a user asked for
-	loading                      // a read of a campaign or a leader
-	swapping                     // a write of a campaign or a leader
-	bidLoading                   // a read before a bid, beside those of the campaign
-	asking                       // a write into another process's record: see extend
-	examining                    // a call of Options.Healthy
-	watching                     // not counted: it is meant to last
-	attending                    // the same
-	countedTo  = watching        // the purposes below
+	looking   purpose    = iota // a read that a user asked for
+	loading                     // a read of a campaign or a leader
+	swapping                    // a write of a campaign or a leader
+	asking                      // a write into another process's record: see extend
+	examining                   // a call of Options.Healthy
+	watching                    // not counted: it is meant to last
+	attending                   // the same
+	countedTo = watching        // the purposes below
 )
 
 // String returns the Op of RequestInfo.
 func (p purpose) String() string {
-	return [...]string{"load", "load", "swap", "load", "swap", "healthy", "watch", "watch-presence"}[p]
+	return [...]string{"load", "load", "swap", "swap", "healthy", "watch", "watch-presence"}[p]
 }
 
 // request makes one request to the store. It returns when the request is answered,
@@ -100,11 +99,22 @@ const answered, givenUp = 1, 2
 // ignores its contexts. Simultaneous callers can exceed it by their number.
 const mostUnanswered = 16
 
-// load reads the record by itself and enters it into the view.
+// load reads the record by itself and enters it into the view. A read-back goes by
+// itself: a write without an answer may need a read of its own kind (see
+// backends/postgres), and a lease waits for it.
 func (e *Elector) load(ctx context.Context, limit time.Duration, why purpose) (backends.Record, *failure) {
 	return e.loadBy(ctx, limit, why, func(ctx context.Context, sent func()) (backends.Record, error) {
 		sent()
 		return e.backend.Load(ctx, e.name)
+	})
+}
+
+// loadShared is load for a read that may share a request with those of other Electors.
+// gather is set if it may wait for them. What it overlaps with counts from when the
+// request is sent.
+func (e *Elector) loadShared(ctx context.Context, why purpose, gather bool) (backends.Record, *failure) {
+	return e.loadBy(ctx, e.o.RequestTimeout, why, func(ctx context.Context, sent func()) (backends.Record, error) {
+		return e.requests.Load(ctx, e.name, gather, sent)
 	})
 }
 
@@ -130,10 +140,9 @@ func (e *Elector) loadBy(ctx context.Context, limit time.Duration, why purpose, 
 		if f != nil {
 			return backends.Record{}, f
 		}
-		if why != bidLoading { // of two answers at one instant, the order would decide
-			e.timing.read(e.clock.Now().Mono - start)
-		}
-		if e.view.Read(r, mark, e.now()) {
+		now := e.now()
+		e.timing.read(now, now-start)
+		if e.view.Read(r, mark, now) {
 			e.traceNews(ctx)
 			return r, nil
 		}
@@ -141,15 +150,12 @@ func (e *Elector) loadBy(ctx context.Context, limit time.Duration, why purpose, 
 	return backends.Record{}, &failure{transient, fmt.Errorf("%w: three reads in a row were overtaken by changes", ErrUnavailable)}
 }
 
-// A swapper is a Swap.
-type swapper func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error)
-
-// swap replaces prev by next, by a backend's Swap or in a batch, and enters the
-// result into the view.
-func (e *Elector) swap(ctx context.Context, limit time.Duration, why purpose, by swapper, prev, next backends.Record) (backends.Record, *failure) {
+// swap replaces prev by next and enters the result into the view. It may share a
+// request with the swaps of other Electors; gather is set if it may wait for them.
+func (e *Elector) swap(ctx context.Context, limit time.Duration, why purpose, gather bool, prev, next backends.Record) (backends.Record, *failure) {
 	e.timing.write(e.clock.Now().Mono)
 	r, f := request(ctx, e, limit, why, func(ctx context.Context) (backends.Record, error) {
-		return by(ctx, e.name, prev, next)
+		return e.requests.Swap(ctx, backends.Change{Name: e.name, Prev: prev, Next: next}, gather)
 	})
 	if f == nil {
 		e.view.Wrote(prev, r, e.now())

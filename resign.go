@@ -93,9 +93,9 @@ func (e *Elector) RequestResign(ctx context.Context, r ResignRequest) error {
 	}
 	ctx, cancel := e.joined(ctx)
 	defer cancel()
-	loads := loadsOf(e.backend)
-	defer loads.leave()
-	w := e.watch(ctx, looking, "request to resign", loads)
+	place := e.reading()
+	defer place.Leave()
+	w := e.watch(ctx, looking, "request to resign", place)
 	defer w.cancel()
 	p := pending{e: e, w: w, token: r.Token, to: r.To, nonce: e.o.newNonce()}
 	err = p.settle(ctx)
@@ -128,6 +128,7 @@ const mostTaken = 5
 func (p *pending) settle(ctx context.Context) error {
 	e := p.e
 	backoff := e.newBackoff("request to resign")
+	defer backoff.close()
 	if err := p.w.readNow(ctx); err != nil {
 		return err
 	}
@@ -257,6 +258,6 @@ func (e *Elector) extend(ctx context.Context, r backends.Record, a addition) *fa
 	if !e.pace(ctx) {
 		return &failure{cancelled, e.ended(ctx, nil)}
 	}
-	_, f := e.swap(ctx, e.o.RequestTimeout, asking, e.backend.Swap, r, next)
+	_, f := e.swap(ctx, e.o.RequestTimeout, asking, false, r, next)
 	return f
 }

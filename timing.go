@@ -3,6 +3,7 @@ package elector
 import (
 	"context"
 	"math/bits"
+	"reflect"
 	"sync"
 	"time"
 )
@@ -12,16 +13,22 @@ type timing struct {
 	mutex     sync.Mutex
 	roundTrip time.Duration // of reads, smoothed
 	reads     int           // that were timed
+	answered  time.Duration // monotonic, when the last of them was
 	wrote     time.Duration // monotonic, when the last write was sent; 0 if none was
 }
 
 // read records how long a read took, smoothed over about eight, without the first
 // one, which may have had to connect. The time that reads wait in the backend for
 // each other counts: a winner is invisible for that long. The time in which they
-// wait to share a request does not: see reads.go.
-func (t *timing) read(d time.Duration) {
+// wait to share a request does not: see reads.go. Of reads that are answered at one
+// instant one counts, so that it makes no difference which is first.
+func (t *timing) read(now, d time.Duration) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
+	if t.reads > 0 && now == t.answered {
+		return
+	}
+	t.answered = now
 	if t.reads++; t.reads <= 2 {
 		t.roundTrip = d
 	}
@@ -107,14 +114,16 @@ func (e *Elector) after(d time.Duration) (<-chan struct{}, func() bool) {
 	return c, e.clock.AfterFunc(d, func() { close(c) })
 }
 
-// A backoff paces tries that fail, and logs why. Several goroutines may use it.
+// A backoff paces tries that fail, and logs why: see outage. Several goroutines may use
+// it.
 type backoff struct {
 	e    *Elector
 	what string
 
 	mutex    sync.Mutex
 	failures int
-	logged   string // the reason, without its numbers
+	own      bool // the failures are those of this Elector, and not of the store
+	closed   bool // there are no more tries
 }
 
 func (e *Elector) newBackoff(what string) *backoff { return &backoff{e: e, what: what} }
@@ -122,20 +131,34 @@ func (e *Elector) newBackoff(what string) *backoff { return &backoff{e: e, what:
 // longestPause bounds the pause after a failure where leases are long.
 const longestPause = 10 * time.Second
 
-// failed counts a failure. It logs the first one, and each whose reason differs
-// from that of the one before. args are for the log.
+// failed counts a failure. It logs the first one of an outage, and each with another
+// reason. args are for the log.
 func (b *backoff) failed(err error, args ...any) (failures int) {
-	reason := withoutNumbers(err.Error())
-	b.mutex.Lock()
-	b.failures++
-	failures = b.failures
-	fresh := reason != b.logged
-	b.logged = reason
-	b.mutex.Unlock()
-	if fresh {
-		b.e.log.Warn("elector: "+b.what+" fails and is tried again", append(args, "error", err)...)
+	before, now, closed, failures := b.count(err)
+	if before != now {
+		before.ends(b.e, false, 0, nil)
+	}
+	if !closed {
+		now.fails(b.e, err, args)
 	}
 	return failures
+}
+
+func (b *backoff) count(err error) (before, now outageKey, closed bool, failures int) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	before = b.key()
+	b.own = unhealthyError(err)
+	b.failures++
+	return before, b.key(), b.closed, b.failures
+}
+
+// key returns what fails. The caller holds the mutex.
+func (b *backoff) key() outageKey {
+	if b.own || !reflect.ValueOf(b.e.backend).Comparable() {
+		return outageKey{b.e, b.what}
+	}
+	return outageKey{b.e.backend, b.what}
 }
 
 // pause logs the error and waits: longer each time, up to RenewEvery or 10 s,
@@ -157,13 +180,28 @@ func (e *Elector) halfRandom(d time.Duration) time.Duration {
 }
 
 // over records that a try has succeeded.
-func (b *backoff) over(args ...any) {
+func (b *backoff) over(args ...any) { b.end(true, args) }
+
+// close records that there are no more tries.
+func (b *backoff) close() {
 	b.mutex.Lock()
-	failures := b.failures
-	b.failures, b.logged = 0, ""
+	b.closed = true
+	b.mutex.Unlock()
+	b.rest()
+}
+
+// rest records that there are no more tries for now.
+func (b *backoff) rest() { b.end(false, nil) }
+
+func (b *backoff) end(worked bool, args []any) {
+	b.mutex.Lock()
+	failures, key := b.failures, b.key()
+	if worked {
+		b.failures = 0
+	}
 	b.mutex.Unlock()
 	if failures > 0 {
-		b.e.log.Info("elector: "+b.what+" works again", append(args, "failures", failures)...)
+		key.ends(b.e, worked, failures, args)
 	}
 }
 

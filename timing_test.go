@@ -2,8 +2,13 @@ package elector
 
 import (
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/elector-go/elector/backends/memory"
+	"github.com/elector-go/elector/internal/batcher"
+	"github.com/elector-go/elector/internal/clock"
 )
 
 func TestJitter(t *testing.T) {
@@ -31,19 +36,20 @@ func TestJitter(t *testing.T) {
 
 // What connecting takes is no round trip, and what others are waited for is.
 func TestRoundTrip(t *testing.T) {
-	e := &timing{}
-	e.read(200 * time.Millisecond)
-	e.read(time.Millisecond)
+	e, now := &timing{}, time.Hour
+	read := func(d time.Duration) { now += d; e.read(now, d) }
+	read(200 * time.Millisecond)
+	read(time.Millisecond)
 	if e.roundTrip != time.Millisecond {
 		t.Errorf("after a first read, which had to connect, and one of 1 ms the round trip counts as %v", e.roundTrip)
 	}
 	for range 50 {
-		e.read(20 * time.Millisecond)
+		read(20 * time.Millisecond)
 	}
 	if e.roundTrip < 19*time.Millisecond {
 		t.Errorf("after 50 reads of 20 ms the round trip counts as %v", e.roundTrip)
 	}
-	e.read(time.Millisecond)
+	read(time.Millisecond)
 	if e.roundTrip < 15*time.Millisecond {
 		t.Errorf("one quick read among slow ones makes the round trip count as %v", e.roundTrip)
 	}
@@ -55,13 +61,17 @@ func TestRhythm(t *testing.T) {
 	t.Run("alone", func(t *testing.T) { testRhythm(t, nil, 4*time.Second, time.Second) })
 	for _, every := range []time.Duration{4 * time.Second, 100 * time.Millisecond} {
 		t.Run("together "+every.String(), func(t *testing.T) {
-			testRhythm(t, &loads{members: 2, most: 2}, every, every/4+every/8)
+			m := batcher.New(memory.New(), clock.System{}, time.Second, new(sync.WaitGroup))
+			defer m.Reading().Leave()
+			place := m.Reading()
+			defer place.Leave()
+			testRhythm(t, place, every, every/4+every/8)
 		})
 	}
 }
 
 // testRhythm fails if a renewal is seen later than a bound.
-func testRhythm(t *testing.T, s *loads, every, bound time.Duration) {
+func testRhythm(t *testing.T, place *batcher.Place, every, bound time.Duration) {
 	random := rand.New(rand.NewPCG(3, 4))
 	const intervals = 40
 	most, sum, latest := 0, 0, time.Duration(0)
@@ -77,7 +87,7 @@ func testRhythm(t *testing.T, s *loads, every, bound time.Duration) {
 		r.changed(now, now, every)
 		reads, late := 0, time.Duration(0)
 		for now < (10+intervals)*every {
-			next := onGrid(s, r.next(), every)
+			next := place.After(r.next(), every)
 			if next <= now {
 				t.Fatalf("round %d: at %v the next read is at %v", round, now, next)
 			}

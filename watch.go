@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/batcher"
 	"github.com/elector-go/elector/internal/rule"
 )
 
@@ -25,9 +26,8 @@ type watcher struct {
 	learnt  backends.Attempt // the latest that rhythm knows
 	last    time.Duration    // when the last read was sent
 	backoff *backoff
-	fault   *failure // of the last read, if that failed
-	loads   *loads   // of the backend's waiters; nil if they read one by one
-	shares  sharing  // with them
+	fault   *failure       // of the last read, if that failed
+	place   *batcher.Place // among those that read
 
 	mutex  sync.Mutex
 	live   bool     // a Watch runs and has shown the record
@@ -35,12 +35,21 @@ type watcher struct {
 	broken *failure // why further watching makes no sense
 }
 
+// reading returns a place among those that read the record again and again; nil if
+// the store pushes what they would read.
+func (e *Elector) reading() *batcher.Place {
+	if e.pushes {
+		return nil
+	}
+	return e.requests.Reading()
+}
+
 // watch starts to watch, if the backend can. The watcher must be cancelled. All its
 // waits have the same ctx.
-func (e *Elector) watch(ctx context.Context, why purpose, what string, loads *loads) *watcher {
-	w := &watcher{e: e, why: why, woken: make(chan struct{}, 1), backoff: e.newBackoff(what + ": reading the record"), loads: loads}
+func (e *Elector) watch(ctx context.Context, why purpose, what string, place *batcher.Place) *watcher {
+	w := &watcher{e: e, why: why, woken: make(chan struct{}, 1), backoff: e.newBackoff(what + ": reading the record"), place: place}
 	w.ctx, w.cancel = context.WithCancel(ctx)
-	context.AfterFunc(w.ctx, w.wake)
+	context.AfterFunc(w.ctx, func() { w.wake(); w.backoff.close() })
 	w.rhythm.offset = e.random()
 	b, ok := backends.AsWatcher(e.backend)
 	if ok && e.begin(ctx) == nil {
@@ -53,6 +62,7 @@ func (e *Elector) watch(ctx context.Context, why purpose, what string, loads *lo
 func (w *watcher) run(b backends.Watcher, backoff *backoff) {
 	e := w.e
 	defer e.active.Done()
+	defer backoff.close()
 	for w.ctx.Err() == nil {
 		start := e.clock.Now().Mono
 		stop := e.clock.AfterFunc(e.o.RenewEvery, func() { // a Watch that breaks at once each time does not work
@@ -180,13 +190,13 @@ func (w *watcher) learn(r backends.Record, sent, answered time.Duration) {
 // nextRead returns when to read the record if nothing is pushed before.
 func (w *watcher) nextRead(r backends.Record, now time.Duration) time.Duration {
 	if r.Vacant() {
-		return onGrid(w.loads, max(w.last, w.rhythm.by)+w.e.o.RenewEvery, w.e.o.RenewEvery)
+		return w.place.After(max(w.last, w.rhythm.by)+w.e.o.RenewEvery, w.e.o.RenewEvery)
 	}
 	every := interval(r)
 	if w.rhythm.every != every {
 		w.rhythm.changed(now, now, every)
 	}
-	return onGrid(w.loads, w.rhythm.next(), every)
+	return w.place.After(w.rhythm.next(), every)
 }
 
 // interval is how often the holder renews, limited to 20 reads in a TTL.
@@ -205,7 +215,7 @@ func (w *watcher) readNow(ctx context.Context) error {
 
 // read reads the record once, and may wait for others that read now. It returns a
 // permanent error, and pauses after any other.
-func (w *watcher) read(ctx context.Context, waits bool) (ok bool, err error) {
+func (w *watcher) read(ctx context.Context, gather bool) (ok bool, err error) {
 	e := w.e
 	if err := e.begin(ctx); err != nil {
 		return false, err
@@ -217,7 +227,7 @@ func (w *watcher) read(ctx context.Context, waits bool) (ok bool, err error) {
 	seen := e.view.Snapshot().Record.Attempt
 	sent := e.clock.Now().Mono
 	w.last = sent
-	r, f := e.loadTogether(ctx, w.why, w.loads, &w.shares, waits)
+	r, f := e.loadShared(ctx, w.why, gather)
 	if f == nil || f.kind != cancelled {
 		w.fault = f
 	}

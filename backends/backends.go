@@ -97,7 +97,7 @@ type Description struct {
 	// for any. It is enforced per process, not across processes.
 	MinWriteInterval time.Duration
 
-	// MaxSwaps is the largest number of renewals that a BatchSwapper takes at once,
+	// MaxSwaps is the largest number of swaps that a BatchSwapper takes at once,
 	// 100 for example.
 	MaxSwaps int
 
@@ -173,8 +173,8 @@ type PresenceWatcher interface {
 	WatchPresence(ctx context.Context, name string, held Record) error
 }
 
-// A Change is a Swap that replaces a record by another one of the same
-// acquisition: holder, token and nonce stay the same.
+// A Change is what a Swap does: an acquisition, which may create the record, a
+// renewal, a release, or another extension.
 type Change struct {
 	Name       string // of the election
 	Prev, Next Record
@@ -187,29 +187,30 @@ type Outcome struct {
 	Err    error
 }
 
-// Outcomes returns the same error as the Outcome of each of n renewals or reads.
+// Outcomes returns the same error as the Outcome of each of n swaps or reads.
 func Outcomes(n int, err error) []Outcome { return slices.Repeat([]Outcome{{Err: err}}, n) }
 
-// A BatchSwapper is a Backend that can make many renewals in one request. The
-// elector uses SwapMany when one process holds many leases through one Backend
+// A BatchSwapper is a Backend that can make many swaps in one request. The
+// elector uses SwapMany when one process has many elections on one Backend
 // value, which must be comparable. A type that embeds a BatchSwapper and has its own
-// Swap also needs its own SwapMany: a renewal goes by either. A BatchSwapper has no
+// Swap also needs its own SwapMany: a swap goes by either. A BatchSwapper has no
 // MinWriteInterval, because a Swap may follow a SwapMany at once.
 type BatchSwapper interface {
 	Backend
 
-	// SwapMany makes the renewals, each of another election and at most
+	// SwapMany makes the changes, each of another election and at most
 	// Description.MaxSwaps, and returns the Outcome of each, in their order.
-	// Each renewal is applied if and only if the present Version of its
-	// record is that of its Prev, independently of the others, and is
-	// acknowledged as by Swap.
+	// Each change is applied if and only if the present Version of its
+	// record is Prev.Version, where the empty Version means that the record must
+	// not exist. It does not depend on the others, and is acknowledged as by Swap.
 	//
 	// If the store applies all or nothing, or skips a record that it would
-	// have to wait for, the Outcome of each renewal that was certainly not
+	// have to wait for, the Outcome of each change that was certainly not
 	// applied is ErrNotTried; the elector then makes it by a Swap. ErrNotTried
-	// is also correct in place of the reason why one was refused. If the
-	// outcome of the whole request is unknown, it is unknown for each.
-	SwapMany(ctx context.Context, renewals []Change) []Outcome
+	// is also correct in place of the reason why one was refused, and for a change
+	// that the store cannot make together with others. If the outcome of the whole
+	// request is unknown, it is unknown for each.
+	SwapMany(ctx context.Context, changes []Change) []Outcome
 }
 
 // A BatchLoader is a Backend that can read many records in one request. Where Watch

@@ -114,24 +114,59 @@ func (h *Base) Watch(ctx context.Context, name string, watch func(context.Contex
 	return err
 }
 
-// SwapMany makes a request that renews many records, see [BatchSwapper]. An error is
+// SwapMany makes a request that replaces many records, see [BatchSwapper]. An error is
 // the Outcome of each.
-func (h *Base) SwapMany(ctx context.Context, renewals []Change, renew func(context.Context) ([]Outcome, error)) []Outcome {
+func (h *Base) SwapMany(ctx context.Context, changes []Change, swap func(context.Context) ([]Outcome, error)) []Outcome {
 	var outcomes []Outcome
 	err := error(nil)
-	for _, r := range renewals {
-		err = errors.Join(err, CheckName(r.Name))
+	for _, c := range changes {
+		err = errors.Join(err, CheckName(c.Name))
 	}
 	if err == nil {
-		err = h.Do(ctx, fmt.Sprintf("renewing %d elections", len(renewals)), func(ctx context.Context) (err error) {
-			outcomes, err = renew(ctx)
+		err = h.Do(ctx, fmt.Sprintf("writing %d elections", len(changes)), func(ctx context.Context) (err error) {
+			outcomes, err = swap(ctx)
 			return err
 		})
 	}
 	if err != nil {
-		return Outcomes(len(renewals), err)
+		return Outcomes(len(changes), err)
 	}
 	return outcomes
+}
+
+// AllOrNone makes changes where the store applies all of a request or none. try makes
+// some of them; or it returns an error that is ErrNotTried, and which of them the store
+// has refused. AllOrNone then tries the others, a few times, so that one that conflicts
+// costs the others little. Any other error of try is that of all.
+func AllOrNone(changes []Change, try func(some []Change) (outcomes []Outcome, refused []int, err error)) ([]Outcome, error) {
+	outcomes := Outcomes(len(changes), ErrNotTried)
+	at := make([]int, len(changes)) // of the changes that are left
+	for i := range at {
+		at[i] = i
+	}
+	for tries := 0; tries < 4 && len(changes) > 0; tries++ {
+		made, refused, err := try(changes)
+		if err == nil {
+			for i, o := range made {
+				outcomes[at[i]] = o
+			}
+			return outcomes, nil
+		}
+		if !errors.Is(err, ErrNotTried) || len(refused) == 0 {
+			return nil, err
+		}
+		var left []Change
+		var places []int
+		for i, c := range changes {
+			if slices.Contains(refused, i) {
+				outcomes[at[i]].Err = err
+			} else {
+				left, places = append(left, c), append(places, at[i])
+			}
+		}
+		changes, at = left, places
+	}
+	return outcomes, nil
 }
 
 // LoadMany makes a request that reads many records, see [BatchLoader]. An error is the

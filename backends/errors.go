@@ -11,7 +11,7 @@ var (
 	// ErrConflict is the error of a Swap that found another version.
 	ErrConflict = errors.New("the store holds another version of the record")
 
-	// ErrNotTried is the Outcome of a renewal that was certainly not applied, or
+	// ErrNotTried is the Outcome of a swap that was certainly not applied, or
 	// a read that was not made, because it was in one request with others: see
 	// BatchSwapper and BatchLoader.
 	ErrNotTried = errors.New("not tried together with others in one request")

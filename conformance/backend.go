@@ -41,6 +41,8 @@ var backendCases = []testCase{
 
 	{name: "batch/each", run: batchEach},
 	{name: "batch/race", run: batchRace},
+	{name: "batch/mixed", run: batchMixed},
+	{name: "batch/creations", run: batchCreations},
 	{name: "batch/presence", raw: true, run: batchPresence},
 	{name: "batch/cancel", run: batchCancel},
 

@@ -156,6 +156,48 @@ var batchMutants = map[string]mutant{
 		}
 	}},
 
+	"a creation in a batch replaces what is there": {caughtBy: "batch/mixed", rule: "a change is applied only to the version that it replaces", handle: renewsFrom(func(now, prev backends.Record) backends.Record {
+		if !prev.Exists() {
+			return now
+		}
+		return prev
+	})},
+	"a conflict in a batch is one of all": {caughtBy: "batch/mixed", rule: "each is applied, or ErrNotTried, unless it conflicts",
+		handle: atomically(backends.ErrConflict, func(b *broken, c backends.Change) bool {
+			now, err := b.Backend.Load(context.Background(), c.Name)
+			return err == nil && now.Version == c.Prev.Version
+		})},
+	"batches only renew": {caughtBy: "batch/mixed", rule: "changes of several kinds without a conflict are applied together",
+		handle: atomically(backends.ErrNotTried, func(_ *broken, c backends.Change) bool { return c.Prev.Attempt.Nonce == c.Next.Attempt.Nonce })},
+	"an acquisition in a batch makes no mark": {caughtBy: "batch/mixed", rule: "in a batch leaves what a Swap leaves", handle: func(b *broken, s *state) {
+		b.batch = func(ctx context.Context, changes []backends.Change) []backends.Outcome {
+			outcomes := b.oneByOne(ctx, changes)
+			for i, c := range changes {
+				if outcomes[i].Err == nil && !c.Next.Vacant() && c.Prev.Attempt.Nonce != c.Next.Attempt.Nonce {
+					b.store.Depose(c.Name)
+				}
+			}
+			return outcomes
+		}
+	}},
+	"two creations of a record are applied": {caughtBy: "batch/creations", rule: "of many creations of a record at most one is applied", handle: renewsFrom(func(now, prev backends.Record) backends.Record {
+		if !prev.Exists() {
+			return now
+		}
+		return prev
+	})},
+	"batches that create wait for each other": {caughtBy: "batch/creations", rule: "batches that create the same records in opposite orders return", waits: true, handle: func(b *broken, s *state) {
+		b.batch = func(ctx context.Context, changes []backends.Change) []backends.Outcome {
+			for _, c := range changes {
+				lock, _ := s.locks.LoadOrStore(c.Name, &sync.Mutex{})
+				lock.(*sync.Mutex).Lock()
+				defer lock.(*sync.Mutex).Unlock()
+				time.Sleep(time.Millisecond)
+			}
+			return b.oneByOne(ctx, changes)
+		}
+	}},
+
 	"a deposed holder is renewed in a batch": {caughtBy: "batch/presence", rule: "a deposed holder is not renewed in a batch", handle: func(b *broken, _ *state) {
 		b.batch = func(ctx context.Context, renewals []backends.Change) []backends.Outcome {
 			outcomes := b.oneByOne(ctx, renewals)

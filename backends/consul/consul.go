@@ -130,19 +130,15 @@ func version(index uint64) backends.Version {
 // Swap implements [backends.Backend]. It is one transaction.
 func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
 	return b.handle.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
-		change, err := b.change(name, prev, next)
+		operations, err := b.operations(name, prev, next)
 		if err != nil {
 			return next, err
-		}
-		operations := []Operation{change}
-		if !renews(prev, next) {
-			operations = append(operations, b.succession(name, next)...)
 		}
 		results, err := b.transact(ctx, operations, maxAnswer)
 		if err != nil {
 			return next, swapError(err)
 		}
-		next.Version, err = written(results, change.Key)
+		next.Version, err = written(results, b.prefix+name)
 		return next, err
 	})
 }
@@ -152,17 +148,20 @@ func renews(prev, next backends.Record) bool {
 	return !next.Vacant() && !prev.Vacant() && next.Attempt.Nonce == prev.Attempt.Nonce
 }
 
-// change replaces the content of a record's key if that has the version of prev.
-// Index 0 means that the key must not exist.
-func (b *Backend) change(name string, prev, next backends.Record) (Operation, error) {
+// operations replace the content of a record's key if that has the version of prev, and
+// its guard, unless they renew. Index 0 means that the key must not exist.
+func (b *Backend) operations(name string, prev, next backends.Record) ([]Operation, error) {
 	o := Operation{Verb: "cas", Key: b.prefix + name, Value: backends.Encode(name, next)}
 	if prev.Exists() {
 		var err error
 		if o.Index, err = strconv.ParseUint(string(prev.Version), 10, 64); err != nil || o.Index == 0 {
-			return o, fmt.Errorf("%w (and the version to replace is not from Consul)", backends.ErrConflict)
+			return nil, fmt.Errorf("%w (and the version to replace is not from Consul)", backends.ErrConflict)
 		}
 	}
-	return o, nil
+	if renews(prev, next) {
+		return []Operation{o}, nil
+	}
+	return append([]Operation{o}, b.succession(name, next)...), nil
 }
 
 // written returns the version that a transaction gave to a key.

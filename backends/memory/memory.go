@@ -225,11 +225,11 @@ func (s *Store) swap(name string, prev, next backends.Record) (backends.Record, 
 }
 
 // SwapMany implements [backends.BatchSwapper].
-func (b *Backend) SwapMany(ctx context.Context, renewals []backends.Change) []backends.Outcome {
-	return b.handle.SwapMany(ctx, renewals, func(context.Context) ([]backends.Outcome, error) {
-		outcomes := make([]backends.Outcome, len(renewals))
-		for i, r := range renewals {
-			outcomes[i].Record, outcomes[i].Err = b.store.swap(r.Name, r.Prev, r.Next)
+func (b *Backend) SwapMany(ctx context.Context, changes []backends.Change) []backends.Outcome {
+	return b.handle.SwapMany(ctx, changes, func(context.Context) ([]backends.Outcome, error) {
+		outcomes := make([]backends.Outcome, len(changes))
+		for i, c := range changes {
+			outcomes[i].Record, outcomes[i].Err = b.store.swap(c.Name, c.Prev, c.Next)
 		}
 		return outcomes, nil
 	})

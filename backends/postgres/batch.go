@@ -17,52 +17,73 @@ import (
 // maxBatch bounds how long a statement keeps its rows locked.
 const maxBatch = 100
 
-// renewMany is update for many rows. It skips rows that another transaction has
-// locked: one election must not delay the others, and two batches that wait for
-// each other's rows would be a deadlock.
-var renewMany = `with free as (select name from %[1]s where name = any($3::text[]) for no key update skip locked)
-update %[1]s as e set (` + fields + `) = (` + prefixed("next_") + `)
-from free, unnest($3::text[], $4::boolean[],
-		$5::text[], $6::bigint[], $7::bigint[], $8::bigint[], $9::text[], $10::text[], $11::text[],
-		$12::text[], $13::bigint[], $14::bigint[], $15::bigint[], $16::text[], $17::text[], $18::text[])
-	as n (name, changed, ` + prefixed("next_") + `, ` + prefixed("prev_") + `)
-where e.name = n.name and free.name = n.name and e.schema = $1 and (` + prefixed("e.") + `) = (` + prefixed("prev_") + `)
-returning e.name, ` + durably + `, case when n.changed then pg_notify($2, e.name)::text end`
+// swapMany is update and insert for many rows. It skips rows that another transaction
+// has locked: one election must not delay the others, and two batches that wait for
+// each other's rows would be a deadlock. A new token waits for guards, so those rows are
+// locked in the same way as by an update of the token: see Guard. Creations are in
+// order, because two of one name wait for each other.
+var swapMany = `with n as (select * from unnest($7::text[], $8::boolean[],
+		$9::text[], $10::bigint[], $11::bigint[], $12::bigint[], $13::text[], $14::text[], $15::text[],
+		$16::text[], $17::bigint[], $18::bigint[], $19::bigint[], $20::text[], $21::text[], $22::text[])
+	as n (name, changed, ` + prefixed("next_") + `, ` + prefixed("prev_") + `)),
+same_token as (select name from %[1]s where name = any($4::text[]) for no key update skip locked),
+new_token as (select name from %[1]s where name = any($5::text[]) for update skip locked),
+updated as (update %[1]s as e set (` + fields + `) = (` + prefixed("next_") + `)
+	from n, (select name from same_token union all select name from new_token) as free
+	where e.name = n.name and free.name = n.name and e.schema = $1 and (` + prefixed("e.") + `) = (` + prefixed("prev_") + `)
+	returning e.name),
+created as (insert into %[1]s (name, schema, ` + fields + `)
+	select name, $1, ` + prefixed("next_") + ` from n where name = any($6::text[]) and ` + impatiently + ` order by name
+	on conflict do nothing returning name)
+select n.name, ` + durably + `, case when n.changed then pg_notify($3, n.name)::text end
+from n where n.name in (select name from updated union all select name from created)`
 
 func prefixed(prefix string) string {
 	return prefix + strings.ReplaceAll(fields, ", ", ", "+prefix)
 }
 
 // SwapMany implements [backends.BatchSwapper].
-func (b *Backend) SwapMany(ctx context.Context, renewals []backends.Change) []backends.Outcome {
-	return b.handle.SwapMany(ctx, renewals, func(ctx context.Context) ([]backends.Outcome, error) {
+func (b *Backend) SwapMany(ctx context.Context, changes []backends.Change) []backends.Outcome {
+	return b.handle.SwapMany(ctx, changes, func(ctx context.Context) ([]backends.Outcome, error) {
 		var columns [16][]string
+		var sameToken, newToken, created []string
 		at := map[string]int{}
-		for i, r := range renewals {
-			prev, err := backends.Decode(r.Name, []byte(r.Prev.Version))
-			if err != nil {
-				return nil, fmt.Errorf("%w: the version to replace is not one of this election", backends.ErrNotTried)
+		for i, c := range changes {
+			prev := c.Next // of a creation, which compares with nothing
+			if c.Prev.Exists() {
+				var err error
+				if prev, err = backends.Decode(c.Name, []byte(c.Prev.Version)); err != nil {
+					return nil, fmt.Errorf("%w: the version to replace is not one of this election", backends.ErrNotTried)
+				}
 			}
-			at[r.Name] = i
-			row := slices.Concat([]string{r.Name, strconv.FormatBool(news(r.Prev, r.Next))}, texts(r.Next), texts(prev))
+			switch {
+			case !c.Prev.Exists():
+				created = append(created, c.Name)
+			case prev.Token == c.Next.Token:
+				sameToken = append(sameToken, c.Name)
+			default:
+				newToken = append(newToken, c.Name)
+			}
+			at[c.Name] = i
+			row := slices.Concat([]string{c.Name, strconv.FormatBool(news(c.Prev, c.Next))}, texts(c.Next), texts(prev))
 			for j, text := range row {
 				columns[j] = append(columns[j], text)
 			}
 		}
-		args := []any{backends.Schema, b.table.channel()}
+		args := []any{backends.Schema, b.table.channel(), sameToken, newToken, created}
 		for _, c := range columns {
 			args = append(args, c)
 		}
 		// The doubt begins before the request: while some callers still wait for
 		// the answer, another may have given up, and read.
-		for _, r := range renewals {
-			b.doubts.add(r.Name, r.Prev.Version)
+		for _, c := range changes {
+			b.doubts.add(c.Name, c.Prev.Version)
 		}
-		var renewed []string
-		_, err := b.query(ctx, fmt.Sprintf(renewMany, b.table.quoted()), args, func(rows pgx.Rows) (err error) {
+		var done []string
+		_, err := b.query(ctx, fmt.Sprintf(swapMany, b.table.quoted()), args, func(rows pgx.Rows) (err error) {
 			// Nothing counts before all rows are read: an error of the commit
 			// comes last.
-			renewed, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (name string, err error) {
+			done, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (name string, err error) {
 				return name, row.Scan(&name, nil, nil, nil)
 			})
 			return err
@@ -75,15 +96,15 @@ func (b *Backend) SwapMany(ctx context.Context, renewals []backends.Change) []ba
 		default:
 			return nil, err
 		}
-		outcomes := backends.Outcomes(len(renewals), err)
-		for _, name := range renewed {
-			r := renewals[at[name]]
-			b.doubts.end(name, r.Prev.Version)
-			outcomes[at[name]] = backends.Outcome{Record: versioned(name, r.Next)}
+		outcomes := backends.Outcomes(len(changes), err)
+		for _, name := range done {
+			c := changes[at[name]]
+			b.doubts.end(name, c.Prev.Version)
+			outcomes[at[name]] = backends.Outcome{Record: versioned(name, c.Next)}
 		}
-		for i, r := range renewals {
+		for i, c := range changes {
 			if outcomes[i].Err != nil {
-				b.doubts.drop(r.Name, r.Prev.Version)
+				b.doubts.drop(c.Name, c.Prev.Version)
 			}
 		}
 		return outcomes, nil

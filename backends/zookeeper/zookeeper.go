@@ -144,14 +144,7 @@ func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Rec
 }
 
 func (b *Backend) create(ctx context.Context, name string, _, next backends.Record) (backends.Version, error) {
-	path, guard := b.path(name), newGuard()
-	ops := []any{
-		&zk.CreateRequest{Path: path, Data: content(guard, name, next), Acl: b.acl},
-		&zk.CreateRequest{Path: guardPath(path, guard), Acl: b.acl},
-	}
-	if !next.Vacant() {
-		ops = append(ops, b.createLeader(path, next))
-	}
+	ops, guard := b.creation(name, next)
 	_, refused, err := b.multi(ctx, ops)
 	if refused == 0 && errors.Is(err, zk.ErrNoNode) {
 		// Nothing was applied. The prefix was never made, or has vanished.
@@ -166,13 +159,39 @@ func (b *Backend) create(ctx context.Context, name string, _, next backends.Reco
 	return version(guard, 0), err
 }
 
+// creation makes a record's znode with its guard, and the holder's node.
+func (b *Backend) creation(name string, next backends.Record) (ops []any, guard string) {
+	path, guard := b.path(name), newGuard()
+	ops = []any{
+		&zk.CreateRequest{Path: path, Data: content(guard, name, next), Acl: b.acl},
+		&zk.CreateRequest{Path: guardPath(path, guard), Acl: b.acl},
+	}
+	return append(ops, b.leaderOps(path, next, false)...), guard
+}
+
+// renews reports whether a change leaves the acquisition as it is.
+func renews(prev, next backends.Record) bool {
+	return !next.Vacant() && !prev.Vacant() && next.Attempt.Nonce == prev.Attempt.Nonce
+}
+
+// leaderOps replace the holder's node, which is there or not.
+func (b *Backend) leaderOps(path string, next backends.Record, there bool) (ops []any) {
+	if there {
+		ops = append(ops, &zk.DeleteRequest{Path: leaderPath(path), Version: -1})
+	}
+	if !next.Vacant() {
+		ops = append(ops, b.createLeader(path, next))
+	}
+	return ops
+}
+
 func (b *Backend) replace(ctx context.Context, name string, prev, next backends.Record) (backends.Version, error) {
 	before, dataVersion, err := parseVersion(prev.Version)
 	if err != nil {
 		return "", err
 	}
 	path := b.path(name)
-	renews := !next.Vacant() && !prev.Vacant() && next.Attempt.Nonce == prev.Attempt.Nonce
+	renews := renews(prev, next)
 	exchange, guard := b.renewal(name, before, dataVersion, next), before
 	if !renews {
 		exchange, guard = b.succession(name, before, dataVersion, next)
@@ -180,20 +199,10 @@ func (b *Backend) replace(ctx context.Context, name string, prev, next backends.
 
 	// The holder's node changes in the same step. Whether an old one exists
 	// cannot be known: its session may have ended.
-	var there, gone []any
+	forms := [][]any{b.leaderOps(path, next, true), b.leaderOps(path, next, false)}
 	switch {
 	case renews:
-		there = []any{exists(leaderPath(path))}
-	case next.Vacant():
-		there = []any{&zk.DeleteRequest{Path: leaderPath(path), Version: -1}}
-	default:
-		gone = []any{b.createLeader(path, next)}
-		there = []any{&zk.DeleteRequest{Path: leaderPath(path), Version: -1}, gone[0]}
-	}
-	forms := [][]any{there, gone}
-	switch {
-	case renews:
-		forms = forms[:1]
+		forms = [][]any{{exists(leaderPath(path))}}
 	case prev.Vacant() && !next.Vacant():
 		slices.Reverse(forms)
 	}

@@ -32,6 +32,8 @@ type message struct {
 	Usage  usage  `json:",omitzero"`
 	Lost   int    `json:",omitempty"`
 	Error  string `json:",omitempty"`
+
+	Warnings int64 `json:",omitempty"` // logged so far
 }
 
 // Kinds of messages, in their order.
@@ -126,7 +128,7 @@ func holder(t task, input io.Reader, tell func(message)) error {
 		go reports(c, input, &profiler{}, tell) // which cannot fail without profiles
 		err := waitForAll(ours, t)
 		if err == nil {
-			tell(message{Kind: held})
+			tell(message{Kind: held, Warnings: ours.warnings.Load()})
 		}
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"cirello.io/dynamolock/v2"
@@ -73,7 +74,30 @@ type electors struct {
 	leases  []*elector.Lease
 	waiting map[string]bool // elections that somebody else was seen to lead
 	seen    func(elections int)
+
+	warnings atomic.Int64
 }
+
+// A counter counts warnings, and passes nothing on.
+type counter struct {
+	slog.Handler
+	warnings *atomic.Int64
+}
+
+func (c counter) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
+func (c counter) Handle(_ context.Context, r slog.Record) error {
+	if n := c.warnings.Add(1); n < 10 || n%1000 == 0 {
+		r.Attrs(func(a slog.Attr) bool {
+			if a.Key == "error" {
+				println(n, r.Message, a.Value.String())
+			}
+			return true
+		})
+	}
+	return nil
+}
+func (c counter) WithAttrs([]slog.Attr) slog.Handler { return c }
+func (c counter) WithGroup(string) slog.Handler      { return c }
 
 func openElector(ctx context.Context, t task) (crowd, error) {
 	b, err := backends.Open(ctx, t.URL)
@@ -89,7 +113,7 @@ func (c *electors) hold(_ context.Context, name string) error {
 // run campaigns and leads in a goroutine of its own, the one that a user of Run
 // has. It sends the outcome of the campaign, once.
 func (c *electors) run(name string, outcome chan<- error) {
-	o := &elector.Options{TTL: c.ttl, Logger: slog.New(slog.DiscardHandler)}
+	o := &elector.Options{TTL: c.ttl, Logger: slog.New(counter{slog.DiscardHandler, &c.warnings})}
 	if c.seen != nil {
 		o.Trace = &elector.Trace{Observed: func(_ context.Context, i elector.LeaderInfo) {
 			if !i.Leader.Vacant() {

@@ -24,6 +24,7 @@ type Options struct {
 	TTL       time.Duration // 0 for 15 s, what a process with so much to renew would choose, or 3 s in short
 	Short     bool
 	Libraries []peers.Library // only their names and stores are looked at; none for all
+	Elections []int           // of our library alone; none for the numbers of each library, with a longer hold
 	Profiles  string          // a folder for profiles of the processes that hold elections, made if need be; empty for none
 	Log       func(format string, args ...any)
 }
@@ -80,12 +81,17 @@ func Measure(ctx context.Context, o Options) ([]results.Figure, error) {
 func onStore(ctx context.Context, o Options, kind string) (figures []results.Figure, err error) {
 	var runs []run
 	for _, library := range libraries[kind] {
-		if !wanted(o.Libraries, library, kind) {
+		if !wanted(o.Libraries, library, kind) || len(o.Elections) > 0 && library != "elector" {
 			continue
 		}
-		for _, n := range counts(o.Short, library, kind) {
+		all := o.Elections
+		if len(all) == 0 {
+			all = counts(o.Short, library, kind)
+		}
+		for _, n := range all {
 			r := run{o: o, kind: kind, library: library, elections: n, ttls: 1}
-			if r.takeover = library == "elector" && n >= 10_000; r.takeover {
+			r.takeover = library == "elector" && (n >= 10_000 || len(o.Elections) > 0)
+			if r.takeover && len(o.Elections) == 0 {
 				r.ttls = 10
 			}
 			runs = append(runs, r)
@@ -259,10 +265,12 @@ func (r run) takeOver(ctx context.Context, t task, holder *process, figure repor
 	}
 	holder.Kill()
 	killed := time.Now()
-	if _, err := successor.await(ctx, held); err != nil {
+	last, err := successor.await(ctx, held)
+	if err != nil {
 		return err
 	}
 	took := time.Since(killed)
+	figure("warnings of the process that waited", "lines", float64(last.Warnings))
 	figure("until another process has taken all of them over, after kill -9", "s", took.Seconds())
 	figure("until another process has taken all of them over, after kill -9", "TTL", took.Seconds()/r.o.TTL.Seconds())
 	return nil

@@ -7,7 +7,6 @@ import (
 	"go/types"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/elector-go/elector/internal/modules"
@@ -17,13 +16,7 @@ import (
 func exported(dir string) ([]string, error) {
 	os.Setenv("GOOS", "linux")
 	os.Setenv("CGO_ENABLED", "0")
-	var env []string
-	if work, err := filepath.Abs(filepath.Join(dir, "dev.work")); err == nil {
-		if _, err := os.Stat(work); err == nil {
-			env = append(os.Environ(), "GOWORK="+work) // without it the module takes a released root
-		}
-	}
-	listed, err := modules.Go(dir, env, "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", "./...")
+	listed, err := modules.Go(dir, nil, "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", "./...")
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +26,7 @@ func exported(dir string) ([]string, error) {
 		files[path] = file
 	}
 	from := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) { return os.Open(files[path]) })
-	public, _, err := modules.Packages(dir, env)
+	public, _, err := modules.Packages(dir, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -88,10 +88,6 @@ func (l *lab) build(to string, m mutant, flags ...string) error {
 	args := append([]string{"test", "-c", "-vet=off", "-o", to}, flags...)
 	c := exec.Command("go", append(args, m.pkg)...)
 	c.Dir = filepath.Join(l.root, m.module)
-	work := filepath.Join(c.Dir, "dev.work") // of a module without a replace line
-	if _, err := os.Stat(work); err == nil {
-		c.Env = append(os.Environ(), "GOWORK="+work)
-	}
 	if out, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
 	}

@@ -45,7 +45,7 @@ var clockMutants = []mutant{
 
 	// The challenger's clock.
 	{name: "challenger's clock started before the read", breaks: "3", catch: "mx/two-valid", edits: []edit{{
-		"request.go", `if e.view.Read(r, mark, e.now()) {`, `if e.view.Read(r, mark, start) {`}}},
+		"request.go", `if e.view.Read(r, mark, now) {`, `if e.view.Read(r, mark, start) {`}}},
 	{name: "no drift margin for the challenger", breaks: "1", catch: "clk/drift", edits: []edit{{
 		"internal/rule/rule.go", `return ttl + time.Duration(float64(ttl)*drift)`, `return ttl`}}},
 	{name: "challenger waits for twice the TTL", breaks: "tau", catch: "mx/takeover-bound", edits: []edit{{

@@ -31,7 +31,7 @@ var handoverMutants = []mutant{
 	{name: "a request ends a lease at once", breaks: "rec/request", catch: "drains", pkg: ".", parent: "TestRequestResign", edits: []edit{{
 		"resign.go", `l.drain(requested, fmt.Errorf("%w: %q", ErrRequested, q.By))`, `l.move(resigned, requested, l.resignedBecause(fmt.Errorf("%w: %q", ErrRequested, q.By)))`}}},
 	{name: "requests to resign that hang counted with renewals", breaks: "rec/request", catch: "that_hang", pkg: ".", parent: "TestRequestStorm", edits: []edit{{
-		"resign.go", `e.o.RequestTimeout, asking,`, `e.o.RequestTimeout, swapping,`}}},
+		"resign.go", `e.o.RequestTimeout, asking,`, `e.o.RequestTimeout, writing,`}}},
 	{name: "a lease that drains ended by another campaign", breaks: "rec/request", catch: "Campaign,_again", pkg: ".", parent: "TestRequestResign", edits: []edit{{
 		"campaign.go", `if l := e.current.Load(); e.busy ||`, `if l := e.current.Load(); l != nil && l.status.Load().phase == draining {
 		l.giveUp()
@@ -103,7 +103,7 @@ var handoverMutants = []mutant{
 	{name: "two candidates with one ID overwrite each other without end", breaks: "Priority", catch: "twins", pkg: ".", parent: "TestPriority", edits: []edit{{
 		"succession.go", ` && p.lowered.Load() != b.Rank`, ``}}},
 	{name: "a priority announced to what was pushed late", breaks: "Priority", catch: "pushed_late", pkg: ".", parent: "TestPriority", edits: []edit{{
-		"succession.go", `	if _, f := e.load(ctx, e.o.RequestTimeout, bidLoading); f != nil {
+		"succession.go", `	if _, f := e.load(ctx, e.o.RequestTimeout, loading); f != nil {
 		return
 	}
 	s :=`, `	s :=`}}},

@@ -8,7 +8,7 @@
 // -page measures nothing and writes page and plots again from the two files: for
 // after a change of package report, its reasons above all.
 //
-// Usage: go run ./cmd/compare [-page] [-short] [-only cost,handover] [-libraries etcd,pglock] [-ttl 3s] [-out .] [-logs file] [-profiles folder]
+// Usage: go run ./cmd/compare [-page] [-short] [-only cost,handover] [-libraries etcd,pglock] [-ttl 3s] [-out .] [-logs file] [-elections 2000] [-profiles folder]
 //
 // With -only or -libraries the figures that are measured replace those that
 // results.json has of the same subjects and libraries, and the others stay.
@@ -18,6 +18,9 @@
 // -profiles gets, from each process that holds many elections (subject scale),
 // files such as etcd-elector-1000.cpu.pprof: where its processor was while it
 // held them, and the same with heap and goroutine for what there was at the end.
+//
+// -elections replaces the numbers of elections of subject scale, which then measures
+// this repository's library alone and holds them for one TTL only, and needs -out as -short does.
 //
 // In a short run, where subjects disturb each other, another library that
 // could not be measured is told of and has no figure; otherwise it is an error.
@@ -37,6 +40,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -68,9 +72,18 @@ func main() {
 	page := flag.Bool("page", false, "write the page again, from results.json and about.json")
 	flag.StringVar(&c.out, "out", ".", "the folder to write to")
 	logs := flag.String("logs", "", "a file for what the peers log; it is thrown away without")
+	elections := flag.String("elections", "", "numbers of elections for subject scale, with commas between; needs -out")
 	flag.StringVar(&c.profiles, "profiles", "", "a folder for profiles of the processes that hold many elections; none without")
 	flag.Parse()
 	c.only, c.wanted = list(*only), list(*libraries)
+	for _, text := range list(*elections) {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || c.out == "." {
+			fmt.Fprintln(os.Stderr, "compare: -elections takes positive numbers, and needs -out")
+			os.Exit(1)
+		}
+		c.elections = append(c.elections, n)
+	}
 	c.log = progress(os.Stdout, time.Now())
 	if err := logTo(*logs); err != nil {
 		fmt.Fprintln(os.Stderr, "compare:", err)
@@ -131,6 +144,7 @@ type comparison struct {
 	only, wanted []string // subjects and libraries; all if empty
 	ttl          time.Duration
 	out          string
+	elections    []int  // of subject scale
 	profiles     string // a folder, empty for none
 	log          func(format string, args ...any)
 }
@@ -172,7 +186,7 @@ func (c *comparison) run(ctx context.Context, all []subject, ask func(context.Co
 	measure := func(s subject) error {
 		c.log("%s: begins", s.name)
 		start := time.Now()
-		measured, err := s.measure(ctx, options{c.ttl, c.short, libraries, c.profiles, c.log})
+		measured, err := s.measure(ctx, options{c.ttl, c.short, libraries, c.elections, c.profiles, c.log})
 		if c.short && err != nil && peers.Besides(err) == nil {
 			c.log("%s: NOT MEASURED: %v", s.name, err)
 			err = nil

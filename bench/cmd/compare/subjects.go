@@ -24,6 +24,7 @@ type options struct {
 	ttl       time.Duration
 	short     bool
 	libraries []peers.Library
+	elections []int  // of subject scale; empty for the numbers that it has
 	profiles  string // a folder, empty for none
 	log       func(format string, args ...any)
 }
@@ -48,7 +49,7 @@ var subjects = []subject{
 		return handover.Measure(ctx, handover.Options{TTL: o.ttl, Short: o.short, Libraries: o.libraries, Log: o.log})
 	}},
 	{"scale", []string{results.Scale}, func(ctx context.Context, o options) ([]results.Figure, error) {
-		return scale.Measure(ctx, scale.Options{Short: o.short, Libraries: o.libraries, Profiles: o.profiles, Log: o.log}) // with a TTL of its own
+		return scale.Measure(ctx, scale.Options{Short: o.short, Libraries: o.libraries, Elections: o.elections, Profiles: o.profiles, Log: o.log}) // with a TTL of its own
 	}},
 	{"asking", []string{results.Check}, func(ctx context.Context, o options) ([]results.Figure, error) {
 		return asking.Measure(ctx, asking.Options{TTL: o.ttl, Short: o.short, Libraries: o.libraries, Log: o.log})

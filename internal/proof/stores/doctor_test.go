@@ -29,7 +29,7 @@ func buildTool(t *testing.T) string {
 	must(t, err)
 	program := filepath.Join(t.TempDir(), "elector")
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", program, ".")
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK="+filepath.Join(dir, "dev.work"))
+	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

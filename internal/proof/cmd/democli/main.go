@@ -249,7 +249,6 @@ func build(ctx context.Context, dir, mutant string) (string, error) {
 	}
 	c := exec.CommandContext(ctx, "go", append(args, ".")...)
 	c.Dir = filepath.Join(root, "cmd", "elector")
-	c.Env = append(os.Environ(), "GOWORK="+filepath.Join(c.Dir, "dev.work"))
 	if out, err := c.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building cmd/elector: %w\n%s", err, out)
 	}

@@ -1,31 +1,32 @@
-package elector
+package batcher
 
 import (
+	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/backends/memory"
+	"github.com/elector-go/elector/internal/clock"
 )
 
-// Two leases on one election, of which one is over and does not know it yet, do
-// not meet in one request: stores refuse two changes of one record.
+// Two swaps of one election do not go in one request: stores refuse two changes of one
+// record.
 func TestBatchOfOneElection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, err := New(memory.New(), "twice", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := newBatches(memory.New())
-		s.most, s.members = 10, 2
+		var active sync.WaitGroup
+		m := New(memory.New(), clock.System{}, time.Minute, &active)
+		h := m.enter()
+		defer h.leave()
 		var met []*batch[backends.Change]
 		for _, name := range []string{"twice", "once", "twice"} {
-			b, _ := s.join(e, backends.Change{Name: name}, gathering)
+			b, _ := h.swaps.join(m, backends.Change{Name: name})
 			met = append(met, b)
 		}
 		if met[0] != met[1] || met[0] == met[2] {
 			t.Error("only the two of one election go apart")
 		}
-		e.active.Wait()
+		active.Wait()
 	})
 }
