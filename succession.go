@@ -225,6 +225,9 @@ func (p *bidding) next(s rule.Snapshot) time.Duration {
 // the next renewal interval. A candidate that is not healthy withdraws its bid.
 func (p *bidding) act(ctx context.Context) {
 	e, s := p.e, p.e.view.Snapshot()
+	if e.now() < p.due { // the wait was for something else
+		return
+	}
 	p.due, p.term, p.again = rule.Never, s.Term, e.now()+s.Record.RenewEvery+e.jitter()
 	if p.done != nil {
 		select {

@@ -23,7 +23,7 @@
  *
  * Nonces. It is enough to know of each whether it is of its writer's present
  * acquisition (CURRENT), of one that its writer may retake at once (ABANDONED), or of
- * one that nobody recognises (FORGOTTEN).
+ * one that no candidate recognises (FORGOTTEN).
  *
  * A claim is what a candidate may believe of its own acquisition. It begins as
  * trying. It is doubtful once it has replaced "no record" by a write whose outcome
@@ -287,7 +287,7 @@ mtype = {
 #define STANDS  2        /* the same version */
 
 /* The record. */
-bool exists, vacated;    /* vacated: nobody holds it */
+bool exists, vacated;    /* vacated: no candidate holds it */
 byte owner;              /* who wrote it */
 byte nonce;
 byte token;
@@ -497,7 +497,7 @@ inline end(how) {
 	if :: late[c].nonce == CURRENT -> late[c].left = 0 :: else fi
 }
 
-/* The release is written: nobody leads. */
+/* The release is written: no candidate leads. */
 inline vacate() { release[c] = writing; send_write(releasing) }
 
 /* That was tried. */
@@ -523,7 +523,7 @@ inline leave_late() {
 }
 
 #ifdef CALM
-bool calm;               /* from now on nothing fails, and everybody is prompt */
+bool calm;               /* from now on nothing fails, and every candidate is prompt */
 byte gap;                /* ticks without a valid lease */
 byte steps;              /* since the last tick */
 bool polled[N];
@@ -760,16 +760,16 @@ active proctype world() {
 #endif
 
 #ifndef NO_REQUEST
-	/* somebody asks the leader to resign */
+	/* another process asks the leader to resign */
 	:: d_step { exists && !vacated && MAY_ASK ->
-		printf("somebody writes a request into the record\n");
+		printf("another process writes a request into the record\n");
 		requested();
 		HAS_ASKED }
 #endif
 
 	/*
-	 * Somebody deletes the record. What each candidate saw last must have been a
-	 * record, so that it can see that it is gone. After the last token nobody
+	 * A person deletes the record. What each candidate saw last must have been a
+	 * record, so that it can see that it is gone. After the last token no candidate
 	 * could lead any more, so nothing is deleted.
 	 */
 	:: d_step { exists && newest < TOKENS && FAULTY ->
@@ -779,7 +779,7 @@ active proctype world() {
 		}
 		if
 		:: all_saw ->
-			printf("somebody deletes the record\n");
+			printf("a person deletes the record\n");
 			SEEN(LOST_HELD, !vacated && nonce == CURRENT && lease[owner] > 0);
 			exists = false; vacated = false; owner = 0; nonce = 0; token = 0; since = 0;
 			changed()

@@ -10,7 +10,7 @@ var backendMutants = []mutant{
 
 	{name: "a release sent again after its answer", breaks: "8", catch: "elector/res/run-waits", pkg: suite, parent: "TestMemory", edits: []edit{{
 		"acquire.go", `a.record, a.next(a.record, "", "")); f == nil {`, `a.record, a.next(a.record, "", "")); f == nil {
-				e.swap(ctx, e.o.RequestTimeout, swapping, e.backend.Swap, a.record, a.next(a.record, "", ""))`}}},
+				e.swap(ctx, e.o.RequestTimeout, swapping, false, a.record, a.next(a.record, "", ""))`}}},
 
 	// The portable layer.
 	{name: "a call goes on after Close", breaks: "10", catch: "under_way", pkg: "./backends", parent: "TestHandleClosed", edits: []edit{{

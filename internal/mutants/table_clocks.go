@@ -4,7 +4,9 @@ package main
 var clockMutants = []mutant{
 	// The holder's clock.
 	{name: "H counted from the response of a renewal", breaks: "2", catch: "exp/from-send", edits: []edit{{
-		"renew.go", `return l.adopt(r), false`, `a.sent[a.number] = write{clock.Mark(e.clock), false, l.value}
+		"renew.go", `return l.adopt(r), false`, `w := a.sent[a.number]
+		w.start = e.clock.Now()
+		a.sent[a.number] = w
 		return l.adopt(r), false`}}},
 	{name: "H counted from the response of the acquisition", breaks: "2", catch: "pause/inflight", edits: []edit{{
 		"lease.go", `start := won.start`, `start := clock.Mark(e.clock)`}}},

@@ -22,6 +22,8 @@ var handoverMutants = []mutant{
 		"succession.go", `s.Followed && id`, `id`}}},
 	{name: "a dead successor waited for as long as the TTL", breaks: "successor", catch: "dead,_with_a_long_TTL", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"succession.go", `min(vacancy.RenewEvery, longestHeadStart)`, `vacancy.TTL`}}},
+	{name: "a bid that is not due", breaks: "successor", catch: "of_a_record_that_is_gone", pkg: ".", parent: "TestSuccessor", edits: []edit{{
+		"succession.go", `if e.now() < p.due {`, `if false {`}}},
 	{name: "a dead successor waited for through two intervals", breaks: "successor", catch: "dead,_pushed_false", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"succession.go", `min(vacancy.RenewEvery, longestHeadStart)`, `min(2*vacancy.RenewEvery, longestHeadStart)`}}},
 	{name: "a release forgets the successor", breaks: "successor", catch: "named_by_the_leader", pkg: ".", parent: "TestSuccessor", edits: []edit{{
@@ -29,7 +31,7 @@ var handoverMutants = []mutant{
 	{name: "a request ends a lease at once", breaks: "rec/request", catch: "drains", pkg: ".", parent: "TestRequestResign", edits: []edit{{
 		"resign.go", `l.drain(requested, fmt.Errorf("%w: %q", ErrRequested, q.By))`, `l.move(resigned, requested, l.resignedBecause(fmt.Errorf("%w: %q", ErrRequested, q.By)))`}}},
 	{name: "requests to resign that hang counted with renewals", breaks: "rec/request", catch: "that_hang", pkg: ".", parent: "TestRequestStorm", edits: []edit{{
-		"resign.go", `e.o.RequestTimeout, asking,`, `e.o.RequestTimeout, writing,`}}},
+		"resign.go", `e.o.RequestTimeout, asking,`, `e.o.RequestTimeout, swapping,`}}},
 	{name: "a lease that drains ended by another campaign", breaks: "rec/request", catch: "Campaign,_again", pkg: ".", parent: "TestRequestResign", edits: []edit{{
 		"campaign.go", `if l := e.current.Load(); e.busy ||`, `if l := e.current.Load(); l != nil && l.status.Load().phase == draining {
 		l.giveUp()
@@ -61,7 +63,7 @@ var handoverMutants = []mutant{
 	{name: "a bid taken for evidence that its candidate may lead", breaks: "3", catch: "mx/two-valid", edits: []edit{{
 		"internal/rule/view.go", `	case v.record.Vacant(), v.claim`, `	case v.record.Vacant(), v.record.Extensions.Names("{\"t_bid\":\"\"}"), v.claim`}}},
 	{name: "a campaign that is cancelled while it waits is not woken", breaks: "Campaign", catch: "the_campaign_ends", pkg: ".", parent: "TestPriority", edits: []edit{{
-		"watch.go", `	context.AfterFunc(w.ctx, w.wake)`, ``}}},
+		"watch.go", `context.AfterFunc(w.ctx, func() { w.wake(); w`, `context.AfterFunc(w.ctx, func() { w`}}},
 	{name: "a bid of another term", breaks: "successor", catch: "named_by_the_leader", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"internal/annex/annex.go", `into(prev.Extensions.Class('k'))`, `into(prev.Extensions)`}}},
 	{name: "all who wait bid", breaks: "successor", catch: "10_waiting", pkg: ".", parent: "TestVolunteer", edits: []edit{{
