@@ -208,13 +208,9 @@ func (p *bidding) next(s rule.Snapshot) time.Duration {
 		p.due = p.again
 	} else if p.due == rule.Never {
 		span := e.span()
-		switch {
-		case rank > 0:
-		case e.pushes:
+		if rank == 0 {
 			now += 2*span + 10*time.Millisecond
 			span = min(max(4*span, 250*time.Millisecond), time.Second)
-		default: // the others see the bid when they read next
-			span = 8 * r.RenewEvery
 		}
 		p.due = now + e.scattered(span)
 	}

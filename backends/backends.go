@@ -106,8 +106,8 @@ type Description struct {
 
 	// PushesRenewals is set if Watch reports every change, renewals included,
 	// so that no process polls while a Watch runs. Otherwise Watch is a hint
-	// of new leaders and vacancies, and of values and extensions that the holder
-	// writes, and a waiter also reads about once in each renewal interval.
+	// of new leaders, values, extensions and vacancies, and a waiter also
+	// reads about once in each renewal interval.
 	PushesRenewals bool
 
 	// NoWatch is set if the Watch of this Watcher is switched off and returns

@@ -216,11 +216,9 @@ func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Rec
 	})
 }
 
-// news reports whether a Watch must see the change: not a renewal, nor what another process
-// adds to the record, which its holder sees at its next renewal.
+// news reports whether a Watch must see the change.
 func news(prev, next backends.Record) bool {
-	return prev.Attempt != next.Attempt &&
-		(prev.Holder != next.Holder || prev.Token != next.Token || prev.Value != next.Value || prev.Extensions != next.Extensions)
+	return prev.Holder != next.Holder || prev.Token != next.Token || prev.Value != next.Value || prev.Extensions != next.Extensions
 }
 
 // versioned sets the record's version, which is all that its row holds. The

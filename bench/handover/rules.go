@@ -92,7 +92,7 @@ func ours(store string, ttl time.Duration) (rules, error) {
 		r.latest += r.renew + min(ourOffset, r.renew/10)
 		r.why = counts + "; renewals are polled in step with the holder: once their rhythm is known, that is 0.1 TTL after them at most, and an interval of 0.3 TTL and 0.1 s before, of which the latest is"
 		if store == stores.Postgres {
-			r.count, r.bids = postgresListeners, 10*r.renew
+			r.count, r.bids = postgresListeners, 2*time.Second+r.renew
 			r.handover = "all waiters are notified, and read; " + bids
 			break
 		}
