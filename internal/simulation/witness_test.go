@@ -129,13 +129,6 @@ func (w *witness) sends(next backends.Record, now moment) {
 	w.mine[next.Attempt.Nonce] = true
 }
 
-// made reports whether an acquisition is our own.
-func (w *witness) made(nonce string) bool {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	return w.mine[nonce]
-}
-
 // shown reports whether the process was shown somebody else's acquisition after
 // so many store faults.
 func (w *witness) shown(nonce string, faults int) bool {
