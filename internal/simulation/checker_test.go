@@ -78,8 +78,8 @@ func (c *checker) mayAcquire(n *node, prev, next backends.Record, now moment) {
 	w := &n.witness
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	if next.Attempt.Sequence == 1 && next.Token <= w.highest {
-		c.w.broken("guarantee 5", "%s asks for token %d after it has seen %d", n.name, next.Token, w.highest)
+	if highest, _ := n.drew(next.Attempt.Nonce); next.Attempt.Sequence == 1 && next.Token <= highest {
+		c.w.broken("guarantee 5", "%s asks for token %d after it has seen %d", n.name, next.Token, highest)
 	}
 	nonce := prev.Attempt.Nonce
 	if prev.Vacant() || w.mine[nonce] && !w.doubtful[nonce] {

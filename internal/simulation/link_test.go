@@ -8,6 +8,7 @@ import (
 
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/backends/memory"
+	"github.com/elector-go/elector/internal/annex"
 )
 
 // A link is a process's connection to the store: the backend of its Electors.
@@ -26,7 +27,7 @@ type link struct {
 	cutIn    bool              // nothing comes back
 	flying   int               // requests that the elector has not given up
 	count    map[string]int    // requests by op
-	shared   int               // renewals of the election that went with others
+	shared   int               // writes of the election that went with others
 	joined   int               // reads of the election that went with others
 }
 
@@ -43,8 +44,8 @@ func (l *link) add(n *node) (lag time.Duration) {
 	return time.Duration(len(l.nodes)-1) * 41
 }
 
-// whose returns the node that makes a request: the one that the context names,
-// or that has made the acquisition.
+// whose returns the node that makes a request: the one that the context names, or
+// that has drawn the nonce. A request of several has no context of a node's.
 func (l *link) whose(ctx context.Context, nonce string) *node {
 	if n, marked := ctx.Value(nodeKey{}).(*node); marked {
 		return n
@@ -52,11 +53,25 @@ func (l *link) whose(ctx context.Context, nonce string) *node {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	for _, n := range l.nodes {
-		if n.witness.made(nonce) {
+		if _, drew := n.drew(nonce); drew {
 			return n
 		}
 	}
 	return l.nodes[0]
+}
+
+// nonceOf returns the nonce that a write's sender has drawn: that of its acquisition, or
+// of its word for another leader.
+func nonceOf(prev, next backends.Record) string {
+	if isWord(prev, next) {
+		for _, name := range steers {
+			was, _ := prev.Extensions.Get(name)
+			if is, _ := next.Extensions.Get(name); is != was {
+				return annex.Split(is, 2)[1]
+			}
+		}
+	}
+	return next.Attempt.Nonce
 }
 
 // in is a number of a node that requests.
@@ -163,7 +178,7 @@ func (l *link) Load(ctx context.Context, name string) (backends.Record, error) {
 
 // Swap implements backends.Backend.
 func (l *link) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-	n := l.whose(ctx, next.Attempt.Nonce)
+	n := l.whose(ctx, nonceOf(prev, next))
 	t := l.takeSwap(name, n, prev)
 	if name == election {
 		l.w.check.sends(n, prev, next, t)
@@ -188,12 +203,12 @@ func (l *link) write(n *node, name string, prev, next backends.Record) (backends
 }
 
 // SwapMany implements backends.BatchSwapper. Some batches are passed over in part.
-func (l *link) SwapMany(ctx context.Context, renewals []backends.Change) []backends.Outcome {
+func (l *link) SwapMany(ctx context.Context, changes []backends.Change) []backends.Outcome {
 	t := l.take("swap", l.whose(ctx, "").in(election)+2000)
 	var n *node
-	for _, r := range renewals {
+	for _, r := range changes {
 		if r.Name == election {
-			n = l.whose(context.Background(), r.Next.Attempt.Nonce)
+			n = l.whose(context.Background(), nonceOf(r.Prev, r.Next))
 			l.w.check.sends(n, r.Prev, r.Next, t)
 			l.mutex.Lock()
 			l.shared++
@@ -201,8 +216,8 @@ func (l *link) SwapMany(ctx context.Context, renewals []backends.Change) []backe
 		}
 	}
 	a := l.travel(ctx, t, "swap", func() answer {
-		a := answer{name: election, to: n, err: backends.ErrNotTried, outcomes: make([]backends.Outcome, len(renewals))}
-		for i, r := range renewals {
+		a := answer{name: election, to: n, err: backends.ErrNotTried, outcomes: make([]backends.Outcome, len(changes))}
+		for i, r := range changes {
 			o := &a.outcomes[i]
 			if o.Err = backends.ErrNotTried; !newDice(l.w.seed, uint64(l.w.now()), uint64(len(r.Name)), 6).chance(0.1) {
 				o.Record, o.Err = l.write(n, r.Name, r.Prev, r.Next)
@@ -214,9 +229,11 @@ func (l *link) SwapMany(ctx context.Context, renewals []backends.Change) []backe
 		return a
 	})
 	if a.outcomes == nil { // there was no answer
-		a.outcomes = make([]backends.Outcome, len(renewals))
-		for i := range a.outcomes {
-			a.outcomes[i].Err = a.err
+		a.outcomes = backends.Outcomes(len(changes), a.err)
+	}
+	for i, r := range changes {
+		if r.Name == election {
+			l.w.check.answered(n, r.Prev, r.Next, a.outcomes[i].Err)
 		}
 	}
 	return a.outcomes

@@ -36,6 +36,7 @@ type node struct {
 	closed  atomic.Bool            // somebody has called Close
 	office  atomic.Pointer[office] // the latest
 	brief   atomic.Int32           // calls that may end when a read is answered
+	drawn   sync.Map               // by random number: see random
 	storm   *storm                 // that it lives in; nil outside of the random campaign
 
 	mutex  sync.Mutex
@@ -92,7 +93,7 @@ func (w *world) join(mate *node, adjust func(n *node)) *node {
 		adjust(n)
 	}
 	n.lag = n.link.add(n)
-	inject.Machine(&n.options, timepiece{n.machine, n}, w.randomFor(n.number))
+	inject.Machine(&n.options, timepiece{n.machine, n}, n.random())
 	e, err := elector.New(n.backend, election, &n.options)
 	if err != nil {
 		w.Fatal(err)
@@ -143,6 +144,27 @@ func (n *node) mark(ctx context.Context) context.Context {
 // instant nobody knows which is first.
 func (w *world) randomFor(number uint64) func() uint64 {
 	return func() uint64 { return newDice(w.seed, number, uint64(w.now()), 1).next() }
+}
+
+// random gives the node's elector random numbers, and remembers the highest token that
+// it had seen when it drew each: a write may leave later, when it has waited for others.
+func (n *node) random() func() uint64 {
+	random := n.w.randomFor(n.number)
+	return func() uint64 {
+		number := random()
+		n.witness.mutex.Lock()
+		highest := n.witness.highest
+		n.witness.mutex.Unlock()
+		n.drawn.LoadOrStore(fmt.Sprintf("%016x", number), highest)
+		return number
+	}
+}
+
+// drew reports whether the node's elector has drawn a nonce, and after which token.
+func (n *node) drew(nonce string) (highest uint64, drawn bool) {
+	h, drawn := n.drawn.Load(nonce[:min(16, len(nonce))])
+	highest, _ = h.(uint64)
+	return highest, drawn
 }
 
 // retire lets the node run out: it is well, connected, and stops.

@@ -63,10 +63,10 @@ func (a *tally) report(t *testing.T) {
 	fmt.Fprintf(out, "overlaps: the winner had not seen the lost record\t%d\n", a.stray)
 	fmt.Fprintf(out, "overlaps: suspended, and the wall clock hides it\t%d\n", a.unseen)
 	fmt.Fprintf(out, "overlaps: somebody had edited the record\t%d\n", a.byHand)
-	fmt.Fprintf(out, "renewals that went with another election's\t%d\n", a.shared)
+	fmt.Fprintf(out, "writes that went with another election's\t%d\n", a.shared)
 	fmt.Fprintf(out, "reads that went with another election's\t%d\n", a.joined)
 	if (a.shared == 0 || a.joined == 0) && a.seeds >= 100 {
-		t.Errorf("in %d seeds no renewal or no read went with another one", a.seeds)
+		t.Errorf("in %d seeds no write or no read went with another one", a.seeds)
 	}
 	for k, n := range a.bids {
 		fmt.Fprintf(out, "%v\t%d\n", bidKind(k), n)

@@ -16,6 +16,7 @@ type witness struct {
 	current backends.Record                    // the latest state shown
 	root    backends.Version                   // its root
 	last    backends.Record                    // the latest that was a record at all
+	served  time.Duration                      // when the store gave the latest that was shown
 	highest uint64                             // token
 	nonces  map[string]int                     // acquisitions shown, after how many store faults
 
@@ -91,6 +92,8 @@ func (n *node) saw(op string, a answer) {
 			w.first[root] = w.first[w.root] // others changed its extensions, or it came back and nothing else was shown
 		}
 	}
+	late := a.served < w.served // it may show less than what was shown before: an elector reads again
+	w.served = max(w.served, a.served)
 	w.current, w.root = r, root
 	if r.Exists() {
 		w.last = r
@@ -102,7 +105,7 @@ func (n *node) saw(op string, a answer) {
 			if at := w.sent[r.Attempt].at; at.boot >= w.confirmed[nonce].boot {
 				w.confirmed[nonce] = at
 			}
-		case op == "load" && w.mine[nonce] && !older && w.edited[nonce] == 0:
+		case op == "load" && w.mine[nonce] && !older && !late && w.edited[nonce] == 0:
 			w.edited[nonce] = n.w.now()
 		}
 	}
@@ -127,13 +130,6 @@ func (w *witness) sends(next backends.Record, now moment) {
 	w.sent[next.Attempt] = sending{now, own(next)}
 	w.names[next.Token] = next.Attempt.Nonce
 	w.mine[next.Attempt.Nonce] = true
-}
-
-// made reports whether an acquisition is our own.
-func (w *witness) made(nonce string) bool {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	return w.mine[nonce]
 }
 
 // shown reports whether the process was shown somebody else's acquisition after
