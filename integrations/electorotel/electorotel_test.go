@@ -304,7 +304,7 @@ func TestCardinality(t *testing.T) {
 				p.trace.Request(t.Context(), elector.RequestInfo{Store: "etcd://host", Op: op, Result: result})
 			}
 		}
-		if n := len(p.metrics()) - before; n != 16 {
+		if n := len(p.metrics()) - before; n != 12 {
 			t.Errorf("a kind of store has %d sets of attributes", n)
 		}
 	})

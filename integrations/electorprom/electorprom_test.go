@@ -220,7 +220,7 @@ func TestManyElections(t *testing.T) {
 				trace.Request(t.Context(), elector.RequestInfo{Store: "etcd://host", Op: op, Result: result})
 			}
 		}
-		if n := series() - before; n != 224 {
+		if n := series() - before; n != 168 {
 			t.Errorf("a kind of store has %d series", n)
 		}
 		problems, err := testutil.GatherAndLint(registry(metrics))
