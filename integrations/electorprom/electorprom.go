@@ -38,7 +38,7 @@
 //
 // No label has a candidate's ID, a token, or the name of a fenced resource. In each
 // process an election has 21 series, buckets included, and a kind of store has 14 for
-// each operation and result that occurred, at most 224. A process with 1,000
+// each operation and result that occurred, at most 168. A process with 1,000
 // elections has about 21,000. Kubernetes' names are two more series for each name.
 //
 // # Cost
