@@ -406,6 +406,7 @@ func TestRequestRoom(t *testing.T) {
 					win(t, s.candidate(elector.Options{ID: fmt.Sprint(i, id(""))[:63]})).Resign(t.Context())
 				}
 				l := s.run()
+				change(t, s.store, set(t, "k_other", strings.Repeat("x", 650)))
 				o.ID, o.Priority = id("a"), 1
 				s.crowd(o, true, o.ID)
 				pass(time.Minute)
