@@ -247,7 +247,7 @@ func (s *suite) watch(b backends.Watcher, name string) *watched {
 
 func (w *watched) changed(r backends.Record) {
 	if w.calls.Add(1) > 1 {
-		w.fail(errors.New("Watch calls changed from one goroutine at a time: it was called while it ran"))
+		w.fail(errors.New("the rule is: Watch calls changed from one goroutine at a time: it was called while it ran"))
 	}
 	defer w.calls.Add(-1)
 	if w.over.Load() {

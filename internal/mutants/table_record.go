@@ -92,7 +92,7 @@ var recordMutants = []mutant{
 	{name: "a critical extension ignored by a challenger", breaks: "rec/critical", catch: "held", pkg: ".", parent: "TestCritical", edits: []edit{{
 		"internal/rule/view.go", `	case Critical(v.record) != "":`, `	case false:`}}},
 	{name: "a critical extension forgotten when an older state is pushed", breaks: "rec/critical", catch: "pushed_late", pkg: "./internal/rule", parent: "TestPushed", edits: []edit{{
-		"internal/rule/view.go", ` || r.Attempt == v.record.Attempt && r.Version != v.record.Version`, ``}}},
+		"internal/rule/view.go", `return !v.amended(r, v.record) || v.record.Extensions.Names(r.Extensions)`, `return false`}}},
 	{name: "a critical extension of a vacant record ignored", breaks: "rec/critical", catch: "vacant", pkg: ".", parent: "TestCritical", edits: []edit{{
 		"internal/rule/view.go", `	case Critical(v.record) != "":`, `	case Critical(v.record) != "" && !v.record.Vacant():`}}},
 	{name: "a critical extension ignored by a holder", breaks: "rec/critical", catch: "a_critical_extension", pkg: ".", parent: "TestEdited", edits: []edit{{

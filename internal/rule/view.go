@@ -153,12 +153,16 @@ func (v *View) doubtCreation(r backends.Record) {
 
 // mayBeOlder reports whether r may be an earlier state than one seen: the record is
 // gone, its token or its attempt is lower, or it has the attempt that was seen last
-// under another version.
+// under another version. With more extensions than that it is newer: processes that
+// write into the record of another one remove none.
 func (v *View) mayBeOlder(r backends.Record) bool {
 	if !r.Exists() {
 		return v.record.Exists()
 	}
-	return r.Token < v.last.Token || v.earlier(r) || r.Attempt == v.record.Attempt && r.Version != v.record.Version
+	if r.Attempt == v.record.Attempt && r.Version != v.record.Version {
+		return !v.amended(r, v.record) || v.record.Extensions.Names(r.Extensions)
+	}
+	return r.Token < v.last.Token || v.earlier(r)
 }
 
 // earlier reports whether r is an earlier state of the acquisition seen last.
