@@ -26,9 +26,9 @@ func TestDemo(t *testing.T) {
 	}{
 		{"unbroken", overlay.Edit{}, "Everything was as promised"},
 		{"overlap", overlay.Edit{
-			File: "options.go",
-			Old:  "return o.TTL - time.Duration(float64(o.TTL)*o.ClockDrift)",
-			New:  "return o.TTL + o.TTL/2",
+			File: "internal/rule/rule.go",
+			Old:  "return ttl - time.Duration(float64(ttl)*drift)",
+			New:  "return ttl + ttl/2",
 		}, "were both valid for"},
 		{"stale-write", overlay.Edit{
 			File: "examples/singleton/protected/file.go",
@@ -36,8 +36,8 @@ func TestDemo(t *testing.T) {
 			New:  "if false {",
 		}, "NOT AS PROMISED: the late write of the leader that was stopped was not refused"},
 		{"no-takeover", overlay.Edit{
-			File: "options.go",
-			Old:  "return ttl + time.Duration(float64(ttl)*o.ClockDrift)",
+			File: "internal/rule/rule.go",
+			Old:  "return ttl + time.Duration(float64(ttl)*drift)",
 			New:  "return 1000 * ttl",
 		}, "NOT AS PROMISED: waited in vain until another process leads"},
 	} {

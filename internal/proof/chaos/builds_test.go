@@ -22,8 +22,8 @@ import (
 // of the term, and k_one only where there is none. While barring is set in its environment, its acquisitions and
 // releases write the critical ones too.
 var nextBuild = []overlay.Edit{
-	{File: "renew.go", Old: "annex.Acquired(prev, holder, a.token, now)", New: "nextBars(nextExtends(annex.Acquired(prev, holder, a.token, now)))"},
-	{File: "renew.go", Old: "annex.Released(prev, a.why, a.successor, now)", New: "nextBars(annex.Released(prev, a.why, a.successor, now))"},
+	{File: "acquire.go", Old: "annex.Acquired(prev, holder, a.token, now)", New: "nextBars(nextExtends(annex.Acquired(prev, holder, a.token, now)))"},
+	{File: "acquire.go", Old: "annex.Released(prev, a.why, a.successor, now)", New: "nextBars(annex.Released(prev, a.why, a.successor, now))"},
 	{File: "nextbuild.go", New: `package elector
 
 import (
@@ -31,9 +31,10 @@ import (
 	"os"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/rule"
 )
 
-func init() { known = append(known, "c_one", "c_two", "k_one", "k_two", "t_one", "t_two") }
+func init() { rule.Known = append(rule.Known, "c_one", "c_two", "k_one", "k_two", "t_one", "t_two") }
 
 func nextExtends(x backends.Extensions) backends.Extensions {
 	for _, name := range []string{"k_one", "k_two", "t_one", "t_two"} {
