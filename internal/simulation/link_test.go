@@ -232,8 +232,8 @@ func (l *link) SwapMany(ctx context.Context, changes []backends.Change) []backen
 		a.outcomes = backends.Outcomes(len(changes), a.err)
 	}
 	for i, r := range changes {
-		if r.Name == election {
-			l.w.check.answered(n, r.Prev, r.Next, a.outcomes[i].Err)
+		if err := a.outcomes[i].Err; r.Name == election && err != nil { // of a success it may not hear: it may have given up
+			l.w.check.answered(n, r.Prev, r.Next, err)
 		}
 	}
 	return a.outcomes
