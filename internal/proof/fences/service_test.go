@@ -47,7 +47,7 @@ func TestService(t *testing.T) {
 		return p, "http://" + p.says(t, `serves address=(\S+)`)[0]
 	}
 	leads := func(p *process) elector.Token {
-		token, err := elector.ParseToken(p.says(t, `elector: leads election=.* token=(\d+)`)[0])
+		token, err := elector.ParseToken(p.says(t, `elector: leads .* token=(\d+)`)[0])
 		if err != nil {
 			t.Fatal(err)
 		}
