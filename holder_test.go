@@ -103,7 +103,7 @@ func TestRequest(t *testing.T) {
 			pass(10 * time.Minute)
 			r, err := backends.Decode("bubble", s.store.Get("bubble"))
 			if request, _ := r.Extensions.Get("t_request"); err != nil || request != "1" {
-				t.Errorf("renewals have dropped what belongs to the tenure: %q, %v", r.Extensions, err)
+				t.Errorf("renewals have dropped what belongs to the term: %q, %v", r.Extensions, err)
 			}
 			if err := l.Resign(t.Context()); err != nil {
 				t.Fatal(err)

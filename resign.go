@@ -182,7 +182,7 @@ func (p *pending) leadsNoMore(r backends.Record) error {
 	if p.token == 0 || r.Vacant() && uint64(p.token) == r.Token {
 		return fmt.Errorf("%w: %s", ErrNotLeader, who)
 	}
-	return fmt.Errorf("%w: the tenure of token %d is over; %s", ErrNotLeader, p.token, who)
+	return fmt.Errorf("%w: the term of token %d is over; %s", ErrNotLeader, p.token, who)
 }
 
 // send writes the request into the leader's record. It returns an error that

@@ -285,7 +285,7 @@ func TestRequestUnanswered(t *testing.T) {
 			s.fault.Always(fault.Hang)
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
-			go func() { // keeps what belongs to the tenure, and does not react
+			go func() { // keeps what belongs to the term, and does not react
 				for ctx.Err() == nil {
 					change(t, s.store, func(r *backends.Record) { r.Attempt.Sequence++ })
 					time.Sleep(10 * time.Second)

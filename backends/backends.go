@@ -270,5 +270,5 @@ type Finding struct {
 	What string // was looked at, in a few words, such as "quota"
 	Seen string // what it is, such as "120 MB of 2 GB are used"
 	Fix  string // what to do about it; empty if nothing is wrong
-	Err  error  // what kind of error it is, such as ErrMisconfigured; nil if the cure can wait
+	Err  error  // what kind of error it is, such as ErrMisconfigured; nil if the fix can wait
 }

@@ -27,7 +27,7 @@ func (s *suite) extended() map[string]backends.Extensions {
 	const most = backends.MaxExtensions - len("t_a")
 	add("one that is critical", "c_stop", "1")
 	add("one that is kept", "k_history", "5 host-1, 6 host-2")
-	add("one of the tenure", "t_bid", "host-2")
+	add("one of the term", "t_bid", "host-2")
 	add("one of each class", "t_bid", "host-2", "k_history", "5 host-1", "c_stop", "1")
 	add("several of a class", "k_b", "2", "k_a", "1", "k_a_b", "3", "k__", "4")
 	add("no text", "k_a", "", "t_a", "")
@@ -119,7 +119,7 @@ func extensionsCritical(s *suite) {
 	f.renewed(len(f.names) - 1)
 	f.spoilt(0, "another process has changed an extension", func(r backends.Record) {
 		next := r
-		next.Extensions = extended["one of the tenure"]
+		next.Extensions = extended["one of the term"]
 		s.swap(f.all[1], f.names[0], r, next)
 	})
 }

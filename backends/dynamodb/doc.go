@@ -79,14 +79,14 @@
 // leader that computes an item from what it reads must therefore first put back what
 // it has read, on the condition that it has not changed.
 //
-// [Claim] and [Tenure.Write] fence transactions, on any items: Claim writes the
+// [Claim] and [Term.Write] fence transactions, on any items: Claim writes the
 // lease's nonce to the item ELECTION/term of the election's table, once in a lease,
 // and each transaction checks it. It refuses an old leader once a later one has
 // claimed. The data must be in the account and the region of the election.
 //
 // Amazon refuses a transaction, or a write, that meets another transaction on one
 // of its items. It does not document whether two condition checks of an item
-// conflict. So the writes of a Tenure take turns, and Claim is repeated, as often as
+// conflict. So the writes of a Term take turns, and Claim is repeated, as often as
 // the client's retry policy allows, while an older leader's transactions hold it up.
 // Do not check the election's own item in a transaction: renewals would fail.
 //
@@ -113,7 +113,7 @@
 //
 //	"Condition": {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["invoice-sender", "invoice-sender/term"]}}
 //
-// The second key is for Claim. The client of Tenure.Write needs
+// The second key is for Claim. The client of Term.Write needs
 // dynamodb:ConditionCheckItem on the election's table, and the permissions for its
 // own items; Put needs dynamodb:PutItem on the item's table.
 //

@@ -55,7 +55,7 @@ func ExampleNew() {
 func ExampleClaim() {
 	var db *client.Client // yours
 	work := func(ctx context.Context, lease *elector.Lease) error {
-		tenure, err := dynamodb.Claim(ctx, lease)
+		term, err := dynamodb.Claim(ctx, lease)
 		if err != nil {
 			return err
 		}
@@ -63,7 +63,7 @@ func ExampleClaim() {
 		if err != nil {
 			return err
 		}
-		return tenure.Write(ctx, db, types.TransactWriteItem{Update: &types.Update{
+		return term.Write(ctx, db, types.TransactWriteItem{Update: &types.Update{
 			TableName:                 aws.String("billing"),
 			Key:                       map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "last"}},
 			UpdateExpression:          aws.String("SET invoice = :n"),

@@ -116,9 +116,9 @@ func admit(item map[string]types.AttributeValue, a backends.Acquisition) error {
 	return nil
 }
 
-// A Tenure fences transactions with a lease: see Claim. Many goroutines may call
+// A Term fences transactions with a lease: see Claim. Many goroutines may call
 // its methods.
-type Tenure struct {
+type Term struct {
 	holding backends.Lease
 	claimed backends.Acquisition
 	table   string
@@ -126,8 +126,8 @@ type Tenure struct {
 	turn    chan struct{} // has an element while Write is under way
 }
 
-// Claim begins a tenure: it writes the item ELECTION/term to the election's table.
-// After it has returned, transactions under the Tenure of an earlier acquisition
+// Claim begins a term: it writes the item ELECTION/term to the election's table.
+// After it has returned, transactions under the Term of an earlier acquisition
 // fail. So call Claim at the beginning of a lease, before the worker reads what it
 // will change. Calling it again in the same lease is harmless.
 //
@@ -135,7 +135,7 @@ type Tenure struct {
 // does. Its errors are the lease's if that is over; ErrMisconfigured if the
 // election is not on DynamoDB; ErrStale if a later acquisition has claimed; and
 // those of the backend's Load.
-func Claim(ctx context.Context, holding backends.Lease) (*Tenure, error) {
+func Claim(ctx context.Context, holding backends.Lease) (*Term, error) {
 	a, err := holding.Acquisition()
 	if err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func Claim(ctx context.Context, holding backends.Lease) (*Tenure, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: election %s is on %s; its lease cannot fence a transaction of DynamoDB; use Put", backends.ErrMisconfigured, a.Election, store)
 	}
-	t := &Tenure{holding, a, b.table, store, make(chan struct{}, 1)}
+	t := &Term{holding, a, b.table, store, make(chan struct{}, 1)}
 	token, nonce := number(a.Record.Token), text(a.Record.Attempt.Nonce)
 	put := &dynamodb.PutItemInput{
 		TableName:                 &t.table,
@@ -174,11 +174,11 @@ func patiently(o *dynamodb.Options) {
 	o.Retryer = retry.AddWithErrorCodes(o.Retryer, conflicted+"Exception")
 }
 
-func (t *Tenure) key() map[string]types.AttributeValue {
+func (t *Term) key() map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{keyAttribute: text(t.claimed.Election + termSuffix)}
 }
 
-func (t *Tenure) stale(err error) error {
+func (t *Term) stale(err error) error {
 	return fmt.Errorf("writing under the lease of election %s on %s: %w: a later acquisition has claimed; nothing was written, and the worker must stop: %w", t.claimed.Election, t.store, backends.ErrStale, firstLine{err})
 }
 
@@ -186,7 +186,7 @@ func (t *Tenure) stale(err error) error {
 // ConditionalCheckFailed once a later acquisition has claimed. The transaction must
 // go to the account and the region of the election's table. Check makes no request.
 // It returns the lease's error if that is over.
-func (t *Tenure) Check() (types.TransactWriteItem, error) {
+func (t *Term) Check() (types.TransactWriteItem, error) {
 	if _, err := t.holding.Acquisition(); err != nil {
 		return types.TransactWriteItem{}, err
 	}
@@ -200,7 +200,7 @@ func (t *Tenure) Check() (types.TransactWriteItem, error) {
 }
 
 // Write writes the items, 99 at most, in one transaction with Check. The reasons
-// in its errors are in the order of the items. Writes of a Tenure wait for each
+// in its errors are in the order of the items. Writes of a Term wait for each
 // other, because transactions that share an item, as all of these share the term,
 // may conflict. Its errors are:
 //
@@ -213,7 +213,7 @@ func (t *Tenure) Check() (types.TransactWriteItem, error) {
 //     written.
 //   - Any other error of the client. Whether the items were written is unknown.
 //   - The cause of ctx if that ends while Write waits. Nothing was sent.
-func (t *Tenure) Write(ctx context.Context, client *dynamodb.Client, items ...types.TransactWriteItem) error {
+func (t *Term) Write(ctx context.Context, client *dynamodb.Client, items ...types.TransactWriteItem) error {
 	select {
 	case t.turn <- struct{}{}:
 		defer func() { <-t.turn }()

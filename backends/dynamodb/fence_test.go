@@ -132,7 +132,7 @@ func TestTenure(t *testing.T) {
 	f := newFake(t)
 	b := f.open(t)
 	client := b.(*Backend).client
-	tenure, err := Claim(t.Context(), lease{b, 7, nil})
+	term, err := Claim(t.Context(), lease{b, 7, nil})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestTenure(t *testing.T) {
 
 	mine := types.TransactWriteItem{Delete: &types.Delete{TableName: aws.String("data"), Key: map[string]types.AttributeValue{"id": text("x")}}}
 	f.on("TransactWriteItems", says(`{}`))
-	if err := tenure.Write(t.Context(), client, mine); err != nil {
+	if err := term.Write(t.Context(), client, mine); err != nil {
 		t.Fatal(err)
 	}
 	is(t, "TransactWriteItems", m{"TransactItems": []any{
@@ -180,7 +180,7 @@ func TestTenure(t *testing.T) {
 	} {
 		t.Run(strings.Join(c.reasons, " "), func(t *testing.T) {
 			f.on("TransactWriteItems", cancels(c.reasons...))
-			err := tenure.Write(t.Context(), client, mine)
+			err := term.Write(t.Context(), client, mine)
 			refused := errors.Is(err, backends.ErrStale) || errors.Is(err, backends.ErrUnavailable)
 			if !errors.As(err, new(*types.TransactionCanceledException)) || refused != (c.want != own) || refused && !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
@@ -212,18 +212,18 @@ func TestTenureRefused(t *testing.T) {
 		t.Errorf("%d requests", n)
 	}
 	l := &lease{b, 7, nil}
-	tenure, err := Claim(t.Context(), l)
+	term, err := Claim(t.Context(), l)
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.over = errEnded
-	if _, err := tenure.Check(); !errors.Is(err, errEnded) {
+	if _, err := term.Check(); !errors.Is(err, errEnded) {
 		t.Errorf("a lease that is over: got %v", err)
 	}
-	tenure.turn <- struct{}{} // a Write is under way
+	term.turn <- struct{}{} // a Write is under way
 	stopped, stop := context.WithCancelCause(t.Context())
 	stop(errEnded)
-	if err := tenure.Write(stopped, nil); err != errEnded {
+	if err := term.Write(stopped, nil); err != errEnded {
 		t.Errorf("a Write that waited: got %v", err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 func TestInspectSession(t *testing.T) {
 	for _, test := range []struct {
 		session, ttl time.Duration
-		cure         string // contained; empty for none
+		fix         string // contained; empty for none
 	}{
 		{30 * time.Second, 15 * time.Second, ""},
 		{30 * time.Second, 10 * time.Second, ""},
@@ -22,8 +22,8 @@ func TestInspectSession(t *testing.T) {
 		b := newBackend("zookeeper://host", "")
 		b.session = test.session
 		f := b.inspectSession(test.ttl)
-		if (test.cure == "") != (f.Fix == "") || !strings.Contains(f.Fix, test.cure) {
-			t.Errorf("a session of %v with a TTL of %v: %q, want %q", test.session, test.ttl, f.Fix, test.cure)
+		if (test.fix == "") != (f.Fix == "") || !strings.Contains(f.Fix, test.fix) {
+			t.Errorf("a session of %v with a TTL of %v: %q, want %q", test.session, test.ttl, f.Fix, test.fix)
 		}
 	}
 }

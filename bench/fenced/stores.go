@@ -183,7 +183,7 @@ func dynamodbs(ctx context.Context, t *target) ([]pair, error) {
 			o.BaseEndpoint = &endpoint
 		}
 	})
-	tenure, err := fencedynamodb.Claim(ctx, t.lease)
+	term, err := fencedynamodb.Claim(ctx, t.lease)
 	if err != nil {
 		return nil, err
 	}
@@ -201,10 +201,10 @@ func dynamodbs(ctx context.Context, t *target) ([]pair, error) {
 			_, err := fencedynamodb.Put(ctx, client, t.lease, &dynamodb.PutItemInput{TableName: &u.Host, Item: item("put", n)})
 			return err
 		}},
-		{"dynamodb.Tenure.Write, after one Claim", func(ctx context.Context, n int) error {
+		{"dynamodb.Term.Write, after one Claim", func(ctx context.Context, n int) error {
 			_, err := client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{put("alone", n)}})
 			return err
-		}, func(ctx context.Context, n int) error { return tenure.Write(ctx, client, put("checked", n)) }},
+		}, func(ctx context.Context, n int) error { return term.Write(ctx, client, put("checked", n)) }},
 	}, nil
 }
 

@@ -66,7 +66,7 @@ func one(ctx context.Context, kind string) (err error) {
 	defer func() { err = errors.Join(err, s.Stop()) }()
 	fmt.Printf("\n%s: %s\n", kind, s.Settings)
 	if kind == stores.DynamoDB && s.PID != 0 {
-		fmt.Println("dynalite has no transactions: those of Tenure.Write run on an emulator before it, whose times show little")
+		fmt.Println("dynalite has no transactions: those of Term.Write run on an emulator before it, whose times show little")
 	}
 	results, err := fenced.Measure(ctx, s)
 	for _, r := range results {

@@ -19,7 +19,7 @@ import (
 
 // nextBuild makes a later version of this library, which knows two more
 // extensions of each class. Its acquisitions write those that are kept and those
-// of the tenure, and k_one only where there is none. While barring is set in its environment, its acquisitions and
+// of the term, and k_one only where there is none. While barring is set in its environment, its acquisitions and
 // releases write the critical ones too.
 var nextBuild = []overlay.Edit{
 	{File: "renew.go", Old: "annex.Acquired(prev, holder, a.token, now)", New: "nextBars(nextExtends(annex.Acquired(prev, holder, a.token, now)))"},
@@ -81,7 +81,7 @@ func TestTwoBuilds(t *testing.T) {
 				t.Fatal(err)
 			}
 			b := &builds{t: t, Round: r, this: r.slots[0], next: r.slots[1]}
-			t.Run("rec/kept and rec/tenure", func(*testing.T) { b.pass(*passes) })
+			t.Run("rec/kept and rec/term", func(*testing.T) { b.pass(*passes) })
 			t.Run("rec/critical", func(*testing.T) { b.bar() })
 			h, err := r.End(t.Context())
 			if err != nil {

@@ -45,7 +45,7 @@ var editFaults = []Fault{
 		})
 	}},
 	extensionFault("record: kept extension", "k_chaos"),
-	extensionFault("record: tenure extension", "t_chaos"),
+	extensionFault("record: term extension", "t_chaos"),
 }
 
 // An edit changes something in a record and returns the Detail of its event.
@@ -61,7 +61,7 @@ func editFault(name string, do edit) Fault {
 }
 
 // extensionFault adds an extension, and when its leader knows of it ends the
-// tenure.
+// term.
 func extensionFault(name, extension string) Fault {
 	return Fault{Name: name, on: hasRecords, strike: func(ctx context.Context, r *Round) error {
 		v, err := r.leader()

@@ -48,7 +48,7 @@ func TestDynamoDB(t *testing.T) {
 		return Storm{Write: h.readThenPut, Acquired: h.acquired}
 	}), late)
 	pass(t, d.storm("transaction", func(item string) Storm {
-		l := &list{dynamo: d, item: item, tenures: map[uint64]*fence.Tenure{}}
+		l := &list{dynamo: d, item: item, terms: map[uint64]*fence.Term{}}
 		return Storm{Write: l.write, Acquired: l.acquired, Order: l.order, Takeovers: max(*takeovers/5, 2)} // claims wait for transactions
 	}))
 	caught(t, d.storm("record-checked", func(item string) Storm {
@@ -211,7 +211,7 @@ type list struct {
 	*dynamo
 	item    string
 	mutex   sync.Mutex
-	tenures map[uint64]*fence.Tenure
+	terms map[uint64]*fence.Term
 }
 
 func (l *list) append(token int64) types.TransactWriteItem {
@@ -239,24 +239,24 @@ func (l *list) acquired(ctx context.Context, holding backends.Lease) error {
 	if err != nil {
 		return err
 	}
-	var tenure *fence.Tenure
-	if err := met(ctx, func() error { tenure, err = fence.Claim(ctx, holding); return err }); err != nil {
+	var term *fence.Term
+	if err := met(ctx, func() error { term, err = fence.Claim(ctx, holding); return err }); err != nil {
 		return err
 	}
 	l.mutex.Lock()
-	l.tenures[a.Record.Token] = tenure
+	l.terms[a.Record.Token] = term
 	l.mutex.Unlock()
-	return met(ctx, func() error { return tenure.Write(ctx, l.client, l.append(-int64(a.Record.Token))) })
+	return met(ctx, func() error { return term.Write(ctx, l.client, l.append(-int64(a.Record.Token))) })
 }
 
 func (l *list) write(ctx context.Context, a *Attempt) error {
 	l.mutex.Lock()
-	tenure := l.tenures[a.Token]
+	term := l.terms[a.Token]
 	l.mutex.Unlock()
 	return met(ctx, func() error {
 		a.Pause()
 		a.Send()
-		return tenure.Write(ctx, l.client, l.append(int64(a.Token)))
+		return term.Write(ctx, l.client, l.append(int64(a.Token)))
 	})
 }
 

@@ -25,7 +25,7 @@ record stays. Several doctors may run at the same time. Like any candidate, doct
 creates a missing table or directory. With --read-only it writes and creates nothing,
 except that on ZooKeeper it creates the prefix.
 
-Fields in JSON, one object a line: level (ok, warn or fail), check, seen, cure.
+Fields in JSON, one object a line: level (ok, warn or fail), check, seen, fix.
 
 Exit codes: 0 for ok and warn; for fail that of the first one: 64 wrong usage; 69 the
 store is not available; 77 the store denies access; 78 it is not set up as it must be.`,

@@ -60,7 +60,7 @@ func TestResign(t *testing.T) {
 	if r := run(t, env, "resign", "moved", "--to", "b"); r.code != 0 || !strings.HasPrefix(r.out, "moved\theld\tb\t") || r.err != "" {
 		t.Errorf("a leader that resigns: %+v", r)
 	}
-	if r := run(t, env, "resign", "moved", "--if-token", "1"); r.code != exitHeld || !strings.Contains(r.err, "the tenure of token 1 is over") || !strings.Contains(r.err, `"b" leads`) {
+	if r := run(t, env, "resign", "moved", "--if-token", "1"); r.code != exitHeld || !strings.Contains(r.err, "the term of token 1 is over") || !strings.Contains(r.err, `"b" leads`) {
 		t.Errorf("a token of yesterday: %+v", r)
 	}
 	abandon(t, dir, "crashed", "200ms")

@@ -99,7 +99,7 @@ or --held-code, when another machine leads.`,
 	flags := c.Flags()
 	flags.StringVar(&f.id, "id", "", "the name of this candidate (default host, process id and a random part)")
 	flags.StringVar(&f.value, "value", "", "what to publish while this machine leads, such as an address")
-	flags.IntVar(&f.priority, "priority", 0, "from 0 to 7: the machine that waits with the highest one leads next after a resignation")
+	flags.IntVar(&f.priority, "priority", 0, "a number from 0 up, a revision for example: the waiting machine with the highest one leads next after a resignation")
 	flags.DurationVar(&f.ttl, "ttl", 15*time.Second, "how long a silent leader keeps the election")
 	flags.DurationVar(&f.renewEvery, "renew-every", 0, "the time between renewals (default 0.3 TTL)")
 	flags.DurationVar(&f.requestTimeout, "request-timeout", 0, "the bound of each request to the store (default half of --renew-every)")

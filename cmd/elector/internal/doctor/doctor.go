@@ -35,7 +35,7 @@ type Line struct {
 	Level string `json:"level"`
 	Check string `json:"check"`
 	Seen  string `json:"seen"`
-	Fix   string `json:"cure"` // empty if nothing is wrong, or if what was seen is an error that says what to do
+	Fix   string `json:"fix"` // empty if nothing is wrong, or if what was seen is an error that says what to do
 }
 
 // Options are what to look at.
@@ -85,17 +85,17 @@ type doctor struct {
 	failed error
 }
 
-// line reports a check. With an error it failed; with a cure alone it is a
+// line reports a check. With an error it failed; with a fix alone it is a
 // warning.
-func (d *doctor) line(check, seen, cure string, err error) {
-	l := Line{OK, check, oneLine(seen), cure}
+func (d *doctor) line(check, seen, fix string, err error) {
+	l := Line{OK, check, oneLine(seen), fix}
 	switch {
 	case err != nil:
 		l.Level = Fail
 		if d.failed == nil {
 			d.failed = err
 		}
-	case cure != "":
+	case fix != "":
 		l.Level = Warn
 	}
 	d.report(l)
@@ -144,18 +144,18 @@ func (d *doctor) transport() {
 	if err != nil || u.User == nil {
 		return
 	}
-	cure := map[string]string{"etcd": "use etcds://", "zookeeper": "use zookeepers://"}[u.Scheme]
+	fix := map[string]string{"etcd": "use etcds://", "zookeeper": "use zookeepers://"}[u.Scheme]
 	mode := cmp.Or(u.Query().Get("sslmode"), os.Getenv("PGSSLMODE"))
 	if strings.HasPrefix(u.Scheme, "postgres") && !strings.HasPrefix(mode, "verify-") {
-		cure = "add sslmode=verify-full"
+		fix = "add sslmode=verify-full"
 	}
 	switch {
 	case isLocal(u):
 		d.line("TLS", "a login, on this machine", "", nil)
-	case cure == "":
+	case fix == "":
 		d.line("TLS", "a login, over TLS that checks the server", "", nil)
 	default:
-		d.line("TLS", "a login, without TLS that checks the server", cure+": the password can be read on the network", nil)
+		d.line("TLS", "a login, without TLS that checks the server", fix+": the password can be read on the network", nil)
 	}
 }
 
@@ -192,13 +192,13 @@ func (d *doctor) inspect(ctx context.Context, b backends.Backend) {
 		return
 	}
 	// Some stores tell the time in seconds.
-	off, cure := begun.Add(took/2).Sub(inspection.Clock).Abs().Round(time.Second), ""
+	off, fix := begun.Add(took/2).Sub(inspection.Clock).Abs().Round(time.Second), ""
 	seen := "this machine's clock and the store's agree"
 	if off > took+3*time.Second {
 		seen = fmt.Sprintf("this machine's clock and the store's differ by %v", off)
-		cure = "set the clocks right (NTP): elections are safe with wrong clocks, but logs are not comparable, certificates and signatures fail, and tokens go back if a record is lost"
+		fix = "set the clocks right (NTP): elections are safe with wrong clocks, but logs are not comparable, certificates and signatures fail, and tokens go back if a record is lost"
 	}
-	d.line("clock", seen, cure, nil)
+	d.line("clock", seen, fix, nil)
 }
 
 // examine reads and writes the scratch election, once more from the beginning if

@@ -8,7 +8,7 @@ import (
 // A login that crosses the network without TLS is found, and no other.
 func TestTransport(t *testing.T) {
 	t.Setenv("PGSSLMODE", "")
-	for address, cure := range map[string]string{
+	for address, fix := range map[string]string{
 		"etcd://app:secret@db.example:2379":                          "etcds://",
 		"etcd://app:secret@127.0.0.1:2379,db.example:2379":           "etcds://",
 		"etcd://app:secret@127.0.0.1:2379,127.0.0.1:2380":            "",
@@ -27,8 +27,8 @@ func TestTransport(t *testing.T) {
 		found := ""
 		d := &doctor{Options: Options{URL: address}, report: func(l Line) { found += l.Fix }}
 		d.transport()
-		if (found == "") != (cure == "") || !strings.Contains(found, cure) || strings.Contains(found, "secret") {
-			t.Errorf("%s: %q, want %q", address, found, cure)
+		if (found == "") != (fix == "") || !strings.Contains(found, fix) || strings.Contains(found, "secret") {
+			t.Errorf("%s: %q, want %q", address, found, fix)
 		}
 	}
 }

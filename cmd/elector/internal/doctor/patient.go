@@ -40,8 +40,8 @@ const (
 // because a check that met another doctor is made again.
 func (p *patient) examine(ctx context.Context) (err error) {
 	var lines []func()
-	later := func(check, seen, cure string, err error) {
-		lines = append(lines, func() { p.line(check, seen, cure, err) })
+	later := func(check, seen, fix string, err error) {
+		lines = append(lines, func() { p.line(check, seen, fix, err) })
 	}
 	p.doing = "read"
 	if p.record, err = p.load(ctx, p.first); err != nil {
@@ -213,12 +213,12 @@ func (p *patient) trips() {
 	}
 	seen += fmt.Sprintf("a request may take %v with a TTL of %v", rounded(limit), p.TTL)
 	// A request timeout is about a seventh of the TTL.
-	cure := fmt.Sprintf("use a TTL of %v or more, or bring the store nearer", (slowest*20).Round(100*time.Millisecond)+100*time.Millisecond)
+	fix := fmt.Sprintf("use a TTL of %v or more, or bring the store nearer", (slowest*20).Round(100*time.Millisecond)+100*time.Millisecond)
 	switch {
 	case slowest > limit:
-		p.line("round trips", seen, cure+": leases will be lost", backends.ErrMisconfigured)
+		p.line("round trips", seen, fix+": leases will be lost", backends.ErrMisconfigured)
 	case slowest > limit/2:
-		p.line("round trips", seen, cure+": a little more load, and leases will be lost", nil)
+		p.line("round trips", seen, fix+": a little more load, and leases will be lost", nil)
 	default:
 		p.line("round trips", seen, "", nil)
 	}

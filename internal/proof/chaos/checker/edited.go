@@ -191,7 +191,7 @@ func (e *election) checkExtensions(report tell) {
 				continue
 			}
 			if x := e.edits[i]; x.rule() == "rec/tenure" && x.over(v) && !e.emptied(x, v) {
-				report(x.rule(), v.At, "the extension %s, which was of the tenure of token %d, stands in the record of token %d, held by %q",
+				report(x.rule(), v.At, "the extension %s, which was of the term of token %d, stands in the record of token %d, held by %q",
 					x.Detail, x.Token, v.Token, v.Holder)
 			}
 		}
@@ -211,7 +211,7 @@ func (e *election) checkExtensions(report tell) {
 	}
 }
 
-// over reports whether a record that was read shows that the tenure is over in
+// over reports whether a record that was read shows that the term is over in
 // which the edit was made.
 func (x edit) over(v history.Event) bool { return v.Token != x.Token || v.Holder == "" }
 
@@ -228,7 +228,7 @@ func (e *election) checkClaims(x edit, report tell) {
 }
 
 // emptied reports whether the record may show no holder because of a hand and
-// not because its tenure is over, or whether it did when x was added.
+// not because its term is over, or whether it did when x was added.
 func (e *election) emptied(x edit, v history.Event) bool {
 	if v.Token != x.Token {
 		return false

@@ -172,7 +172,7 @@ var editRules = []ruleCase{
 		s.edit(5000, 5, "A", history.Extension("c_x", ""))
 		s.lead("B", 6, 9000, 9900)
 	}},
-	{"kept and tenure extensions as they shall be", "", func(s *story) {
+	{"kept and term extensions as they shall be", "", func(s *story) {
 		s.open("A", "B")
 		s.lead("A", 5, 100, 2500)
 		s.edit(1000, 5, "A", history.Extension("k_x", "1"))
@@ -197,27 +197,27 @@ var editRules = []ruleCase{
 		s.lose(1310, "A", 5)
 		s.show(1400, 5, "A", "")
 	}},
-	{"an acquisition keeps a tenure extension", "rec/tenure", func(s *story) {
+	{"an acquisition keeps a term extension", "rec/tenure", func(s *story) {
 		s.led("A", "B")
 		s.edit(1000, 5, "A", history.Extension("t_x", "1"))
 		s.resign(1300, "A", 5)
 		s.lead("B", 6, 1400, 3000)
 		s.show(3000, 6, "B", `{"t_x":"1"}`)
 	}},
-	{"a release keeps a tenure extension", "rec/tenure", func(s *story) {
+	{"a release keeps a term extension", "rec/tenure", func(s *story) {
 		s.led("A", "B")
 		s.edit(1000, 5, "A", history.Extension("t_x", "1"))
 		s.resign(1300, "A", 5)
 		s.show(1350, 5, "", `{"t_x":"1"}`)
 	}},
-	{"a hand empties the record of a tenure", "", func(s *story) {
+	{"a hand empties the record of a term", "", func(s *story) {
 		s.led("A", "B")
 		s.edit(1000, 5, "A", history.Extension("t_x", "1"))
 		s.edit(1010, 5, "", history.EditedHolder)
 		s.show(1020, 5, "", `{"t_x":"1"}`)
 		s.lose(1310, "A", 5)
 	}},
-	{"a renewal drops a tenure extension", "rec/tenure", func(s *story) {
+	{"a renewal drops a term extension", "rec/tenure", func(s *story) {
 		s.open("A", "B")
 		s.lead("A", 5, 100, 2500)
 		s.edit(1000, 5, "A", history.Extension("t_x", "1"))

@@ -145,48 +145,48 @@ func lasting() elector.Options {
 	return elector.Options{TTL: 20 * time.Second, RenewEvery: time.Second, RequestTimeout: 500 * time.Millisecond}
 }
 
-// A tenure is for how long a lease was valid for certain.
-type tenure struct {
+// A term is for how long a lease was valid for certain.
+type term struct {
 	candidate string
 	token     elector.Token
 	from, to  time.Duration
 }
 
-// tenures returns those of all leases, in the order of their beginning. A lease
+// terms returns those of all leases, in the order of their beginning. A lease
 // is surely valid from when a look at it was answered, until what it had left
 // when the last look began is over, but if it was resigned or taken away no
 // longer than until that look was answered.
-func (s *scene) tenures() []tenure {
+func (s *scene) terms() []term {
 	events, _, _ := s.events.From(0)
-	cutShort := func(t tenure) bool {
+	cutShort := func(t term) bool {
 		return slices.ContainsFunc(events, func(e history.Event) bool {
 			return e.Kind == history.Ended && e.Candidate == t.candidate && e.Token == t.token && !strings.Contains(e.Detail, "not renewed within")
 		})
 	}
-	var tenures []tenure
+	var terms []term
 	for _, e := range events {
 		if !e.Valid {
 			continue
 		}
-		i := slices.IndexFunc(tenures, func(t tenure) bool { return t.candidate == e.Candidate && t.token == e.Token })
+		i := slices.IndexFunc(terms, func(t term) bool { return t.candidate == e.Candidate && t.token == e.Token })
 		if i < 0 {
-			tenures = append(tenures, tenure{e.Candidate, e.Token, e.At, e.At})
-			i = len(tenures) - 1
+			terms = append(terms, term{e.Candidate, e.Token, e.At, e.At})
+			i = len(terms) - 1
 		}
-		t := &tenures[i]
+		t := &terms[i]
 		t.from, t.to = min(t.from, e.At), max(t.to, e.At)
 		if !cutShort(*t) {
 			t.to = max(t.to, e.Before+e.Left)
 		}
 	}
-	slices.SortFunc(tenures, func(a, b tenure) int { return int(a.from - b.from) })
-	return tenures
+	slices.SortFunc(terms, func(a, b term) int { return int(a.from - b.from) })
+	return terms
 }
 
 // check holds what was told against guarantees 1, 2 and 5.
 func (s *scene) check() {
 	s.Helper()
-	all := s.tenures()
+	all := s.terms()
 	for i, a := range all {
 		for _, b := range all[i+1:] {
 			if b.from < a.to {

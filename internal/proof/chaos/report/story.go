@@ -72,7 +72,7 @@ var edits = map[string]string{
 	history.EditedValue:    "value changed",
 	"c":                    critical,
 	"k":                    "kept extension",
-	"t":                    "tenure extension",
+	"t":                    "term extension",
 }
 
 // stories returns the story of each election, in the history's order.
