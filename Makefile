@@ -132,7 +132,7 @@ lint/%:
 api: ## write the baseline of the exported API, which make lint compares with
 	go run ./internal/api -update
 
-deps: ## the core imports only the standard library, no backend another store's client
+deps: ## the core imports only the standard library, its rules only package backends, no backend another store's client
 	@go run ./internal/deps
 
 stores: ## fetch the real stores that are missing, and Prometheus, into .stores/; KINDS=kubernetes for one that takes long to build

@@ -130,7 +130,7 @@ func (s *suite) ignores() {
 }
 
 // res/handover: a resignation wakes the successor, which does not wait for C and
-// tries once.
+// writes once.
 func handover(s *suite) {
 	el := s.election("")
 	a, b := el.join(s.brisk()), el.join(s.long())

@@ -22,20 +22,20 @@
  * applied when there is no record, however late.
  *
  * Nonces. It is enough to know of each whether it is of its writer's present
- * acquisition (CURRENT), of one that its writer may retake at once (FREE), or of
+ * acquisition (CURRENT), of one that its writer may retake at once (ABANDONED), or of
  * one that nobody recognises (FORGOTTEN).
  *
  * A claim is what a candidate may believe of its own acquisition. It begins as
  * trying. It is doubtful once it has replaced "no record" by a write whose outcome
- * is not known: that write may arrive after others have led. It is disproved once
+ * is not known: that write may arrive after others have led. It is contested once
  * its candidate has seen another acquisition, or the record gone. When the work
- * has stopped, a claim that is still trying is free, and the record may be retaken
- * at once. A doubtful one may lead, but is never free.
+ * has stopped, a claim that is still trying is abandoned, and the record may be
+ * retaken at once. A doubtful one may lead, but stays doubtful.
  *
- * A lease has two states: how it ends, and what the store knows of that.
+ * A lease has two states: how it ends, and how far its release is.
  *
  *	held -> draining -> resigned, lost or deposed
- *	untold -> telling -> told or failed, or never told
+ *	unwritten -> writing -> written or failed, or never written
  *
  * Each step is one d_step. Its first line says what it takes, and what it says
  * itself is shown when spin replays a trail.
@@ -76,7 +76,7 @@
 #define FIRST_SHOWN     T
 #endif
 
-#ifdef RELEASE_BEFORE_LOSS /* the store is told while the lease is valid */
+#ifdef RELEASE_BEFORE_LOSS /* the release is written while the lease is valid */
 #define GIVE_UP         lease[c]
 #else
 #define GIVE_UP         0
@@ -124,28 +124,28 @@
 #define BLIND           false
 #endif
 
-#ifdef DISPROVED_BELIEVED /* an acquisition is believed although another one was seen since */
+#ifdef CONTESTED_BELIEVED /* an acquisition is believed although another one was seen since */
 #define BELIEVED        true
 #else
-#define BELIEVED        (claim[c] != disproved)
+#define BELIEVED        (claim[c] != contested)
 #endif
 
-#ifdef DOUBT_ABANDONED   /* what never led is free although its creation is in doubt */
-#define FREE_UNLED      (claim[c] != disproved)
+#ifdef DOUBT_ABANDONED   /* what never led is abandoned although its creation is in doubt */
+#define RETAKES_UNLED   (claim[c] != contested)
 #else
-#define FREE_UNLED      (claim[c] == trying)
+#define RETAKES_UNLED   (claim[c] == trying)
 #endif
 
-#ifdef DOUBT_RETAKEN     /* a lost lease is free although its creation is in doubt */
-#define FREE_LED        (claim[c] != disproved)
+#ifdef DOUBT_RETAKEN     /* a lost lease is abandoned although its creation is in doubt */
+#define RETAKES_LED     (claim[c] != contested)
 #else
-#define FREE_LED        (claim[c] == trying)
+#define RETAKES_LED     (claim[c] == trying)
 #endif
 
-#ifdef DOUBT_TOLD        /* a lost lease is told although its creation is in doubt */
-#define MAY_TELL        (claim[c] != disproved)
+#ifdef DOUBT_TOLD        /* a lost lease is released although its creation is in doubt */
+#define MAY_RELEASE     (claim[c] != contested)
 #else
-#define MAY_TELL        (claim[c] == trying)
+#define MAY_RELEASE     (claim[c] == trying)
 #endif
 
 #ifdef DOUBT_REPEATED    /* a release is repeated on any own state although the creation is in doubt */
@@ -154,22 +154,22 @@
 #define MAY_REPEAT      (claim[c] == trying || again[c])
 #endif
 
-#ifdef TOLD_AT_WORK      /* the store is told while the worker runs */
+#ifdef TOLD_AT_WORK      /* the release is written while the worker runs */
 #define WORKER_GOES_ON  true
 #else
 #define WORKER_GOES_ON  false
 #endif
 
-#ifdef TOLD_AFTER_PANIC  /* the store is told after a panic */
-#define PANIC_IS_TOLD   true
+#ifdef TOLD_AFTER_PANIC  /* the release is written after a panic */
+#define PANIC_RELEASES  true
 #else
-#define PANIC_IS_TOLD   false
+#define PANIC_RELEASES  false
 #endif
 
-#ifdef TOLD_TWICE        /* what was told is told again */
-#define UNFINISHED      (knows[c] == failed || knows[c] == told)
+#ifdef TOLD_TWICE        /* a release that was written is written again */
+#define UNFINISHED      (release[c] == failed || release[c] == written)
 #else
-#define UNFINISHED      (knows[c] == failed)
+#define UNFINISHED      (release[c] == failed)
 #endif
 
 #ifdef REQUEST_EXTENDS   /* a record with a request in it counts as renewed */
@@ -230,11 +230,11 @@
 #define HANDED_OVER   9  /* a candidate takes over after a release, before T */
 #define AFTER_VANISH 10  /* a candidate leads again after the record had vanished */
 #define RETOLD       11  /* a release is repeated after a read-back */
-#define DRAINED      12  /* a worker drains, and then the store is told */
-#define TOLD_LOST    13  /* the store is told of a lost lease */
-#define TOLD_DEPOSED 14  /* the store is told of a deposed lease */
-#define TOLD_LATER   15  /* a release that failed is told after all */
-#define NEVER_TOLD   16  /* a lost lease is not told: its creation is in doubt */
+#define DRAINED      12  /* a worker drains, and then the release is written */
+#define TOLD_LOST    13  /* a lost lease is released */
+#define TOLD_DEPOSED 14  /* a deposed lease is released */
+#define TOLD_LATER   15  /* a release that failed is written after all */
+#define NEVER_TOLD   16  /* a lost lease is not released: its creation is in doubt */
 #define DOUBT_LEADS  17  /* an acquisition leads although its creation is in doubt */
 #define CREATED_LATE 18  /* a creation is applied late, while another candidate has a valid lease */
 #define DISBELIEVED  19  /* the store acknowledges an acquisition that its candidate does not believe */
@@ -252,9 +252,9 @@
 hidden byte one_valid_lease;  /* no two candidates have a valid lease */
 hidden byte token_grew;       /* each acquisition that may lead has a higher token than all before */
 hidden byte writes_in_order;  /* the resource takes no write that is older than one it took */
-hidden byte told_after_loss;  /* the store is told after the lease is over */
-hidden byte told_after_work;  /* the store is told after the worker has returned */
-hidden byte told_once;        /* the store is told once */
+hidden byte written_after_loss; /* a release is written after the lease is over */
+hidden byte written_after_work; /* a release is written after the worker has returned */
+hidden byte written_once;     /* a release is written once */
 hidden byte lost_for_good;    /* a lease that was over does not come back */
 hidden byte leader_is_back;   /* a candidate leads within BOUND ticks of calm */
 hidden byte time_passes;      /* candidates do not keep busy without end at one instant */
@@ -264,14 +264,14 @@ mtype = {
 	/* phases of a candidate; idle: it has a lease, or had one, and awaits no answer */
 	seek, acquiring, confirming, idle, renewing, checking, releasing, verifying,
 	/* its claim */
-	trying, doubtful, disproved,
+	trying, doubtful, contested,
 	/* how its lease ends */
 	none, held, draining, resigned, lost, deposed,
-	/* what the store knows of that */
-	untold, telling, told, failed, never_told,
+	/* its release; never is a word of Promela */
+	unwritten, writing, written, failed, never_written,
 	/* the record as a candidate sees it; unknown: no version that still stands;
-	   free: an own one that may be retaken at once */
-	unknown, absent, vacant, ours, free, other
+	   abandoned: an own one that may be retaken at once */
+	unknown, absent, vacant, ours, abandoned, other
 };
 
 #define NONE 0           /* no request */
@@ -280,7 +280,7 @@ mtype = {
 
 #define FORGOTTEN 0
 #define CURRENT   1
-#define FREE      2
+#define ABANDONED 2
 
 #define CHANGED 0        /* another attempt is in the record */
 #define ASKED   1        /* the same attempt, with a request: another version */
@@ -305,7 +305,7 @@ mtype claim[N] = trying;
 mtype life[N] = none;
 byte  lease[N];          /* what is left of H; 0 when not valid */
 bool  running[N];        /* the worker has not returned */
-mtype knows[N] = untold;
+mtype release[N] = unwritten;
 
 /* Its request under way. */
 byte  net[N] = SENT;
@@ -328,7 +328,7 @@ byte work[N];
 /* For the checks alone. */
 byte newest;             /* the highest token of any acquisition */
 byte writer;             /* who wrote last to the resource */
-hidden byte i, valid, creations, all_saw, is_free;
+hidden byte i, valid, creations, all_saw, retakes;
 
 #define c _pid           /* a candidate's number */
 
@@ -385,15 +385,15 @@ inline requested() {
 inline apply(is_release, is_new, by_nonce, by_token, by_left) {
 	if
 	:: is_release ->
-		told_after_loss = (lease[c] == 0 || mine[c] != by_token);
-		assert(told_after_loss);
-		told_after_work = (!running[c] || mine[c] != by_token);
-		assert(told_after_work);
-		told_once = !(vacated && owner == c && token == by_token);
-		assert(told_once);
+		written_after_loss = (lease[c] == 0 || mine[c] != by_token);
+		assert(written_after_loss);
+		written_after_work = (!running[c] || mine[c] != by_token);
+		assert(written_after_work);
+		written_once = !(vacated && owner == c && token == by_token);
+		assert(written_once);
 		token = RELEASED_TOKEN(by_token)
 	:: is_new ->
-		token_grew = (by_token > newest || by_nonce != CURRENT || claim[c] == disproved ||
+		token_grew = (by_token > newest || by_nonce != CURRENT || claim[c] == contested ||
 			phase[c] != acquiring && phase[c] != confirming);
 		assert(token_grew);
 		newest = (by_token > newest -> by_token : newest);
@@ -433,7 +433,7 @@ inline see() {
 		:: else
 		fi;
 		if
-		:: mine[c] > 0 && answer[c] != ours -> claim[c] = disproved
+		:: mine[c] > 0 && answer[c] != ours -> claim[c] = contested
 		:: else
 		fi;
 		wait[c] = (answer[c] == other -> FIRST_SHOWN : 0);
@@ -445,16 +445,16 @@ inline see() {
 
 /* The acquisition is over, and the work done under it has stopped: campaign again. */
 inline abandon() {
-	is_free = (life[c] == none -> FREE_UNLED : FREE_LED);
-	if :: exists && owner == c && nonce == CURRENT -> nonce = (is_free -> FREE : FORGOTTEN); since = 0 :: else fi;
-	if :: late[c].on && late[c].nonce == CURRENT -> late[c].nonce = (is_free -> FREE : FORGOTTEN); late[c].left = 0 :: else fi;
+	retakes = (life[c] == none -> RETAKES_UNLED : RETAKES_LED);
+	if :: exists && owner == c && nonce == CURRENT -> nonce = (retakes -> ABANDONED : FORGOTTEN); since = 0 :: else fi;
+	if :: late[c].on && late[c].nonce == CURRENT -> late[c].nonce = (retakes -> ABANDONED : FORGOTTEN); late[c].left = 0 :: else fi;
 	if
-	:: sees[c] == ours -> sees[c] = (is_free -> free : unknown)
-	:: sees[c] == absent && claim[c] == disproved -> sees[c] = unknown /* it has seen more than that */
+	:: sees[c] == ours -> sees[c] = (retakes -> abandoned : unknown)
+	:: sees[c] == absent && claim[c] == contested -> sees[c] = unknown /* it has seen more than that */
 	:: else
 	fi;
 	if :: sees[c] == unknown -> wait[c] = 0; same[c] = false :: else fi;
-	mine[c] = 0; claim[c] = trying; life[c] = none; lease[c] = 0; running[c] = false; knows[c] = untold;
+	mine[c] = 0; claim[c] = trying; life[c] = none; lease[c] = 0; running[c] = false; release[c] = unwritten;
 	send_read(seek)
 }
 
@@ -497,11 +497,11 @@ inline end(how) {
 	if :: late[c].nonce == CURRENT -> late[c].left = 0 :: else fi
 }
 
-/* The store is told that nobody leads. */
-inline tell() { knows[c] = telling; send_write(releasing) }
+/* The release is written: nobody leads. */
+inline vacate() { release[c] = writing; send_write(releasing) }
 
 /* That was tried. */
-inline tried(outcome) { knows[c] = outcome; phase[c] = idle; settled() }
+inline finish(outcome) { release[c] = outcome; phase[c] = idle; settled() }
 
 /*
  * A write was given up. If the store has not got it yet, it is on its way. A
@@ -567,13 +567,13 @@ active [N] proctype candidate() {
 		printf("candidate %d gives up its acquisition unanswered\n", c);
 		leave_late(); settled();
 		if
-		:: claim[c] == disproved -> abandon()
+		:: claim[c] == contested -> abandon()
 		:: else -> send_read(confirming)
 		fi }
-	:: d_step { LATE > 0 && phase[c] == acquiring && net[c] == SENT && sees[c] == absent && claim[c] != disproved &&
+	:: d_step { LATE > 0 && phase[c] == acquiring && net[c] == SENT && sees[c] == absent && claim[c] != contested &&
 			exists && !(owner == c && nonce != FORGOTTEN) && FAULTY ->
 		printf("candidate %d is shown another acquisition meanwhile\n", c);
-		claim[c] = disproved; highest[c] = (token > highest[c] -> token : highest[c]) }
+		claim[c] = contested; highest[c] = (token > highest[c] -> token : highest[c]) }
 	:: d_step { phase[c] == confirming && net[c] == BACK -> STEP;
 		printf("candidate %d reads back: %e\n", c, answer[c]);
 		see();
@@ -582,9 +582,9 @@ active [N] proctype candidate() {
 		:: answer[c] != ours && again[c] && CLAIMABLE -> settled(); send_write(acquiring)
 		:: else -> settled(); abandon()
 		fi }
-	:: d_step { phase[c] == confirming && net[c] == BACK && answer[c] == ours && MAY_TELL && FAULTY ->
+	:: d_step { phase[c] == confirming && net[c] == BACK && answer[c] == ours && MAY_RELEASE && FAULTY ->
 		printf("candidate %d is cancelled, and reads back its own record\n", c);
-		see(); settled(); tell() }
+		see(); settled(); vacate() }
 	:: d_step { phase[c] == confirming && FAULTY && CLAIMABLE ->
 		printf("candidate %d cannot read back, and writes again\n", c); settled(); send_write(acquiring) }
 	:: d_step { phase[c] == confirming && FAULTY ->
@@ -618,34 +618,34 @@ active [N] proctype candidate() {
 	:: d_step { phase[c] == idle && lease[c] > 0 && (life[c] == held && FAULTY || life[c] == draining) -> STEP;
 		printf("the worker of candidate %d returns\n", c);
 		SEEN(DRAINED, life[c] == draining);
-		end(resigned); running[c] = WORKER_GOES_ON; tell() }
+		end(resigned); running[c] = WORKER_GOES_ON; vacate() }
 	:: d_step { phase[c] == idle && LEADS && lease[c] > 0 && DRAINS ->
 		printf("candidate %d resigns while its worker runs\n", c); end(resigned) }
 	:: d_step { life[c] == draining && lease[c] > 0 && DRAINS ->
 		printf("the worker of candidate %d does not stop in time\n", c); end(lost) }
 	:: d_step { LEADS && lease[c] > 0 && DRAINS ->
 		printf("candidate %d is deposed\n", c); end(deposed) }
-	:: d_step { phase[c] == idle && running[c] && knows[c] == untold && DRAINS ->
+	:: d_step { phase[c] == idle && running[c] && release[c] == unwritten && DRAINS ->
 		printf("the worker of candidate %d panics\n", c);
 		end(lost);
 		if
-		:: PANIC_IS_TOLD -> tell()
-		:: else -> knows[c] = never_told
+		:: PANIC_RELEASES -> vacate()
+		:: else -> release[c] = never_written
 		fi }
 
-	/* the store is told, once the worker has returned, for as long as that is worth it */
-	:: d_step { phase[c] == idle && running[c] && !LEADS && knows[c] == untold -> STEP;
+	/* the release is written once the worker has returned, for as long as that is worth it */
+	:: d_step { phase[c] == idle && running[c] && !LEADS && release[c] == unwritten -> STEP;
 		printf("the worker of candidate %d returns, after its lease was %e\n", c, life[c]);
 		running[c] = WORKER_GOES_ON;
 		if
-		:: life[c] == resigned || MAY_TELL -> tell()
-		:: else -> SEEN(NEVER_TOLD, claim[c] == doubtful); knows[c] = never_told
+		:: life[c] == resigned || MAY_RELEASE -> vacate()
+		:: else -> SEEN(NEVER_TOLD, claim[c] == doubtful); release[c] = never_written
 		fi }
 	:: d_step { phase[c] == releasing && net[c] == BACK -> STEP;
 		printf("candidate %d gets the acknowledgement of its release\n", c);
 		SEEN(TOLD_LOST, life[c] == lost);
 		SEEN(TOLD_DEPOSED, life[c] == deposed);
-		acknowledged(vacant); tried(told) }
+		acknowledged(vacant); finish(written) }
 	:: d_step { phase[c] == releasing && (FAULTY || net[c] == SENT && !APPLIES) -> STEP;
 		printf("candidate %d gives up its release unanswered, and reads back\n", c);
 		leave_late(); settled(); send_read(verifying) }
@@ -653,17 +653,16 @@ active [N] proctype candidate() {
 		printf("candidate %d reads back: %e\n", c, answer[c]);
 		see();
 		if
-		:: answer[c] == ours && MAY_REPEAT -> SEEN(RETOLD, true); settled(); tell()
-		:: answer[c] == ours && !MAY_REPEAT -> tried(never_told)
-		:: else -> tried(told)
+		:: answer[c] == ours && MAY_REPEAT -> SEEN(RETOLD, true); settled(); vacate()
+		:: answer[c] == ours && !MAY_REPEAT -> finish(never_written)
+		:: else -> finish(written)
 		fi }
 	:: d_step { phase[c] == verifying && FAULTY ->
-		printf("candidate %d cannot read back, and leaves it at that\n", c); tried(failed) }
+		printf("candidate %d cannot read back, and leaves it at that\n", c); finish(failed) }
 	:: d_step { phase[c] == idle && UNFINISHED && FAULTY ->
-		printf("candidate %d tells the store again\n", c); SEEN(TOLD_LATER, true); tell() }
-	:: d_step { phase[c] == idle && (knows[c] == told || knows[c] == failed || knows[c] == never_told) -> STEP;
+		printf("candidate %d writes its release again\n", c); SEEN(TOLD_LATER, true); vacate() }
+	:: d_step { phase[c] == idle && (release[c] == written || release[c] == failed || release[c] == never_written) -> STEP;
 		printf("candidate %d campaigns again\n", c);
-		distrust[c] = (life[c] == deposed -> T : distrust[c]);
 		abandon() }
 
 	/* the process dies, and another one is started in its place */
@@ -684,14 +683,14 @@ active [N] proctype candidate() {
 		:: !exists -> answer[c] = absent; left[c] = 0
 		:: exists && vacated -> answer[c] = vacant; shown[c] = token; left[c] = 0
 		:: exists && !vacated && owner == c && nonce == CURRENT -> answer[c] = ours; shown[c] = token; left[c] = SHOWN_SINCE
-		:: exists && !vacated && owner == c && nonce == FREE -> answer[c] = free; shown[c] = token; left[c] = 0
+		:: exists && !vacated && owner == c && nonce == ABANDONED -> answer[c] = abandoned; shown[c] = token; left[c] = 0
 		:: else -> answer[c] = other; shown[c] = token
 		fi;
 		if :: again[c] -> shown[c] = 0 :: else fi }
 	:: d_step { net[c] == SENT && WRITES(c) && APPLIES && IN_TURN -> STEP;
 		printf("the store applies a write of candidate %d: %e, token %d\n", c, phase[c], mine[c]);
 		SEEN(TAKEOVER, phase[c] == acquiring && sees[c] == other && owner != c);
-		SEEN(RETAKEN, phase[c] == acquiring && sees[c] == free);
+		SEEN(RETAKEN, phase[c] == acquiring && sees[c] == abandoned);
 		SEEN(HANDED_OVER, phase[c] == acquiring && sees[c] == vacant && owner != c);
 		SEEN(AFTER_VANISH, phase[c] == acquiring && sees[c] == absent && newest > 0);
 		net[c] = BACK;
@@ -776,7 +775,7 @@ active proctype world() {
 	:: d_step { exists && newest < TOKENS && FAULTY ->
 		all_saw = true;
 		for (i : 0 .. N-1) {
-			all_saw = all_saw && HAS_SEEN(i) && (sees[i] != absent || claim[i] == disproved)
+			all_saw = all_saw && HAS_SEEN(i) && (sees[i] != absent || claim[i] == contested)
 		}
 		if
 		:: all_saw ->

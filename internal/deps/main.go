@@ -1,5 +1,6 @@
 // Command deps checks who may import what: the core needs only the standard
-// library, and no backend drags in another store's client.
+// library, its rules only the boundary to the stores, and no backend drags in another
+// store's client.
 package main
 
 import (
@@ -14,7 +15,11 @@ const module = "github.com/elector-go/elector"
 
 // plain lists the packages that import only the standard library and this
 // module.
-var plain = []string{"", "/backends", "/backends/consul", "/backends/kubernetes", "/backends/memory", "/conformance", "/electorhttp", "/electortest"}
+var plain = []string{"", "/backends", "/backends/consul", "/backends/kubernetes", "/backends/memory", "/conformance", "/electorhttp", "/electortest", rule}
+
+// rule decides who may lead. It imports nothing that decides who should: of this module
+// only the boundary to the stores.
+const rule = "/internal/rule"
 
 // clients are the stores' client libraries, by the backend that may use them.
 var clients = map[string][]string{
@@ -46,6 +51,12 @@ func main() {
 			refuse(module, dep, "the root imports no backend, and not "+rest)
 		}
 	}
+	boundary := imports(module + "/backends")
+	for _, dep := range imports(module + rule) {
+		if strings.HasPrefix(dep, module) && dep != module+rule && !slices.Contains(boundary, dep) {
+			refuse(module+rule, dep, "of this module it may import only package backends")
+		}
+	}
 	for backend := range clients {
 		pkg := module + "/backends/" + backend
 		deps := imports(pkg)
@@ -67,7 +78,7 @@ func main() {
 	if wrong > 0 {
 		os.Exit(1)
 	}
-	fmt.Printf("deps: %d packages need only the standard library; %d backends import no other store's client\n", len(plain), len(clients))
+	fmt.Printf("deps: %d packages need only the standard library; the rules import only package backends; %d backends import no other store's client\n", len(plain), len(clients))
 }
 
 // imports lists what a package imports, itself and indirect ones included, and

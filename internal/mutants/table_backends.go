@@ -9,7 +9,7 @@ var backendMutants = []mutant{
 		"backends/postgres/guard.go", `max(a.Remaining.Milliseconds(), 1)`, `a.Remaining.Milliseconds()`}}},
 
 	{name: "a release sent again after its answer", breaks: "8", catch: "elector/res/run-waits", pkg: suite, parent: "TestMemory", edits: []edit{{
-		"release.go", `a.record, a.next(a.record, "", "")); f == nil {`, `a.record, a.next(a.record, "", "")); f == nil {
+		"acquire.go", `a.record, a.next(a.record, "", "")); f == nil {`, `a.record, a.next(a.record, "", "")); f == nil {
 				e.swap(ctx, e.o.RequestTimeout, writing, e.backend.Swap, a.record, a.next(a.record, "", ""))`}}},
 
 	// The portable layer.

@@ -9,7 +9,7 @@ var clockMutants = []mutant{
 	{name: "H counted from the response of the acquisition", breaks: "2", catch: "pause/inflight", edits: []edit{{
 		"lease.go", `start := won.start`, `start := clock.Mark(e.clock)`}}},
 	{name: "no drift margin for the holder", breaks: "1", catch: "mx/two-valid", edits: []edit{{
-		"options.go", `return o.TTL - time.Duration(float64(o.TTL)*o.ClockDrift)`, `return o.TTL`}}},
+		"internal/rule/rule.go", `return ttl - time.Duration(float64(ttl)*drift)`, `return ttl`}}},
 	{name: "valid at H", breaks: "2", catch: "exp/exact", edits: []edit{{
 		"lease.go", `s.start) < l.hold {`, `s.start) <= l.hold {`}}},
 	{name: "loss only by timer", breaks: "6", catch: "exp/no-timer", edits: []edit{
@@ -20,7 +20,7 @@ var clockMutants = []mutant{
 		} else {
 			l.expireLater()`}}},
 	{name: "late acknowledgement accepted after H", breaks: "2", catch: "exp/late-ack", edits: []edit{{
-		"campaign.go", `case clock.Elapsed(e.clock, a.sent[r.Attempt.Sequence].start) >= e.o.hold():`, `case clock.Elapsed(e.clock, a.sent[r.Attempt.Sequence].start) < 0:`}}},
+		"acquire.go", `case clock.Elapsed(e.clock, a.sent[r.Attempt.Sequence].start) >= e.o.hold():`, `case clock.Elapsed(e.clock, a.sent[r.Attempt.Sequence].start) < 0:`}}},
 	{name: "a lost lease moves back", breaks: "2", catch: "ren/resurrect", edits: []edit{{
 		"lease.go", `func (l *Lease) extend(start clock.Reading) error {`, `func (l *Lease) extend(start clock.Reading) error {
 	if !l.status.Load().phase.over() {
@@ -45,60 +45,57 @@ var clockMutants = []mutant{
 
 	// The challenger's clock.
 	{name: "challenger's clock started before the read", breaks: "3", catch: "mx/two-valid", edits: []edit{{
-		"request.go", `if e.view.read(r, mark) {`, `fresh := r.Version != e.view.look().record.Version
-		if e.view.read(r, mark) {
-			if fresh {
-				e.view.since = start
-			}`}}},
+		"request.go", `if e.view.Read(r, mark, e.now()) {`, `if e.view.Read(r, mark, start) {`}}},
 	{name: "no drift margin for the challenger", breaks: "1", catch: "clk/drift", edits: []edit{{
-		"options.go", `return ttl + time.Duration(float64(ttl)*o.ClockDrift)`, `return ttl`}}},
+		"internal/rule/rule.go", `return ttl + time.Duration(float64(ttl)*drift)`, `return ttl`}}},
 	{name: "challenger waits for twice the TTL", breaks: "tau", catch: "mx/takeover-bound", edits: []edit{{
-		"options.go", `return ttl + time.Duration(float64(ttl)*o.ClockDrift)`, `return 2 * ttl`}}},
+		"internal/rule/rule.go", `return ttl + time.Duration(float64(ttl)*drift)`, `return 2 * ttl`}}},
 	{name: "vanished record taken as vacant at once", breaks: "3", catch: "mx/vanished", edits: []edit{{
-		"view.go", `(!r.Exists() || r.Token < v.last.Token)`, `r.Exists() && r.Token < v.last.Token`}}},
+		"internal/rule/view.go", `(!r.Exists() || r.Token < v.last.Token)`, `r.Exists() && r.Token < v.last.Token`}}},
 	{name: "acquisition goes on after a winner came and went", breaks: "3", catch: "mx/vanished", edits: []edit{{
-		"campaign.go", `if !e.view.mayRetry(prev, next) {`, `if false {`}}},
+		"acquire.go", `if !e.view.MayRetry(prev, next, e.now()) {`, `if false {`}}},
 	{name: "acquisition believed after a winner came and went", breaks: "3", catch: "mx/vanished", edits: []edit{{
-		"view.go", `return v.claim.state == trying && next.Token >= v.highest && v.held <= v.clock.Now().Mono`, `return v != nil`}}},
+		"internal/rule/view.go", `return v.claim.believed() && won.Token >= v.highest && v.held <= now`, `return v != nil`}}},
 	{name: "late creation believed although a winner was seen", breaks: "3", catch: "while_it_is_on_its_way", pkg: ".", parent: "TestLateCreation", edits: []edit{{
-		"view.go", `return v.claim.state == trying && next.Token >= v.highest`, `return next.Token >= v.highest`}}},
+		"internal/rule/view.go", `return v.claim.believed() && won.Token >= v.highest`, `return won.Token >= v.highest`}}},
 	{name: "late creation retaken although a winner was seen before it was given up", breaks: "3", catch: "before_it_was_given_up", pkg: ".", parent: "TestLateCreation", edits: []edit{{
-		"view.go", `nonce == c.nonce && c.state == trying && !(c.creates && c.doubted)`, `nonce == c.nonce`}}},
+		"internal/rule/claim.go", `nonce == c.nonce && c.state == trying {`, `nonce == c.nonce {`}}},
 	{name: "a creation in doubt retaken", breaks: "7", catch: "amb/late-creation-twice", edits: []edit{{
-		"view.go", `c.state == trying && !(c.creates && c.doubted)`, `c.state == trying`}}},
+		"internal/rule/claim.go", `nonce == c.nonce && c.state == trying {`, `nonce == c.nonce && c.believed() {`}}},
 	{name: "a lease that was created in doubt retaken", breaks: "7", catch: "created_in_doubt", pkg: ".", parent: "TestToldAfterLoss", edits: []edit{{
-		"view.go", `c.state == trying && !(c.creates && c.doubted)`, `c.state == trying`}, {
+		"internal/rule/claim.go", `nonce == c.nonce && c.state == trying {`, `nonce == c.nonce && c.believed() {`}, {
 		"release.go", `case on == leaseEnded, free:`, `case on == leaseEnded, free && false:`}}},
 	{name: "a winner forgotten that a late answer shows", breaks: "3", catch: "a_late_answer", pkg: ".", parent: "TestCreationInDoubt", edits: []edit{{
-		"view.go", `	if v.mayBeOlder(r) && v.count != mark {
-		v.doubtCreation(r)`, `	if v.mayBeOlder(r) && v.count != mark {`}}},
+		"internal/rule/view.go", `	if v.mayBeOlder(r) && v.number != mark {
+		v.doubtCreation(r)`, `	if v.mayBeOlder(r) && v.number != mark {`}}},
 	{name: "a creation in doubt adopted by the holder", breaks: "7", catch: "another_write_of_the_same", pkg: ".", parent: "TestCreationInDoubt", edits: []edit{{
 		"lease.go", `	clear(own.sent)
 `, ``}}},
 	{name: "a state that was put back retaken", breaks: "7", catch: "put_back", pkg: ".", parent: "TestCreationInDoubt", edits: []edit{{
-		"view.go", `(v.earlier(r) || restored(r, v.last))`, `v.earlier(r)`}}},
+		"internal/rule/view.go", `(v.earlier(r) || v.restored(r, v.last))`, `v.earlier(r)`}}},
 	{name: "a state that was put back taken for an extended one", breaks: "3", catch: "put_back,_with_fewer_extensions", pkg: ".", parent: "TestCreationInDoubt", edits: []edit{{
-		"view.go", `if r.Extensions == s.Extensions || !r.Extensions.Names(s.Extensions) {`, `if r.Extensions == s.Extensions {`}}},
+		"internal/rule/view.go", `added := r.Extensions != s.Extensions && r.Extensions.Names(s.Extensions)`, `added := r.Extensions != s.Extensions`}}},
 	{name: "a winner forgotten whose token was lower", breaks: "3", catch: "with_a_lower_token", pkg: ".", parent: "TestPushedRival", edits: []edit{{
-		"view.go", `case !v.record.Exists() && r.Attempt.Nonce != v.last.Attempt.Nonce:`, `case false:`}, {
-		"view.go", `if v.claim.creates && r.Exists() {`, `if false {`}}},
-	{name: "a creation that was pushed and is gone does not count as vanished", breaks: "3", catch: "pushed_and_gone", pkg: ".", parent: "TestPushed", edits: []edit{{
-		"view.go", `v.distrust(r.TTL)`, `v.distrust(0)`}}},
+		"internal/rule/view.go", `case !v.record.Exists() && r.Attempt.Nonce != v.last.Attempt.Nonce:`, `case false:`}, {
+		"internal/rule/view.go", `if v.claim.creates && r.Exists() {`, `if false {`}}},
+	{name: "a creation that was pushed and is gone does not count as vanished", breaks: "3", catch: "pushed_and_gone", pkg: "./internal/rule", parent: "TestPushed", edits: []edit{{
+		"internal/rule/view.go", `v.distrust(r.TTL, now)`, `v.distrust(0, now)`}}},
 	{name: "late creation retaken although a winner was seen after it was given up", breaks: "3", catch: "after_it_was_given_up", pkg: ".", parent: "TestLateCreation", edits: []edit{{
-		"view.go", `func (c *claim) contest() { c.state = contested }`, `func (c *claim) contest() {
-	if c.state == trying {
+		"internal/rule/claim.go", `func (c *claim) contest() { c.state = contested }`, `func (c *claim) contest() {
+	if c.believed() {
 		c.state = contested
 	}
-}`}, {"view.go", `c.state == trying && !(c.creates && c.doubted)`, `c.state == trying`}}},
-	{name: "a vanished record forgotten by the next push", breaks: "3", catch: "mx/vanished", pkg: ".", parent: "TestPushed", edits: []edit{{
-		"view.go", `	case !r.Exists():
-		v.distrust(0)`, `	case !r.Exists():`}}},
+}`}, {
+		"internal/rule/claim.go", `nonce == c.nonce && c.state == trying {`, `nonce == c.nonce && c.believed() {`}}},
+	{name: "a vanished record forgotten by the next push", breaks: "3", catch: "mx/vanished", pkg: "./internal/rule", parent: "TestPushed", edits: []edit{{
+		"internal/rule/view.go", `	case !r.Exists():
+		v.distrust(0, now)`, `	case !r.Exists():`}}},
 	{name: "a vacancy written to unread, so that nobody gives way", breaks: "J", catch: "sim/release-writes", edits: []edit{{
-		"campaign.go", `	if !inherits {`, `	if !inherits && !r.Exists() {`}}},
-	{name: "a leader forgotten when the one before is shown late", breaks: "3", catch: "mx/vanished-late", pkg: ".", parent: "TestPushed", edits: []edit{{
-		"view.go", `max(v.last.TTL, v.before, ttl)`, `max(v.last.TTL, ttl)`}}},
+		"acquire.go", `	if !e.succeeds(s) {`, `	if !e.succeeds(s) && !r.Exists() {`}}},
+	{name: "a leader forgotten when the one before is shown late", breaks: "3", catch: "mx/vanished-late", pkg: "./internal/rule", parent: "TestPushed", edits: []edit{{
+		"internal/rule/view.go", `max(v.last.TTL, v.before, ttl)`, `max(v.last.TTL, ttl)`}}},
 	{name: "lower token not held", breaks: "3", catch: "mx/rollback", edits: []edit{{
-		"view.go", `(!r.Exists() || r.Token < v.last.Token)`, `!r.Exists()`}}},
+		"internal/rule/view.go", `(!r.Exists() || r.Token < v.last.Token)`, `!r.Exists()`}}},
 
 	// The other clocks.
 	{name: "wall clock ignored", breaks: "Clocks", catch: "clk/suspend", edits: []edit{{

@@ -4,22 +4,26 @@ package main
 var handoverMutants = []mutant{
 	// Handover: a successor, and requests to resign.
 	{name: "everybody takes the successor's way", breaks: "successor", catch: "named_by_the_leader", pkg: ".", parent: "TestSuccessor", edits: []edit{{
-		"heir.go", `return v.record, v.successor() == v.o.ID`, `return v.record, v.successor() != ""`}, {
-		"heir.go", `h != "" && h != v.o.ID {`, `h != h {`}, {
-		"view.go", `v.successor() == v.o.ID`, `v.successor() != ""`}}},
+		"succession.go", `return successor(s.Record) == e.o.ID`, `return successor(s.Record) != ""`}, {
+		"succession.go", `id != "" && id != e.o.ID {`, `id != id {`}}},
 	{name: "a successor taken for evidence of a vacancy", breaks: "3", catch: "after_a_crash", pkg: ".", parent: "TestSuccessor", edits: []edit{{
-		"view.go", `	case v.record.Vacant(), v.claim`, `	case v.record.Vacant(), annex.BidOf(v.record).ID != "", v.claim`}}},
+		"internal/rule/view.go", `	case v.record.Vacant(), v.claim`, `	case v.record.Vacant(), v.record.Extensions.Names("{\"t_bid\":\"\"}"), v.claim`}}},
 	{name: "a successor used after a crash", breaks: "successor", catch: "after_a_crash", pkg: ".", parent: "TestSuccessor", edits: []edit{{
-		"heir.go", `!v.record.Exists() || !v.record.Vacant()`, `!v.record.Exists()`}}},
+		"succession.go", `!r.Exists() || !r.Vacant()`, `!r.Exists()`}}},
 	{name: "a successor that swaps on a record that does not exist", breaks: "successor", catch: "of_a_record_that_is_gone", pkg: ".", parent: "TestSuccessor", edits: []edit{{
-		"heir.go", `!v.record.Exists() || !v.record.Vacant()`, `!v.last.Vacant()`}, {
-		"heir.go", `annex.BidOf(v.record).ID`, `annex.BidOf(v.last).ID`}}},
+		"succession.go", `!r.Exists() || !r.Vacant()`, `!r.Vacant()`}, {
+		"internal/rule/view.go", `	if Critical(v.record) == "" {`, `	if !v.record.Exists() {
+		s.Record.Extensions = v.last.Extensions
+	}
+	if Critical(v.record) == "" {`}}},
 	{name: "a dead successor waited for without end", breaks: "successor", catch: "dead,_pushed_true", pkg: ".", parent: "TestSuccessor", edits: []edit{{
-		"heir.go", `since := v.since + headStart(v.record)`, `since := v.clock.Now().Mono + headStart(v.record)`}}},
+		"succession.go", `start := s.Since + e`, `start := e.now() + e`}}},
 	{name: "a dead successor waited for by those who never saw the leader", breaks: "successor", catch: "dead,_for_those_who_come_later", pkg: ".", parent: "TestSuccessor", edits: []edit{{
-		"heir.go", `v.handed && h != ""`, `h != ""`}}},
+		"succession.go", `s.Followed && id`, `id`}}},
 	{name: "a dead successor waited for as long as the TTL", breaks: "successor", catch: "dead,_with_a_long_TTL", pkg: ".", parent: "TestSuccessor", edits: []edit{{
-		"heir.go", `vacancy.TTL, longestHeadStart)`, `vacancy.TTL)`}}},
+		"succession.go", `min(vacancy.RenewEvery, longestHeadStart)`, `vacancy.TTL`}}},
+	{name: "a dead successor waited for through two intervals", breaks: "successor", catch: "dead,_pushed_false", pkg: ".", parent: "TestSuccessor", edits: []edit{{
+		"succession.go", `min(vacancy.RenewEvery, longestHeadStart)`, `min(2*vacancy.RenewEvery, longestHeadStart)`}}},
 	{name: "a release forgets the successor", breaks: "successor", catch: "named_by_the_leader", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"internal/annex/annex.go", `if !next.None() {`, `if false {`}}},
 	{name: "a request ends a lease at once", breaks: "rec/request", catch: "drains", pkg: ".", parent: "TestRequestResign", edits: []edit{{
@@ -34,10 +38,12 @@ var handoverMutants = []mutant{
 	{name: "a request for another token obeyed", breaks: "rec/request", catch: "yesterday", pkg: ".", parent: "TestRequestResign", edits: []edit{{
 		"internal/annex/request.go", `f[0] != strconv.FormatUint(r.Token, 10)`, `f[0] == ""`}}},
 	{name: "a leader that was requested to resign comes back at once", breaks: "rec/request", catch: "stands_back", pkg: ".", parent: "TestRequestResign", edits: []edit{{
-		"release.go", `e.view.standAside(l.own.nonce)`, `_ = phase`}}},
+		"release.go", `e.standBack(l.own.nonce)`, `_ = e`}}},
 	{name: "a leader that was requested to resign stands back although another one has led", breaks: "rec/request", catch: "drains", pkg: ".", parent: "TestRequestResign", edits: []edit{{
-		"view.go", `if r.Attempt.Nonce != v.aside {`, `if false {`}, {
-		"heir.go", `v.clock.Now().Mono+v.o.challenge(v.o.TTL)`, `v.clock.Now().Mono+100*v.o.challenge(v.o.TTL)`}}},
+		"succession.go", `b.term == s.Term && `, ``}, {
+		"succession.go", `e.now() + rule.Challenge(`, `e.now() + 100*rule.Challenge(`}}},
+	{name: "a leader that was requested to resign stands back for ever", breaks: "rec/request", catch: "stands_back", pkg: ".", parent: "TestRequestResign", edits: []edit{{
+		"succession.go", `e.now() + rule.Challenge(`, `e.now() + 100*rule.Challenge(`}}},
 	{name: "a request written over another", breaks: "rec/request", catch: "renewed", pkg: ".", parent: "TestRequestStorm", edits: []edit{{
 		"resign.go", `case q.Token == 0:`, `case q.Nonce != p.nonce:`}, {
 		"resign.go", `if p.taken > 0 {`, `if false {`}}},
@@ -47,73 +53,58 @@ var handoverMutants = []mutant{
 	{name: "Run returns after a request when the worker resigns", breaks: "rec/request", catch: "the_worker_resigns", pkg: ".", parent: "TestRequestResign", edits: []edit{{
 		"release.go", `why = requested //`, `why = stop //`}}},
 	{name: "C restarted by each request", breaks: "rec/request", catch: "the_leader_is_gone,_and_a_request_comes_every_second", pkg: ".", parent: "TestRequestUnanswered", edits: []edit{{
-		"view.go", `!v.any || !extended(r, v.record)`, `true`}}},
+		"internal/rule/view.go", `if !v.any || !v.amended(r, v.record) {`, `if true {`}}},
 	{name: "a request without room beside the history", breaks: "rec/request", catch: "escapes", pkg: ".", parent: "TestRequestRoom", edits: []edit{{
 		"internal/annex/request.go", `if _, has := x.Get(name); err == nil || !has {`, `if err == nil || err != nil {`}}},
 
-	// The place in line.
-	{name: "everybody takes the way of the one with the place", breaks: "successor", catch: "10_waiting", pkg: ".", parent: "TestLine", edits: []edit{{
-		"heir.go", `return inPlace(v.place, v.record)`, `if inPlace(v.place, v.record) != "" {
-		return v.o.ID
-	}
-	return ""`}}},
-	{name: "a place taken for evidence of a vacancy", breaks: "3", catch: "after_a_crash", pkg: ".", parent: "TestLine", edits: []edit{{
-		"view.go", `	case v.record.Vacant(), v.claim`, `	case v.record.Vacant(), inPlace(v.place, v.record) == v.o.ID, v.claim`}}},
-	{name: "a place taken for evidence that its candidate may lead", breaks: "3", catch: "mx/two-valid", edits: []edit{{
-		"view.go", `	case v.record.Vacant(), v.claim`, `	case v.record.Vacant(), inPlace(v.place, v.record) == v.o.ID, v.claim`}}},
-	{name: "a place used after a crash", breaks: "successor", catch: "after_a_crash", pkg: ".", parent: "TestLine", edits: []edit{{
-		"heir.go", `	if !v.record.Exists() || !v.record.Vacant() {
-		return ""
-	}
-`, ``}}},
-	{name: "the one with the place swaps on a record that does not exist", breaks: "successor", catch: "of_a_record_that_is_gone", pkg: ".", parent: "TestLine", edits: []edit{{
-		"heir.go", `!v.record.Exists() || !v.record.Vacant()`, `!v.last.Vacant()`}, {
-		"heir.go", `inPlace(v.place, v.record)`, `inPlace(v.place, v.last)`}}},
-	{name: "a place that was seen by the watch before", breaks: "successor", catch: "two_take_turns", pkg: ".", parent: "TestLine", edits: []edit{{
-		"watch.go", `w.placed("") //`, `//`}}},
+	// Volunteers.
+	{name: "a bid taken for evidence that its candidate may lead", breaks: "3", catch: "mx/two-valid", edits: []edit{{
+		"internal/rule/view.go", `	case v.record.Vacant(), v.claim`, `	case v.record.Vacant(), v.record.Extensions.Names("{\"t_bid\":\"\"}"), v.claim`}}},
 	{name: "a campaign that is cancelled while it waits is not woken", breaks: "Campaign", catch: "the_campaign_ends", pkg: ".", parent: "TestPriority", edits: []edit{{
 		"watch.go", `	context.AfterFunc(w.ctx, w.wake)`, ``}}},
-	{name: "a place of another tenure", breaks: "successor", catch: "a_lie", pkg: ".", parent: "TestLine", edits: []edit{{
-		"line.go", `uint64(token) != r.Token`, `token == 0`}}},
-	{name: "all who wait write the place", breaks: "successor", catch: "10_waiting", pkg: ".", parent: "TestLine", edits: []edit{{
-		"line.go", `	default:
-		idle, q.tries = true, 0`, `	default:`}, {
-		"line.go", `mine, well := inPlace(place, r) == e.o.ID,`, `mine, well := false,`}}},
-	{name: "a place beats the successor that the record names", breaks: "successor", catch: "named_beats_the_place", pkg: ".", parent: "TestLine", edits: []edit{{
-		"heir.go", `if id := annex.BidOf(v.record).ID; id != "" {`, `if id := annex.BidOf(v.record).ID; id != "" && inPlace(v.place, v.record) == "" {`}}},
-	{name: "a place kept after the campaign", breaks: "successor", catch: "the_campaign_ends", pkg: ".", parent: "TestLine", edits: []edit{{
-		"line.go", `if mine != "" && q.b != nil {`, `if false {`}}},
-	{name: "a place that cannot be taken is tried for in each interval", breaks: "successor", catch: "no_write_works", pkg: ".", parent: "TestLine", edits: []edit{{
-		"line.go", `r.RenewEvery<<max(min(q.tries, 10)-1, 0)`, `r.RenewEvery`}}},
-	{name: "a candidate that is not healthy keeps its place in line", breaks: "successor", catch: "sick_later", pkg: ".", parent: "TestLine", edits: []edit{{
-		"line.go", `idle, q.tries = e.o.Healthy == nil, 0`, `idle, q.tries = true, 0`}}},
-	{name: "a candidate that stands back takes the place", breaks: "successor", catch: "stands_back", pkg: ".", parent: "TestLine", edits: []edit{{
-		"priority.go", ` && v.aside == "" &&`, ` &&`}, {
-		"line.go", `waits && v.held`, `r.Exists() && v.held`}, {
-		"priority.go", `!r.Vacant() && r`, `r`}}},
+	{name: "a bid of another term", breaks: "successor", catch: "named_by_the_leader", pkg: ".", parent: "TestSuccessor", edits: []edit{{
+		"internal/annex/annex.go", `into(prev.Extensions.Class('k'))`, `into(prev.Extensions)`}}},
+	{name: "all who wait bid", breaks: "successor", catch: "10_waiting", pkg: ".", parent: "TestVolunteer", edits: []edit{{
+		"succession.go", `return b, rank > highest`, `return b, rank > highest || rank == 0 && there.ID != b.ID`}}},
+	{name: "a bid kept after the campaign", breaks: "successor", catch: "the_campaign_ends", pkg: ".", parent: "TestVolunteer", edits: []edit{{
+		"campaign.go", `c.bidding.withdraw(ctx)`, `_ = ctx`}}},
+	{name: "a volunteer that is not healthy keeps its bid", breaks: "successor", catch: "sick_later", pkg: ".", parent: "TestVolunteer", edits: []edit{{
+		"succession.go", `rank != noBid && e.checkHealth`, `rank > 0 && e.checkHealth`}}},
+	{name: "a candidate that stands back bids", breaks: "successor", catch: "stands_back", pkg: ".", parent: "TestVolunteer", edits: []edit{{
+		"succession.go", ` && !e.standsBack(s) &&`, ` &&`}, {
+		"succession.go", `s.Record.Exists() && !s.Record.Vacant() && rule`, `s.Record.Exists() && rule`}, {
+		"succession.go", ` && now < s.Free`, ``}}},
+	{name: "a volunteer where the others would wait for it", breaks: "successor", catch: "not_where_others_would_wait_for_it", pkg: ".", parent: "TestVolunteer", edits: []edit{{
+		"succession.go", `(!e.listens || annex.CheckID(e.o.ID) != nil)`, `annex.CheckID(e.o.ID) != nil`}}},
+	{name: "the health of a candidate that waits asked on its campaign's goroutine", breaks: "successor", catch: "slow_to_tell_its_health", pkg: ".", parent: "TestVolunteer", edits: []edit{{
+		"succession.go", `	p.later(func() {
+		rank`, `	func(f func()) { f() }(func() {
+		rank`}}},
+	{name: "the health of a candidate that has bid asked again before it leads", breaks: "successor", catch: "slow_to_tell_its_health", pkg: ".", parent: "TestVolunteer", edits: []edit{{
+		"campaign.go", `if e.now() < time.Duration(e.wellUntil.Load()) {`, `if false {`}}},
 
 	// Priorities.
 	{name: "a lower priority replaces a higher one", breaks: "Priority", catch: "the_highest_leads_next", pkg: ".", parent: "TestPriority", edits: []edit{{
-		"priority.go", `p.announced(there) && p.lowered != priority`, `priority > 0`}}},
+		"succession.go", `p.own(there) && p.lowered.Load() != b.Rank`, `rank > 0`}}},
 	{name: "all candidates with a priority write", breaks: "Priority", catch: "one_write,_pushed_true", pkg: ".", parent: "TestPriority", edits: []edit{{
-		"priority.go", `return b, b.Rank > there.Rank`, `return b, priority > 0 && there.ID != b.ID`}}},
+		"succession.go", `return b, rank > highest`, `return b, rank > highest || rank > 0 && there.ID != b.ID`}}},
 	{name: "a priority announced without a pause", breaks: "Priority", catch: "restless", pkg: ".", parent: "TestPriority", edits: []edit{{
-		"priority.go", `max(p.due, p.tried+r.RenewEvery)`, `p.due`}}},
+		"succession.go", `p.term == s.Term && p.again > now`, `p.again < 0`}}},
 	{name: "a place kept with priority 0", breaks: "Priority", catch: "withdrawn", pkg: ".", parent: "TestPriority", edits: []edit{{
-		"priority.go", `p.announced(there) && p.lowered != priority`, `false`}}},
+		"succession.go", `p.own(there) && p.lowered.Load() != b.Rank`, `false`}}},
 	{name: "an announcement in doubt forgotten", breaks: "Priority", catch: "the_campaign_ends", pkg: ".", parent: "TestPriority", edits: []edit{{
-		"priority.go", ` && p.last != r.Attempt.Nonce {`, ` {`}}},
+		"succession.go", ` || p.term == s.Term) {`, `) {`}}},
 	{name: "a withdrawal that failed taken for done", breaks: "Priority", catch: "withdrawn,_and_the_write_fails", pkg: ".", parent: "TestPriority", edits: []edit{{
-		"priority.go", `f == nil && lowers`, `f == nil || lowers`}}},
+		"succession.go", `f == nil && lowers`, `f == nil || lowers`}}},
 	{name: "a successor that is not healthy keeps its place", breaks: "Priority", catch: "sick_later", pkg: ".", parent: "TestPriority", edits: []edit{{
-		"priority.go", `!write && (e.o.Healthy == nil || !p.announced(annex.BidOf(r)))`, `!write`}}},
+		"succession.go", `!write && (e.o.Healthy == nil || !p.own(annex.BidOf(r)))`, `!write`}}},
 	{name: "two candidates with one ID overwrite each other without end", breaks: "Priority", catch: "twins", pkg: ".", parent: "TestPriority", edits: []edit{{
-		"priority.go", ` && p.lowered != priority`, ``}}},
+		"succession.go", ` && p.lowered.Load() != b.Rank`, ``}}},
 	{name: "a priority announced to what was pushed late", breaks: "Priority", catch: "pushed_late", pkg: ".", parent: "TestPriority", edits: []edit{{
-		"priority.go", `	if _, f := e.load(ctx, e.o.RequestTimeout, reading); f != nil {
+		"succession.go", `	if _, f := e.load(ctx, e.o.RequestTimeout, reading); f != nil {
 		return
 	}
-	r, waits`, `	r, waits`}}},
+	s :=`, `	s :=`}}},
 	{name: "an announced successor beats a named one", breaks: "successor", catch: "named_beats_announced", pkg: ".", parent: "TestPriority", edits: []edit{{
 		"internal/annex/annex.go", `if successor != "" {`, `if successor != "" && next.None() {`}}},
 
@@ -124,14 +115,14 @@ var handoverMutants = []mutant{
 	{name: "a request that is dropped written without end", breaks: "rec/request", catch: "TestRequestDropped", pkg: ".", edits: []edit{{
 		"resign.go", `p.taken == mostTaken || !backoff.pause(ctx, err)`, `false`}}},
 	{name: "a request refused by another version of Go", breaks: "rec/request", catch: "TestRequestOfAnotherUnicode", pkg: ".", edits: []edit{{
-		"internal/annex/request.go", `!shown(f[3])`, `f[3] != Legible(f[3])`}}},
+		"internal/annex/request.go", `!shown(f[2])`, `f[2] != Legible(f[2])`}}},
 
 	// The history.
 	{name: "a term that an older version left open goes on", breaks: "rec/kept", catch: "a_crash,_and_a_version_that_keeps_no_history", pkg: ".", parent: "TestHistory", edits: []edit{{
 		"internal/annex/history.go", `case i < len(h)-1 || r.Vacant():`, `case i < len(h)-1:
 		case r.Vacant():`}}},
 	{name: "a term that begins with its attempt", breaks: "rec/kept", catch: "a_store_that_takes_no_writes", pkg: ".", parent: "TestHistory", edits: []edit{{
-		"renew.go", `annex.Acquired(prev, holder, a.token, now)`, `annex.Acquired(prev, holder, a.token, now.Add(-15*time.Minute))`}}},
+		"acquire.go", `annex.Acquired(prev, holder, a.token, now)`, `annex.Acquired(prev, holder, a.token, now.Add(-15*time.Minute))`}}},
 	{name: "a history refused by another version of Go", breaks: "rec/kept", catch: "a_rune_that_is_not_printed", pkg: ".", parent: "TestHistory", edits: []edit{{
 		"internal/annex/history.go", `!shown(f[4])`, `f[4] != Legible(f[4])`}}},
 	{name: "a time that JSON cannot hold", breaks: "rec/kept", catch: "times_that_JSON_cannot_hold", pkg: ".", parent: "TestHistory", edits: []edit{{
@@ -155,10 +146,10 @@ var handoverMutants = []mutant{
 	{name: "a renewal without the mark tried again", breaks: "PresenceWatcher", catch: "found_by_a_renewal", pkg: ".", parent: "TestPresence", edits: []edit{{
 		"renew.go", `if f.kind == unmarked {`, `if false {`}}},
 	{name: "deposed and back at once", breaks: "PresenceWatcher", catch: "deposed_at_once,_told_later,_and_stands_back", pkg: ".", parent: "TestPresence", edits: []edit{{
-		"view.go", `if v.record.Attempt.Nonce == nonce {`, `if false {`}}},
+		"release.go", `if phase == deposed || `, `if `}}},
 	{name: "everybody who was replaced stands back", breaks: "PresenceWatcher", catch: "replaced_is_not_deposed", pkg: ".", parent: "TestPresence", edits: []edit{{
-		"release.go", `if phase == deposed {`, `if phase >= lost {`}, {
-		"view.go", `if v.record.Attempt.Nonce == nonce {`, `if true {`}}},
+		"release.go", `if phase == deposed || `, `if phase >= lost || `}, {
+		"succession.go", `b.term == s.Term && `, ``}}},
 	{name: "writes as quickly as they come", breaks: "MinWriteInterval", catch: "apart", pkg: ".", parent: "TestMinWriteInterval", edits: []edit{{
 		"timing.go", `if e.o.writeInterval == 0 {`, `if true {`}}},
 	{name: "Run goes on after Resign and a loss", breaks: "Resign", catch: "deposed_while_it_resigns_in_Run", pkg: ".", parent: "TestPresence", edits: []edit{{

@@ -4,11 +4,15 @@ package main
 var recordMutants = []mutant{
 	// Lost answers.
 	{name: "acquisition believed without an answer", breaks: "7", catch: "amb/acquire", edits: []edit{{
-		"campaign.go", `r, readBack := e.load(ctx, e.o.RequestTimeout, reading)`, `if f.kind != conflicting {
+		"acquire.go", `		r, readBack := e.load(ctx, e.o.RequestTimeout, reading)
+		switch {
+		case ctx`, `		if f.kind != conflicting {
 			next.Version = "guessed"
 			return won(next)
 		}
-		r, readBack := e.load(ctx, e.o.RequestTimeout, reading)`}}},
+		r, readBack := e.load(ctx, e.o.RequestTimeout, reading)
+		switch {
+		case ctx`}}},
 	{name: "renewal believed without an answer", breaks: "2", catch: "amb/renew", edits: []edit{{
 		"renew.go", `		return &failure{max(f.kind, readBack.kind)`, `		l.extend(a.sent[a.number].start)
 		return &failure{max(f.kind, readBack.kind)`}}},
@@ -27,7 +31,7 @@ var recordMutants = []mutant{
 		err = l.valid() // nothing was applied so far, and any write still can be
 	case r.Attempt == a.record.Attempt:`, `	case false:`}}},
 	{name: "only the last attempt recognised", breaks: "7", catch: "amb/two-unresolved", edits: []edit{{
-		"renew.go", `	case !sent:`, `	case !sent || r.Attempt.Sequence != a.number:`}}},
+		"acquire.go", `	case !sent:`, `	case !sent || r.Attempt.Sequence != a.number:`}}},
 	{name: "a store that does not compare", breaks: "8", catch: "amb/delayed-write", edits: []edit{{
 		"backends/memory/memory.go", `if e.version != prev.Version {`, `if e.version == "" && prev.Version != "" {`}, {
 		"backends/memory/memory.go", `case renews && e.present != present:`, `case renews && e.version == "":`}}},
@@ -52,7 +56,10 @@ var recordMutants = []mutant{
 		early.vacate()
 		l.move(resigned, why, l.resignedBecause(nil))`}}},
 	{name: "unconditional release", breaks: "8", catch: "amb/release", edits: []edit{{
-		"release.go", `if a.differs(r) != nil || r.Vacant() || restored(r, a.record) {`, `if r.Vacant() {`}}},
+		"acquire.go", `case r.Vacant(), r.Attempt.Nonce != a.nonce: //`, `case r.Vacant(): //`}, {
+		"acquire.go", `			case err != nil:
+				return fmt.Errorf("the record still`, `			case err != nil && false:
+				return fmt.Errorf("the record still`}}},
 	{name: "told while the worker still runs", breaks: "8", catch: "overrun", pkg: ".", parent: "TestToldAfterLoss", edits: []edit{{
 		"release.go", `case on == leaseEnded && phase != resigned, on != leaseEnded`, `case on != leaseEnded`}}},
 	{name: "told twice", breaks: "8", catch: "lost/run_true", pkg: ".", parent: "TestOpaqueErrors", edits: []edit{{
@@ -74,38 +81,54 @@ var recordMutants = []mutant{
 
 	// The open record.
 	{name: "ours without its holder", breaks: "rec/edited", catch: "holder_emptied", pkg: ".", parent: "TestEdited", edits: []edit{{
-		"renew.go", `r.Holder != holder || `, ``}, {"renew.go", `		holder = ""
+		"acquire.go", `r.Holder != holder || `, ``}, {
+		"acquire.go", `		holder = ""
 `, `		holder = holder + ""
 `}}},
 	{name: "ours without its TTL", breaks: "rec/edited", catch: "TTL_lowered", pkg: ".", parent: "TestEdited", edits: []edit{{
-		"renew.go", `r.TTL != o.TTL || r.RenewEvery != o.RenewEvery || `, ``}}},
+		"acquire.go", `r.TTL != o.TTL || r.RenewEvery != o.RenewEvery || `, ``}}},
+	{name: "attempts that follow each other", breaks: "rec/edited", catch: "attempt", pkg: ".", parent: "TestEdited", edits: []edit{{
+		"acquire.go", `const strides = 1 << 16`, `const strides = 1`}}},
 	{name: "a critical extension ignored by a challenger", breaks: "rec/critical", catch: "held", pkg: ".", parent: "TestCritical", edits: []edit{{
-		"view.go", `	case v.record.Extensions.Critical(known...) != "":
-		return forever`, `	case false:`}}},
-	{name: "a critical extension forgotten when an older state is pushed", breaks: "rec/critical", catch: "pushed_late", pkg: ".", parent: "TestPushed", edits: []edit{{
-		"view.go", ` || r.Attempt == v.record.Attempt && r.Version != v.record.Version`, ``}}},
+		"internal/rule/view.go", `	case Critical(v.record) != "":`, `	case false:`}}},
+	{name: "a critical extension forgotten when an older state is pushed", breaks: "rec/critical", catch: "pushed_late", pkg: "./internal/rule", parent: "TestPushed", edits: []edit{{
+		"internal/rule/view.go", ` || r.Attempt == v.record.Attempt && r.Version != v.record.Version`, ``}}},
 	{name: "a critical extension of a vacant record ignored", breaks: "rec/critical", catch: "vacant", pkg: ".", parent: "TestCritical", edits: []edit{{
-		"view.go", `	case v.record.Extensions.Critical(known...) != "":`, `	case v.record.Extensions.Critical(known...) != "" && !v.record.Vacant():`}}},
+		"internal/rule/view.go", `	case Critical(v.record) != "":`, `	case Critical(v.record) != "" && !v.record.Vacant():`}}},
 	{name: "a critical extension ignored by a holder", breaks: "rec/critical", catch: "a_critical_extension", pkg: ".", parent: "TestEdited", edits: []edit{{
-		"renew.go", `case r.Extensions.Class('c') != w.critical:`, `case false:`}}},
+		"acquire.go", `case r.Extensions.Class('c') != w.critical:`, `case false:`}}},
 	{name: "a kept extension dropped", breaks: "rec/kept", catch: "of_a_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
 		"internal/annex/annex.go", `prev.Extensions.Class('k')`, `prev.Extensions.Class('x')`}}},
 	{name: "an extension of the tenure passed on", breaks: "rec/tenure", catch: "of_a_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
-		"renew.go", `annex.Released(prev, a.why, a.successor, now)`, `prev.Extensions`}}},
+		"acquire.go", `annex.Released(prev, a.why, a.successor, now)`, `prev.Extensions`}}},
 	{name: "a renewal drops what belongs to the tenure", breaks: "rec/tenure", catch: "of_a_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
-		"renew.go", `annex.Renewed(prev)`, `prev.Extensions.Class('k')`}}},
+		"acquire.go", `annex.Renewed(prev)`, `prev.Extensions.Class('k')`}}},
 	{name: "a requester writes an attempt", breaks: "rec/request", catch: "of_a_dead_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
 		"holder_test.go", `change(t, s.store, set(t, "t_request", time.Now().String()))`, `change(t, s.store, func(r *backends.Record) { r.Attempt.Sequence++ })`}}},
 	{name: "C restarted by an extension", breaks: "rec/request", catch: "of_a_dead_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
-		"view.go", `if !v.any || !extended(r, v.record) {`, `if true {`}}},
+		"internal/rule/view.go", `if !v.any || !v.amended(r, v.record) {`, `if true {`}}},
+	{name: "a touched record taken for a restored one", breaks: "rec/touched", catch: "resigned", pkg: ".", parent: "TestTouched", edits: []edit{{
+		"internal/rule/view.go", `same := v.SameWrite != nil && v.SameWrite(s.Version, r.Version)`, `same := false`}}},
+	{name: "a lost lease whose record was touched not released", breaks: "rec/touched", catch: "lost_later", pkg: ".", parent: "TestTouched", edits: []edit{{
+		"internal/rule/view.go", `same := v.SameWrite != nil && v.SameWrite(s.Version, r.Version)`, `same := false`}}},
+	{name: "a touch prolongs a dead leader", breaks: "rec/touched", catch: "after_a_crash", pkg: ".", parent: "TestTouched", edits: []edit{{
+		"internal/rule/view.go", `if !v.any || !v.amended(r, v.record) {`, `if !v.any || r.Extensions == v.record.Extensions || !v.amended(r, v.record) {`}}},
+	{name: "a restored record taken for a touched one", breaks: "rec/touched", catch: "restored_after_a_crash", pkg: ".", parent: "TestTouched", edits: []edit{{
+		"internal/rule/view.go", `same := v.SameWrite != nil && v.SameWrite(s.Version, r.Version)`, `same := true`}}},
+	{name: "a release over a restored record", breaks: "rec/touched", catch: "restored_and_resigned", pkg: ".", parent: "TestTouched", edits: []edit{{
+		"acquire.go", `case e.view.Restored(r, a.record):`, `case false:`}}},
+	{name: "a release over an older state", breaks: "rec/touched", catch: "an_older_state_and_resigned", pkg: ".", parent: "TestTouched", edits: []edit{{
+		"acquire.go", `			case err != nil:
+				return fmt.Errorf("the record still`, `			case err != nil && false:
+				return fmt.Errorf("the record still`}}},
 	{name: "a request costs a renewal", breaks: "rec/request", catch: "of_a_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
 		"renew.go", `if overtaken && l`, `if overtaken && false && l`}}},
 	{name: "a higher major schema taken for ours", breaks: "bad/newer", catch: "backend/bad/newer", pkg: suite, parent: "TestMemory", edits: []edit{{
 		"backends/codec.go", `case n > Schema:`, `case n > Schema+1:`}}},
 
 	{name: "token restarted after a release", breaks: "5", catch: "tok/clock", edits: []edit{{
-		"view.go", `token = max(v.highest+1, v.record.Token+1, uint64(v.o.MinToken), 1)`, `token = max(v.highest+1, v.record.Token+1, uint64(v.o.MinToken), 1)
-	if v.record.Vacant() {
-		token = 1
-	}`}}},
+		"internal/rule/view.go", `	if token = Token(max(v.highest, v.record.Token), min, wall); token != 0 {`, `	if v.record.Vacant() {
+		v.highest, v.record.Token = 0, 0
+	}
+	if token = Token(max(v.highest, v.record.Token), min, wall); token != 0 {`}}},
 }

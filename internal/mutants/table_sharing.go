@@ -78,17 +78,21 @@ var sharingMutants = []mutant{
 	o, together := s.share(`}}},
 	{name: "the wait for others counted as a round trip", breaks: "J", catch: "round_trip", pkg: ".", parent: "TestReadsSent", edits: []edit{{
 		"request.go", `		var start time.Duration`, `		start := e.clock.Now().Mono`}, {
-		"request.go", `mark, start = e.view.mark(), e.clock.Now().Mono }`, `mark = e.view.mark() }`}}},
+		"request.go", `mark, start = e.view.Mark(), e.clock.Now().Mono }`, `mark = e.view.Mark() }`}}},
 	{name: "the read-back of an acquisition shares", breaks: "7", catch: "of_an_acquisition", pkg: ".", parent: "TestReadBacks", edits: []edit{{
-		"campaign.go", `		r, readBack := e.load(ctx, e.o.RequestTimeout, reading)`, `		r, readBack := e.loadTogether(ctx, reading, loadsOf(e.backend), &e.shares, false)`}}},
+		"acquire.go", `		r, readBack := e.load(ctx, e.o.RequestTimeout, reading)
+		switch`, `		r, readBack := e.loadTogether(ctx, reading, loadsOf(e.backend), &e.shares, false)
+		switch`}}},
 	{name: "the read-back of a renewal shares", breaks: "7", catch: "of_a_renewal", pkg: ".", parent: "TestReadBacks", edits: []edit{{
 		"renew.go", `	r, readBack := e.load(ctx, l.limit(), reading)`, `	r, readBack := e.loadTogether(ctx, reading, loadsOf(e.backend), &e.shares, false)`}}},
 	{name: "the read-back of a release shares", breaks: "7", catch: "of_a_release", pkg: ".", parent: "TestReadBacks", edits: []edit{{
-		"release.go", `		r, readBack := e.load(ctx, e.o.RequestTimeout, reading)`, `		r, readBack := e.loadTogether(ctx, reading, loadsOf(e.backend), &e.shares, false)`}}},
+		"acquire.go", `		r, readBack := e.load(ctx, e.o.RequestTimeout, reading)
+		moved`, `		r, readBack := e.loadTogether(ctx, reading, loadsOf(e.backend), &e.shares, false)
+		moved`}}},
 	{name: "the read-back of a cancelled campaign shares", breaks: "7", catch: "of_a_campaign_that_was_cancelled", pkg: ".", parent: "TestReadBacks", edits: []edit{{
-		"campaign.go", `		r, f := e.load(ctx, e.o.RequestTimeout, reading)`, `		r, f := e.loadTogether(ctx, reading, loadsOf(e.backend), &e.shares, false)`}}},
+		"acquire.go", `		r, f := e.load(ctx, e.o.RequestTimeout, reading)`, `		r, f := e.loadTogether(ctx, reading, loadsOf(e.backend), &e.shares, false)`}}},
 	{name: "a campaign that has ended counts as a reader", breaks: "BatchLoader", catch: "TestReadsAlone", pkg: ".", edits: []edit{{
-		"candidacy.go", `	c.loads.leave()`, ``}}},
+		"campaign.go", `	c.loads.leave()`, ``}}},
 	{name: "an observer that has left counts as a reader", breaks: "BatchLoader", catch: "TestReadsAlone", pkg: ".", edits: []edit{{
 		"observe.go", `		defer loads.leave()`, `		_ = loads`}}},
 	{name: "a request for many refused for good ends each campaign", breaks: "BatchLoader", catch: "requests_for_many_are_denied", pkg: ".", parent: "TestReadsSpoilt", edits: []edit{{
