@@ -173,12 +173,15 @@ func manyCandidates(s *suite) {
 	if w := writes() - 1; w != 0 {
 		s.Errorf("waiters write nothing while a candidate leads: %d waiters wrote %d times", n-1, w)
 	}
+	// How many waiters may bid, or write in a takeover, at the same time: a quarter,
+	// or half of a small number, where chance has more weight.
+	some := max(n/4, 10)
 	// Two for each interval, averaged over ten, where nothing is pushed. A slow
 	// machine renews later than it reads.
 	every := max(steady.RenewEvery, steady.TTL/20)
 	most := (n - 1) * (4 + int(3*time.Since(start)/every))
 	if handles[0].Describe().PushesRenewals {
-		most = n - 1 + n/10 // a bid takes a read
+		most = n - 1 + some // a bid takes a read
 	}
 	if r := reads() - idle; r > most {
 		s.Errorf("waiters read at most twice in a renewal interval, and seldom where changes are pushed: %d waiters read %d times in %v, more than %d", n-1, r, time.Since(start), most)
@@ -186,9 +189,8 @@ func manyCandidates(s *suite) {
 	s.must(l.Check(), "the leader's lease")
 
 	leader, waiters := winner{c: first, l: l}, n-1
-	// few is a takeover in which few waiters write: a quarter, or half of a
-	// small number, where chance has more weight. A machine that stalls when they wake
-	// delays all of them alike, so one takeover of three must pass.
+	// few is a takeover in which few waiters write. A machine that stalls when they
+	// wake delays all of them alike, so one takeover of three must pass.
 	few := func(what string, leave func()) {
 		s.Helper()
 		var wrote []int
@@ -200,7 +202,7 @@ func manyCandidates(s *suite) {
 			waiters--
 			saw(leader.c)
 			w := writes() - before
-			if w <= max(n/4, 10) {
+			if w <= some {
 				return
 			}
 			wrote = append(wrote, w)
