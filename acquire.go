@@ -278,7 +278,7 @@ func (e *Elector) retract(ctx context.Context, a *acquisition, pending <-chan *f
 	}()
 }
 
-var errRestored = errors.New("the record still names this process, but another process has put it back or written it again; another leader may have come and gone in between")
+var errRestored = errors.New("the record still names this process, but another process has put it back, or has written it since the lease ended; another leader may have come and gone in between")
 
 // vacate replaces the record by a vacancy, as long as the store shows that the
 // record is ours. It first reads a record that it does not know.
@@ -308,7 +308,7 @@ func (a *acquisition) vacate() error {
 				return nil
 			case err != nil:
 				return fmt.Errorf("the record still names this process, but %w", err)
-			case e.view.Restored(r, a.record):
+			case e.view.Restored(r, a.record, e.now()):
 				return errRestored
 			}
 			moved = r.Version != a.record.Version

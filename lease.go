@@ -114,6 +114,7 @@ func (e *Elector) newLease(base context.Context, own *acquisition) *Lease {
 	l.status.Store(&status{start: start})
 	l.checked.Store(int64(start.Mono))
 	e.current.Store(l)
+	e.view.Holds(own.nonce, start.Mono+l.hold)
 	l.expireLater()
 	e.log.Info("elector: leads", "token", l.token)
 	traceDone := make(chan struct{})

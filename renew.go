@@ -9,7 +9,7 @@ import (
 )
 
 // maintain renews the lease until it is over, and tells the store if it was
-// resigned. Its goroutine is the only one that writes the lease's record. It
+// resigned. Its goroutine is the only one that writes as the holder. It
 // begins once the acquisition was traced, or the lease is over.
 func (l *Lease) maintain(acquired <-chan struct{}) {
 	e := l.e
@@ -215,6 +215,7 @@ func (l *Lease) adopt(r backends.Record) *failure {
 		a.sent[r.Attempt.Sequence] = w
 		margin := l.Remaining()
 		if err = l.extend(w.start); err == nil {
+			l.e.view.Holds(a.nonce, w.start.Mono+l.hold)
 			info := l.info(nil)
 			info.Margin = margin
 			traced(l.e, l.e.o.Trace.Renewed, l.ctx, info)

@@ -187,10 +187,10 @@ func (p *bidding) bid(r backends.Record, rank int64) (b annex.Bid, write bool) {
 }
 
 // waits reports whether this candidate waits for the end of the leader's term: there is a
-// leader, its lease has not lapsed, and this candidate could lead after it.
+// leader other than itself, its lease has not lapsed, and this candidate could lead after it.
 func (e *Elector) waits(s rule.Snapshot) bool {
 	now := e.now()
-	return s.Record.Exists() && !s.Record.Vacant() && rule.Critical(s.Record) == "" && !e.standsBack(s) && s.Distrusted <= now && now < s.Free
+	return s.Record.Exists() && !s.Record.Vacant() && !s.Own && rule.Critical(s.Record) == "" && !e.standsBack(s) && s.Distrusted <= now && now < s.Free
 }
 
 // next returns when to act: when to bid, to withdraw the bid, or to ask for the health of

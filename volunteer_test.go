@@ -102,6 +102,38 @@ func TestVolunteer(t *testing.T) {
 			})
 		}
 	})
+	t.Run("its bid is slow, and it wins meanwhile", func(t *testing.T) {
+		onStage(t, o, func(t *testing.T, s *stage) {
+			win(t, s.e)
+			slow, b := fault.Wrap(s.store.Handle())
+			frail := o
+			frail.ID, frail.Priority = "slow", 3
+			release, leads := make(chan struct{}), make(chan *elector.Lease, 1)
+			ctx, stop := context.WithCancel(t.Context())
+			e := join(t, b, frail)
+			ran := begin(func() error {
+				return e.Run(ctx, func(ctx context.Context, l *elector.Lease) error {
+					leads <- l
+					<-ctx.Done()
+					return nil
+				})
+			})
+			pass(time.Millisecond)
+			slow.Next("load", fault.Hold(release)) // that of the bid
+			for slow.Pending() > 0 {
+				pass(time.Millisecond)
+			}
+			s.e.Resign(t.Context())
+			wait(t, leads, "it leads")
+			close(release)
+			pass(time.Second)
+			if got := bidIn(s.record().Extensions); got != "" {
+				t.Errorf("the leader bids %q for its own succession", got)
+			}
+			stop()
+			wait(t, ran, "Run returns")
+		})
+	})
 	t.Run("sick later", func(t *testing.T) {
 		onStage(t, o, func(t *testing.T, s *stage) {
 			win(t, s.e)

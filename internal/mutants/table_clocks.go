@@ -68,15 +68,19 @@ var clockMutants = []mutant{
 		"internal/rule/claim.go", `nonce == c.nonce && c.state == trying {`, `nonce == c.nonce && c.believed() {`}, {
 		"release.go", `case on == leaseEnded, free:`, `case on == leaseEnded, free && false:`}}},
 	{name: "a winner forgotten that a late answer shows", breaks: "3", catch: "a_late_answer", pkg: ".", parent: "TestCreationInDoubt", edits: []edit{{
-		"internal/rule/view.go", `	if v.mayBeOlder(r) && v.number != mark {
-		v.doubtCreation(r)`, `	if v.mayBeOlder(r) && v.number != mark {`}}},
+		"internal/rule/view.go", `		v.doubtCreation(r)
+		return false`, `		return false`}}},
 	{name: "a creation in doubt adopted by the holder", breaks: "7", catch: "another_write_of_the_same", pkg: ".", parent: "TestCreationInDoubt", edits: []edit{{
 		"lease.go", `	clear(own.sent)
 `, ``}}},
 	{name: "a state that was put back retaken", breaks: "7", catch: "put_back", pkg: ".", parent: "TestCreationInDoubt", edits: []edit{{
-		"internal/rule/view.go", `(v.earlier(r) || v.restored(r, v.last))`, `v.earlier(r)`}}},
+		"internal/rule/view.go", `(v.earlier(r) || v.restored(r, v.last, now))`, `v.earlier(r)`}}},
 	{name: "a state that was put back taken for an extended one", breaks: "3", catch: "put_back,_with_fewer_extensions", pkg: ".", parent: "TestCreationInDoubt", edits: []edit{{
 		"internal/rule/view.go", `added := r.Extensions != s.Extensions && r.Extensions.Names(s.Extensions)`, `added := r.Extensions != s.Extensions`}}},
+	{name: "a state that was put back and changed retaken", breaks: "7", catch: "put_back,_with_a_bid", pkg: ".", parent: "TestCreationInDoubt", edits: []edit{{
+		"internal/rule/claim.go", `return c.nonce == nonce && c.until != 0 && now >= c.until`, `return false`}}},
+	{name: "a vanishing forgotten that a late read shows", breaks: "3", catch: "TestVanished", pkg: "./internal/rule", edits: []edit{{
+		"internal/rule/view.go", `if !r.Exists() && v.appeared <= mark {`, `if false {`}}},
 	{name: "a winner forgotten whose token was lower", breaks: "3", catch: "with_a_lower_token", pkg: ".", parent: "TestPushedRival", edits: []edit{{
 		"internal/rule/view.go", `case !v.record.Exists() && r.Attempt.Nonce != v.last.Attempt.Nonce:`, `case false:`}, {
 		"internal/rule/view.go", `if v.claim.creates && r.Exists() {`, `if false {`}}},

@@ -55,7 +55,7 @@ var handoverMutants = []mutant{
 	{name: "Run returns after a request when the worker resigns", breaks: "rec/request", catch: "the_worker_resigns", pkg: ".", parent: "TestRequestResign", edits: []edit{{
 		"release.go", `why = requested //`, `why = stop //`}}},
 	{name: "C restarted by each request", breaks: "rec/request", catch: "the_leader_is_gone,_and_a_request_comes_every_second", pkg: ".", parent: "TestRequestUnanswered", edits: []edit{{
-		"internal/rule/view.go", `if !v.any || !v.amended(r, v.record) {`, `if true {`}}},
+		"internal/rule/view.go", `if !v.any || !v.stands(r, v.record, now) {`, `if true {`}}},
 	{name: "a request without room beside the history", breaks: "rec/request", catch: "escapes", pkg: ".", parent: "TestRequestRoom", edits: []edit{{
 		"internal/annex/request.go", `if _, has := x.Get(name); err == nil || !has {`, `if err == nil || err != nil {`}}},
 
@@ -72,9 +72,11 @@ var handoverMutants = []mutant{
 		"campaign.go", `c.bidding.withdraw(ctx)`, `_ = ctx`}}},
 	{name: "a volunteer that is not healthy keeps its bid", breaks: "successor", catch: "sick_later", pkg: ".", parent: "TestVolunteer", edits: []edit{{
 		"succession.go", `rank != noBid && e.checkHealth`, `rank > 0 && e.checkHealth`}}},
+	{name: "a leader bids in its own record", breaks: "successor", catch: "its_bid_is_slow,_and_it_wins_meanwhile", pkg: ".", parent: "TestVolunteer", edits: []edit{{
+		"succession.go", ` && !s.Own && rule`, ` && rule`}}},
 	{name: "a candidate that stands back bids", breaks: "successor", catch: "stands_back", pkg: ".", parent: "TestVolunteer", edits: []edit{{
 		"succession.go", ` && !e.standsBack(s) &&`, ` &&`}, {
-		"succession.go", `s.Record.Exists() && !s.Record.Vacant() && rule`, `s.Record.Exists() && rule`}, {
+		"succession.go", `s.Record.Exists() && !s.Record.Vacant() && !s.Own && rule`, `s.Record.Exists() && rule`}, {
 		"succession.go", ` && now < s.Free`, ``}}},
 	{name: "a volunteer where the others would wait for it", breaks: "successor", catch: "not_where_others_would_wait_for_it", pkg: ".", parent: "TestVolunteer", edits: []edit{{
 		"succession.go", `(!e.listens || annex.CheckID(e.o.ID) != nil)`, `annex.CheckID(e.o.ID) != nil`}}},

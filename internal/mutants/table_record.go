@@ -106,17 +106,17 @@ var recordMutants = []mutant{
 	{name: "a requester writes an attempt", breaks: "rec/request", catch: "of_a_dead_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
 		"holder_test.go", `change(t, s.store, set(t, "t_request", time.Now().String()))`, `change(t, s.store, func(r *backends.Record) { r.Attempt.Sequence++ })`}}},
 	{name: "C restarted by an extension", breaks: "rec/request", catch: "of_a_dead_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
-		"internal/rule/view.go", `if !v.any || !v.amended(r, v.record) {`, `if true {`}}},
+		"internal/rule/view.go", `if !v.any || !v.stands(r, v.record, now) {`, `if true {`}}},
 	{name: "a touched record taken for a restored one", breaks: "rec/touched", catch: "resigned", pkg: ".", parent: "TestTouched", edits: []edit{{
 		"internal/rule/view.go", `same := v.SameWrite != nil && v.SameWrite(s.Version, r.Version)`, `same := false`}}},
 	{name: "a lost lease whose record was touched not released", breaks: "rec/touched", catch: "lost_later", pkg: ".", parent: "TestTouched", edits: []edit{{
 		"internal/rule/view.go", `same := v.SameWrite != nil && v.SameWrite(s.Version, r.Version)`, `same := false`}}},
 	{name: "a touch prolongs a dead leader", breaks: "rec/touched", catch: "after_a_crash", pkg: ".", parent: "TestTouched", edits: []edit{{
-		"internal/rule/view.go", `if !v.any || !v.amended(r, v.record) {`, `if !v.any || r.Extensions == v.record.Extensions || !v.amended(r, v.record) {`}}},
+		"internal/rule/view.go", `if !v.any || !v.stands(r, v.record, now) {`, `if !v.any || r.Extensions == v.record.Extensions || !v.stands(r, v.record, now) {`}}},
 	{name: "a restored record taken for a touched one", breaks: "rec/touched", catch: "restored_after_a_crash", pkg: ".", parent: "TestTouched", edits: []edit{{
 		"internal/rule/view.go", `same := v.SameWrite != nil && v.SameWrite(s.Version, r.Version)`, `same := true`}}},
 	{name: "a release over a restored record", breaks: "rec/touched", catch: "restored_and_resigned", pkg: ".", parent: "TestTouched", edits: []edit{{
-		"acquire.go", `case e.view.Restored(r, a.record):`, `case false:`}}},
+		"acquire.go", `case e.view.Restored(r, a.record, e.now()):`, `case false:`}}},
 	{name: "a release over an older state", breaks: "rec/touched", catch: "an_older_state_and_resigned", pkg: ".", parent: "TestTouched", edits: []edit{{
 		"acquire.go", `			case err != nil:
 				return fmt.Errorf("the record still`, `			case err != nil && false:

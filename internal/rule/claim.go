@@ -1,5 +1,7 @@
 package rule
 
+import "time"
+
 // A claim answers one question: if the store shows this process's latest acquisition,
 // may the process believe it, and may it retake the record when the work is over?
 //
@@ -11,6 +13,7 @@ type claim struct {
 	nonce   string
 	creates bool // the acquisition replaces "there is no record"
 	state   claimState
+	until   time.Duration // end of the lease; 0 before the acquisition is believed
 }
 
 type claimState uint8
@@ -43,6 +46,11 @@ func (c *claim) abandon(nonce string) {
 	if nonce == c.nonce && c.state == trying {
 		c.state = abandoned
 	}
+}
+
+// lapsed reports whether the nonce is that of the acquisition, and its lease is over.
+func (c *claim) lapsed(nonce string, now time.Duration) bool {
+	return c.nonce == nonce && c.until != 0 && now >= c.until
 }
 
 // believed reports whether the acquisition may lead if the store shows it.

@@ -23,6 +23,7 @@ type View struct {
 	since    time.Duration   // after the response that first showed its attempt
 	followed bool            // see Snapshot
 	number   uint64          // of states seen
+	appeared uint64          // number of the state that showed a record after none
 
 	last    backends.Record // the latest state seen that was a record at all
 	before  time.Duration   // TTL of the leader before that, unless it was seen to resign
@@ -37,6 +38,7 @@ type Snapshot struct {
 	Record   backends.Record // the latest state seen
 	Since    time.Duration   // after the response that first showed its attempt
 	Number   uint64          // of states seen so far
+	Own      bool            // the record shows this process's latest acquisition
 	Term     string          // nonce of the latest acquisition seen
 	Followed bool            // the record, if vacant, is the end of a term that was seen
 
@@ -57,7 +59,7 @@ func (v *View) Snapshot() Snapshot {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	s := Snapshot{Any: v.any, Record: v.record, Since: v.since, Number: v.number, Term: v.last.Attempt.Nonce, Followed: v.followed,
-		Free: v.free(), Distrusted: v.held, Lapse: Never}
+		Own: v.record.Exists() && v.record.Attempt.Nonce == v.claim.nonce, Free: v.free(), Distrusted: v.held, Lapse: Never}
 	if Critical(v.record) == "" {
 		s.Lapse = v.since + Challenge(v.record.TTL, v.Drift)
 	}
@@ -84,11 +86,15 @@ func (v *View) Mark() uint64 {
 
 // Read enters a state that a read has shown. It returns false, and ignores the state,
 // if that may be older than one seen and something else was seen since mark: the answer
-// may be late, and only another read shows whether the record really went back.
+// may be late, and only another read shows whether the record really went back. But a
+// record that was there at mark, and then was not, has vanished, although it may be back.
 func (v *View) Read(r backends.Record, mark uint64, now time.Duration) bool {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	if v.mayBeOlder(r) && v.number != mark {
+		if !r.Exists() && v.appeared <= mark {
+			v.distrust(0, now)
+		}
 		v.doubtCreation(r)
 		return false
 	}
@@ -181,15 +187,18 @@ func (v *View) see(r backends.Record, now time.Duration) {
 	if v.last.Exists() && (!r.Exists() || r.Token < v.last.Token) {
 		v.distrust(0, now)
 	}
-	if r.Exists() && (v.earlier(r) || v.restored(r, v.last)) {
+	if r.Exists() && (v.earlier(r) || v.restored(r, v.last, now)) {
 		v.claim.contest()
 	}
-	if !v.any || !v.amended(r, v.record) {
+	if !v.any || !v.stands(r, v.record, now) {
 		v.since = now
 	}
 	v.followed = v.record.Exists() && (!v.record.Vacant() || v.followed && r.Attempt == v.record.Attempt)
-	v.any, v.record = true, r
 	v.number++
+	if r.Exists() && !v.record.Exists() {
+		v.appeared = v.number
+	}
+	v.any, v.record = true, r
 	if r.Exists() {
 		v.claim.met(r.Attempt.Nonce)
 		if r.Attempt.Nonce != v.last.Attempt.Nonce {
@@ -217,15 +226,26 @@ func (v *View) amended(r, s backends.Record) bool {
 	return (added || same) && r == s
 }
 
+// stands reports whether r shows that the holder's write in s has stood all the time. It
+// may also have been replaced, put back and changed since, where another process may have
+// replaced it: that is certain only of this process's own record, once its lease is over.
+func (v *View) stands(r, s backends.Record, now time.Duration) bool {
+	return v.amended(r, s) && !v.claim.lapsed(r.Attempt.Nonce, now)
+}
+
 // restored reports whether r is the state s, put back by a restore or by hand. Another
 // leader may have come and gone in between.
-func (v *View) restored(r, s backends.Record) bool {
-	return r.Attempt == s.Attempt && r.Version != s.Version && !v.amended(r, s)
+func (v *View) restored(r, s backends.Record, now time.Duration) bool {
+	return r.Attempt == s.Attempt && r.Version != s.Version && !v.stands(r, s, now)
 }
 
 // Restored reports whether r may be the state s, put back by a restore or by hand, so
 // that another leader may have come and gone in between.
-func (v *View) Restored(r, s backends.Record) bool { return v.restored(r, s) }
+func (v *View) Restored(r, s backends.Record, now time.Duration) bool {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	return v.restored(r, s, now)
+}
 
 // distrust counts the election as held for as long as the last leader seen may believe
 // that it leads; or the leader seen before it, whose record may be the newer one: made
@@ -275,6 +295,16 @@ func (v *View) MayRetry(prev, next backends.Record, now time.Duration) bool {
 		return true // a push has shown that it was applied: read it back
 	}
 	return v.record.Version == prev.Version && v.claim.believed() && next.Token > v.highest && v.free() <= now
+}
+
+// Holds records that no other process can have replaced the record of an acquisition
+// before until, the end of the lease.
+func (v *View) Holds(nonce string, until time.Duration) {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	if v.claim.nonce == nonce {
+		v.claim.until = until
+	}
 }
 
 // Doubt records that the outcome of a write of the latest acquisition is unknown.

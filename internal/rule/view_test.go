@@ -175,6 +175,53 @@ func TestClaim(t *testing.T) {
 	})
 }
 
+// A state with this process's attempt and another version, seen while the lease is valid, is
+// the one that it wrote, which another process has extended. Later it may be the same put
+// back, and extended after that.
+func TestHolds(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		now     time.Duration // when the state is seen; the lease ends at 20
+		retakes bool
+	}{
+		{"before the end", 19, true},
+		{"after it", 20, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			none, mine := backends.Record{}, record("mine", 1, 7, 20)
+			v := View{}
+			v.Read(none, v.Mark(), 0)
+			v.Claim(none, "mine", 7, 0, 0)
+			v.Wrote(none, mine, 1)
+			v.Holds("mine", 20)
+			v.Read(with(mine, `{"t_bid":"0 x b"}`), v.Mark(), c.now)
+			if got := v.Abandon("mine"); got != c.retakes {
+				t.Errorf("may be retaken: %v", got)
+			}
+		})
+	}
+}
+
+// A late read that shows that the record vanished counts only if the record was there when
+// it was sent.
+func TestVanished(t *testing.T) {
+	const now = time.Hour
+	first, next, none := record("a", 1, 5, time.Hour), vacant(record("b", 1, 8, time.Second)), backends.Record{}
+	var v View
+	before := v.Mark()
+	v.Read(first, before, now)
+	mark := v.Mark()
+	v.Pushed(next, now)
+	v.Read(none, before, now)
+	if s := v.Snapshot(); s.Free != 0 {
+		t.Errorf("after a read that was sent before the record was made, it is free from %v", s.Free)
+	}
+	v.Read(none, mark, now)
+	if s := v.Snapshot(); s.Free != 2*now {
+		t.Errorf("it is free from %v", s.Free)
+	}
+}
+
 func TestToken(t *testing.T) {
 	y2024 := time.Duration(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano())
 	micros := uint64(y2024 / time.Microsecond)
