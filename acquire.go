@@ -94,11 +94,8 @@ func (a *acquisition) differs(r backends.Record) error {
 	return nil
 }
 
-// attempt makes one attempt to lead, with at most so many writes:
-//
-//	healthy ─▶ pace ─▶ read ─▶ another one first? ─▶ claim ─▶ write ⇄ read back ─▶ believed ─▶ lead
-//
-// It takes two round trips if nothing fails, and one if this candidate is the successor in a
+// attempt makes one attempt to lead, with at most so many writes. Its steps are drawn in
+// campaign.go. It takes two round trips if nothing fails, and one if this candidate is the successor in a
 // vacancy that it has seen, which it does not read again. Read and write may share
 // requests with those of other Electors.
 func (e *Elector) attempt(ctx context.Context, writes int) (*Lease, *failure) {

@@ -12,16 +12,30 @@ import (
 
 // A campaign. The functions have the names of the states:
 //
-//	settleLast ──▶ attempt ───────────────────────────────────────────────▶ a lease
-//	                ▲   │ held, or another candidate goes first; a failure that
-//	                │   │ is transient is tried again after a pause
-//	                │   ▼
-//	              awaitChance: watch the record, bid, and wait for
-//	                the end of the term, and then for a random time
+//	begins: wait for the release of the last lease, and for the last retraction
+//	   │
+//	   ▼
+//	attempt ──────────────────────────────────────────────────────────▶ a lease
+//	   │ ▲
+//	   │ ├── a transient failure, after a pause
+//	   │ │
+//	   │ └── it may try now, and has waited a random time unless it is the successor
+//	   ▼ │
+//	awaitChance: held, or another candidate goes first; watch the record, bid, and wait
 //
-//	attempt (acquire.go): stillHealthy ─▶ pace ─▶ read, unless this candidate is the successor
-//	  ─▶ yields ─▶ claim ─▶ acquire: write ⇄ read back ─▶ discarded, or a lease
-//	cancelled after a write ─▶ retract, in the background
+// Each of them also ends with an error: when ctx ends, upon Close, and upon a permanent
+// failure. TryCampaign makes one attempt, and a second one after another candidate's head
+// start. A lease that Close has overtaken is given up.
+//
+// An attempt (acquire.go) has these steps; in any of the last three it may be cancelled,
+// and goes on in the background as a retraction:
+//
+//	stillHealthy ─▶ pace ─▶ read (the successor skips it) ─▶ yields ─▶ claim ─┬─▶ held
+//	                                                                          ▼
+//	  abandon ◀── another one holds it, a permanent failure, too many ── write ⇄ read back
+//	     ▲        writes, or MayRetry forbids another one                     │
+//	     │                                                                    ▼ acknowledged, or read back
+//	     └───────────────────────────────────────────────────────────────── discarded ─▶ a lease
 
 // Campaign blocks until this process leads, and returns the lease. It waits
 // while another candidate leads, and retries transient failures, such

@@ -22,8 +22,8 @@ import (
 //
 //	held ──ctx, Healthy, a request,
 //	       Resign, Close────────────────▶ draining ──the worker returned──▶ resigned
-//	held, draining ──Lease.Resign─────────────────────────────────────────▶ resigned
-//	held, draining ──expiry, conflict, foreign or edited record,
+//	held, draining ──Lease.Resign, the worker returned────────────────────▶ resigned
+//	held, draining ──expiry, a record that is not its own, foreign or edited,
 //	                 ReleaseTimeout, panic or Goexit──────────────────────▶ lost
 //	held, draining ──mark of presence removed─────────────────────────────▶ deposed
 //

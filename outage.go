@@ -18,7 +18,7 @@ type outage struct {
 	worked   bool            // in an election that had failed
 }
 
-// A outageKey names an outage: what fails; and the backend on which it does, or the
+// An outageKey names an outage: what fails; and the backend on which it does, or the
 // Elector if it concerns that alone.
 type outageKey struct {
 	of   any

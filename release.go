@@ -10,15 +10,16 @@ import (
 
 // A release writes into the record that a lease has ended:
 //
-//	unwritten ──▶ writing ──▶ written, or failed ──Resign──▶ writing
-//	unwritten ──▶ never
+//	unwritten ──▶ writing ──▶ written, or the record is not this process's any more
+//	                     ──▶ failed ──Resign──▶ writing
+//	                     ──▶ never
 //
 // When it is written:
 //
 //	               resigned     lost or deposed
 //	leaseEnded     write        -
 //	workReturned   -            write if the record may be retaken at once, otherwise never
-//	workPanicked   -            never
+//	workPanicked   -            never (the phase may still be held)
 //	Lease.Resign   write again  -
 //
 // A release compares with the process's own record, so it cannot harm a

@@ -10,7 +10,7 @@ import (
 	"github.com/elector-go/elector/internal/rule"
 )
 
-// heed tells the worker to stop if the record, as it was read last, has a request
+// obeyRequest tells the worker to stop if the record, as it was read last, has a request
 // for this lease.
 func (l *Lease) obeyRequest() {
 	q := annex.RequestOf(l.own.record)

@@ -31,7 +31,8 @@ import (
 // for at most TTL*(1+ClockDrift).
 //
 // A panic in work passes through Run: the lease ends at once, and the record is
-// not released, so that another process starts only after TTL*(1+ClockDrift).
+// not released, so that another process starts only after TTL*(1+ClockDrift). This
+// Elector may campaign again at once: its work has stopped.
 func (e *Elector) Run(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
 	if work == nil {
 		return e.fail("run", fmt.Errorf("%w: the worker is nil", ErrInvalid))

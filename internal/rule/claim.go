@@ -19,9 +19,9 @@ type claim struct {
 type claimState uint8
 
 const (
-	trying    claimState = iota // under way or held, and nothing speaks against it
-	doubtful                    // the same, but it is a creation that may be applied at any later time
-	contested                   // since its first write another acquisition was seen, or the record went back, vanished or was put back
+	trying    claimState = iota // under way or held, and nothing speaks against it; with no nonce, there was none
+	doubtful                    // a creation that may be applied at any later time, even after its work has stopped
+	contested                   // since Claim another acquisition was seen, or the record went back, vanished or was put back
 	abandoned                   // its work has stopped, and nothing speaks against it
 )
 

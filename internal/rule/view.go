@@ -159,8 +159,8 @@ func (v *View) doubtCreation(r backends.Record) {
 
 // mayBeOlder reports whether r may be an earlier state than one seen: the record is
 // gone, its token or its attempt is lower, or it has the attempt that was seen last
-// under another version. With more extensions than that it is newer: processes that
-// write into the record of another one remove none.
+// under another version. With more extensions than that it is newer, unless it was put
+// back: processes that write into the record of another one remove none.
 func (v *View) mayBeOlder(r backends.Record) bool {
 	if !r.Exists() {
 		return v.record.Exists()
@@ -247,10 +247,12 @@ func (v *View) Restored(r, s backends.Record, now time.Duration) bool {
 	return v.restored(r, s, now)
 }
 
-// distrust counts the election as held for as long as the last leader seen may believe
-// that it leads; or the leader seen before it, whose record may be the newer one: made
-// after the other had vanished, with a lower token because its writer never saw the
-// other, which may have been shown late; or another leader with this TTL.
+// distrust counts the election as held for as long as any of these may believe that it
+// leads: the last leader seen; the leader seen before it; and a leader with this TTL.
+//
+// The leader seen before may be the newer one. The last one's record had vanished, the
+// other was created without having seen it, so with a lower token, and the last one was
+// shown late.
 func (v *View) distrust(ttl, now time.Duration) {
 	if v.last.Exists() {
 		v.held = max(v.held, now+Challenge(max(v.last.TTL, v.before, ttl), v.Drift))
@@ -307,7 +309,8 @@ func (v *View) Holds(nonce string, until time.Duration) {
 	}
 }
 
-// Doubt records that the outcome of a write of the latest acquisition is unknown.
+// Doubt records that the outcome of a write of the latest acquisition is unknown. Another
+// one begins only after its writes have been settled.
 func (v *View) Doubt() {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
