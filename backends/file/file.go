@@ -1,19 +1,12 @@
 // Package file keeps election records in a directory, for processes on one
-// machine that share no server.
+// machine that share no server. See docs/stores/file.md for permissions, file systems
+// and what not to do with the files.
 //
 // # URLs
 //
-// file:///var/lib/myservice names a directory by its absolute path; the host is
-// empty or localhost. Open refuses a relative path: candidates started in
-// different directories would each elect a leader of their own. Percent-encode
-// '?', '#' and '%' in the path. With ?create=false the directory must exist;
-// otherwise Open creates it with mode 0700, but not its parents. [New] does the
-// same without a URL.
-//
-// The directory holds NAME.json, the record of the election, and NAME.lock,
-// which is empty and stays. Do not delete a lock file, nor move the directory, while a
-// candidate runs. Temporary files are called .tmp-*; those of a killed
-// process are removed when the directory is opened an hour later or more.
+// file:///var/lib/myservice names a directory by its absolute path. With
+// ?create=false the directory must exist; otherwise Open creates it, but not its
+// parents. [New] does the same without a URL.
 //
 // # Consistency
 //
@@ -23,32 +16,17 @@
 // releases the lock, and syncs the directory. A read takes no lock. The version of
 // a record is its content, which contains the attempt and so never comes back.
 //
-// One race stays open: a process that is stopped (SIGSTOP, a frozen container)
-// in the fraction of a millisecond in which it holds the lock delays every other
-// write of that election until it continues or dies. Meanwhile no process can be
-// elected or renew; none is elected wrongly. The error of the other processes
-// gives the remedy.
-//
 // # Expiry
 //
 // By the elector's rule alone. On Linux Watch pushes every change, renewals
 // included; on other systems it is a hint. All handles of a process share one
-// inotify instance, because a user has few (fs.inotify.max_user_instances). If
-// none is left, Watch returns an error and the elector polls.
+// inotify instance, because a user has few. If none is left, Watch returns an error
+// and the elector polls.
 //
-// # Permissions
+// # Fencing
 //
-// All candidates run as one user, who may read, write and search the
-// directory. Records and locks have mode 0600.
-//
-// # Limits
-//
-// Local file systems of Linux, macOS and FreeBSD. Open refuses network and FUSE
-// file systems (NFS, SMB, 9p, Ceph and the like): their locks and renames are not
-// reliable between machines. On tmpfs records end with the machine's uptime. A call
-// waits for the disk, even after the end of its context. Any TTL; each renewal
-// syncs the disk twice. On a file system that folds case, names that differ by
-// case alone are one file, and the second is foreign.
+// The package guards no writes. docs/fencing.md lists the fences that work with a lease
+// of any store.
 package file
 
 import (

@@ -1,27 +1,26 @@
 // Package memory keeps election records in this process's memory, for tests
-// and for programs that run alone.
+// and for programs that run alone. See docs/stores/memory.md for its limits.
 //
 // # URLs
 //
 // All handles opened with memory:// in one process share a store; memory://NAME
-// is another store for each NAME. There are no parameters. [New] makes a store of
-// its own.
+// is another store for each NAME. [New] makes a store of its own.
 //
 // # Consistency
 //
-// Linearizable: a map with a mutex. Versions are numbers that only grow.
+// Linearizable: a map with a mutex. A version is a pair of numbers that only grow: of
+// the write that changed the content last, and of the latest write.
 //
 // # Expiry
 //
 // By the elector's rule alone. Watch pushes every change, renewals included.
+// [Store.Depose] removes the holder's mark of presence, as an operator of a real store
+// would.
 //
-// # Permissions
+// # Fencing
 //
-// None.
-//
-// # Limits
-//
-// Records end with the process, and no other process sees them. Any TTL.
+// The package guards no writes. docs/fencing.md lists the fences that work with a lease
+// of any store.
 package memory
 
 import (
