@@ -35,8 +35,10 @@ updated as (update %[1]s as e set (` + fields + `) = (` + prefixed("next_") + `)
 created as (insert into %[1]s (name, schema, ` + fields + `)
 	select name, $1, ` + prefixed("next_") + ` from n where name = any($6::text[]) and ` + impatiently + ` order by name
 	on conflict do nothing returning name)
-select n.name, ` + durably + `, case when n.changed then pg_notify($3, n.name)::text end
-from n where n.name in (select name from updated union all select name from created)`
+select n.name, done.name is not null, n.name = any($6::text[]) or free.name is not null,
+	` + durably + `, case when n.changed and done.name is not null then pg_notify($3, n.name)::text end
+from n left join (select name from updated union all select name from created) as done on done.name = n.name
+	left join (select name from same_token union all select name from new_token) as free on free.name = n.name`
 
 func prefixed(prefix string) string {
 	return prefix + strings.ReplaceAll(fields, ", ", ", "+prefix)
@@ -46,7 +48,7 @@ func prefixed(prefix string) string {
 func (b *Backend) SwapMany(ctx context.Context, changes []backends.Change) []backends.Outcome {
 	return b.handle.SwapMany(ctx, changes, func(ctx context.Context) ([]backends.Outcome, error) {
 		var columns [16][]string
-		var sameToken, newToken, created []string
+		sameToken, newToken, created := []string{}, []string{}, []string{} // NULL if nil
 		at := map[string]int{}
 		for i, c := range changes {
 			prev := c.Next // of a creation, which compares with nothing
@@ -79,28 +81,37 @@ func (b *Backend) SwapMany(ctx context.Context, changes []backends.Change) []bac
 		for _, c := range changes {
 			b.doubts.add(c.Name, c.Prev.Version)
 		}
-		var done []string
+		type answer struct {
+			name          string
+			done, decided bool // decided unless the row was skipped
+		}
+		var answers []answer
 		_, err := b.query(ctx, fmt.Sprintf(swapMany, b.table.quoted()), args, func(rows pgx.Rows) (err error) {
 			// Nothing counts before all rows are read: an error of the commit
 			// comes last.
-			done, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (name string, err error) {
-				return name, row.Scan(&name, nil, nil, nil)
+			answers, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (a answer, err error) {
+				return a, row.Scan(&a.name, &a.done, &a.decided, nil, nil, nil)
 			})
 			return err
 		})
 		switch {
 		case err == nil:
-			err = backends.ErrNotTried // the outcome of rows that were skipped or differ
+			err = backends.ErrNotTried // the outcome of rows that were skipped, or do not exist
 		case rolledBack(err):
 			err = fmt.Errorf("%w: %w", backends.ErrNotTried, err)
 		default:
 			return nil, err
 		}
 		outcomes := backends.Outcomes(len(changes), err)
-		for _, name := range done {
-			c := changes[at[name]]
-			b.doubts.end(name, c.Prev.Version)
-			outcomes[at[name]] = backends.Outcome{Record: versioned(name, c.Next)}
+		for _, a := range answers {
+			i := at[a.name]
+			switch c := changes[i]; {
+			case a.done:
+				b.doubts.end(a.name, c.Prev.Version)
+				outcomes[i] = backends.Outcome{Record: versioned(a.name, c.Next)}
+			case a.decided:
+				outcomes[i] = backends.Outcome{Err: backends.ErrConflict}
+			}
 		}
 		for i, c := range changes {
 			if outcomes[i].Err != nil {

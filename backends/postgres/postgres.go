@@ -14,6 +14,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/batcher"
+	"github.com/elector-go/elector/internal/clock"
 )
 
 // A Backend keeps records in one table. Open and New make it.
@@ -27,6 +29,8 @@ type Backend struct {
 	database string
 	role     string
 	doubts   doubts
+	reads    *batcher.Member // of Watches
+	active   sync.WaitGroup  // of the reads of Watches that have ended
 
 	mutex    sync.Mutex
 	listener *listener // nil while no Watch runs
@@ -44,6 +48,7 @@ func newBackend(pool *pgxpool.Pool, ownPool bool, store string, t table) *Backen
 	c := pool.Config().ConnConfig
 	b := &Backend{pool: pool, ownPool: ownPool, table: t, role: c.User, database: c.Database}
 	b.handle = backends.NewBase(store, b.classify)
+	b.reads = batcher.New(b, clock.System{}, patience, &b.active)
 	return b
 }
 

@@ -20,10 +20,10 @@ const echoes = 5 * time.Second
 type listener struct {
 	ctx   context.Context
 	end   context.CancelFunc
-	ready chan struct{}   // closed when the server listens for us
-	gone  chan struct{}   // closed when the connection is closed, for err
-	err   error           // why it ended
-	all   map[*watch]bool // the Watches; under the Backend's mutex
+	ready chan struct{}              // closed when the server listens for us
+	gone  chan struct{}              // closed when the connection is closed, for err
+	err   error                      // why it ended
+	all   map[string]map[*watch]bool // the Watches by name; under the Backend's mutex
 }
 
 // A watch is a Watch that runs.
@@ -56,7 +56,7 @@ func (b *Backend) watch(ctx context.Context, name string, changed func(backends.
 			return ctx.Err()
 		}
 		reading, cancel := context.WithTimeout(ctx, patience)
-		r, err := b.load(reading, name)
+		r, err := b.reads.Load(reading, name, false, func() {}) // with other Watches that were woken
 		cancel()
 		if err != nil {
 			return err
@@ -69,7 +69,7 @@ func (b *Backend) join(name string) (*listener, *watch) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	if b.listener == nil || b.listener.ctx.Err() != nil {
-		b.listener = &listener{ready: make(chan struct{}), gone: make(chan struct{}), all: map[*watch]bool{}}
+		b.listener = &listener{ready: make(chan struct{}), gone: make(chan struct{}), all: map[string]map[*watch]bool{}}
 		b.listener.ctx, b.listener.end = context.WithCancel(context.Background())
 		go func(l *listener) {
 			l.err = b.handle.Do(l.ctx, "listening for changes", func(ctx context.Context) error { return b.listen(ctx, l) })
@@ -78,7 +78,10 @@ func (b *Backend) join(name string) (*listener, *watch) {
 		}(b.listener)
 	}
 	w := &watch{name: name, wake: make(chan struct{}, 1)}
-	b.listener.all[w] = true
+	if b.listener.all[name] == nil {
+		b.listener.all[name] = map[*watch]bool{}
+	}
+	b.listener.all[name][w] = true
 	return b.listener, w
 }
 
@@ -93,7 +96,9 @@ func signal(c chan struct{}) {
 // leave ends the listener with its last Watch, and waits until it has ended.
 func (b *Backend) leave(l *listener, w *watch) {
 	b.mutex.Lock()
-	delete(l.all, w)
+	if delete(l.all[w.name], w); len(l.all[w.name]) == 0 {
+		delete(l.all, w.name)
+	}
 	last := len(l.all) == 0
 	if last {
 		l.end()
@@ -138,10 +143,8 @@ func (b *Backend) listen(ctx context.Context, l *listener) error {
 			return err
 		}
 		b.mutex.Lock()
-		for w := range l.all {
-			if w.name == payload {
-				signal(w.wake)
-			}
+		for w := range l.all[payload] {
+			signal(w.wake)
 		}
 		b.mutex.Unlock()
 	}

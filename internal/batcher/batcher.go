@@ -60,8 +60,13 @@ func (m *Member) Swap(ctx context.Context, c backends.Change, gather bool) (back
 	h := m.enter()
 	defer h.leave()
 	alone := func() (backends.Record, error) { return m.backend.Swap(ctx, c.Name, c.Prev, c.Next) }
-	if h.swaps == nil || !m.swaps.asks() {
+	if h.swaps == nil {
 		return alone()
+	}
+	if !m.swaps.asks() {
+		r, err := alone()
+		m.swaps.solo(err)
+		return r, err
 	}
 	if h.swaps.beginSolo(gather) {
 		defer h.swaps.endSolo()
@@ -99,8 +104,13 @@ func (m *Member) Load(ctx context.Context, name string, gather bool, sent func()
 		sent()
 		return m.backend.Load(ctx, name)
 	}
-	if h.loads == nil || !m.loads.asks() {
+	if h.loads == nil {
 		return alone()
+	}
+	if !m.loads.asks() {
+		r, err := alone()
+		m.loads.solo(err)
+		return r, err
 	}
 	if h.loads.beginSolo(gather) {
 		defer h.loads.endSolo()
@@ -136,7 +146,9 @@ func notTried(err error) bool {
 
 // A trust decides whether a member's next request shares one. After a shared request
 // that failed as a whole, one goes by itself; after the next such failure three, then
-// seven and so on up to 63: a store may take single requests while large ones hang.
+// seven and so on up to 63: a store may take single requests while large ones hang. If
+// one that goes by itself fails too, the next shares one again: many single requests are
+// the worst for a store that is slow.
 type trust struct {
 	mutex   sync.Mutex
 	alone   int // requests that now go by themselves
@@ -161,10 +173,24 @@ func (t *trust) outcome(err error) {
 	switch {
 	case err == nil:
 		t.penalty = 0
-	case !errors.Is(err, backends.ErrConflict) && !errors.Is(err, backends.ErrDeposed):
+	case !answered(err):
 		t.penalty = min(2*t.penalty+1, 63)
 		t.alone = t.penalty
 	}
+}
+
+// solo records the result of a request that went by itself after a failure.
+func (t *trust) solo(err error) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if err != nil && !answered(err) && !backends.Permanent(err) {
+		t.alone = 0
+	}
+}
+
+// answered reports whether an error is the store's answer to one request.
+func answered(err error) bool {
+	return errors.Is(err, backends.ErrConflict) || errors.Is(err, backends.ErrDeposed)
 }
 
 // A hub joins the requests to one backend.
