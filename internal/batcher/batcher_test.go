@@ -1,6 +1,9 @@
 package batcher
 
 import (
+	"context"
+	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -29,4 +32,86 @@ func TestBatchOfOneElection(t *testing.T) {
 		}
 		active.Wait()
 	})
+}
+
+// A refuser refuses swaps that come together for good, and holds single ones until it is
+// closed.
+type refuser struct {
+	backends.BatchSwapper
+	hold chan struct{}
+
+	mutex  sync.Mutex
+	single []string // elections of swaps that came by themselves
+}
+
+func (r *refuser) Swap(_ context.Context, name string, _, next backends.Record) (backends.Record, error) {
+	r.mutex.Lock()
+	r.single = append(r.single, name)
+	r.mutex.Unlock()
+	<-r.hold
+	return next, nil
+}
+
+func (r *refuser) SwapMany(_ context.Context, changes []backends.Change) []backends.Outcome {
+	return slices.Repeat([]backends.Outcome{{Err: backends.ErrDenied}}, len(changes))
+}
+
+// Where a request is refused, each swap of it goes by itself, because another one may be the
+// reason. But a creation compares with no version: it may still be applied, and then a second
+// one too, after others have led. Only its caller knows whether that may be.
+func TestRefusedTogether(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		prev   backends.Record
+		single bool
+	}{
+		{"creations", backends.Record{}, false},
+		{"changes", backends.Record{Version: "1", Attempt: backends.Attempt{Nonce: "n"}, Token: 1}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := &refuser{BatchSwapper: memory.New(), hold: make(chan struct{})}
+				var active, all sync.WaitGroup
+				outcomes := map[string]error{}
+				var mutex sync.Mutex
+				for _, name := range []string{"first", "a", "b"} {
+					m := New(r, clock.System{}, time.Minute, &active)
+					all.Go(func() {
+						_, err := m.Swap(t.Context(), backends.Change{Name: name, Prev: c.prev}, false)
+						mutex.Lock()
+						outcomes[name] = err
+						mutex.Unlock()
+					})
+					synctest.Wait()
+				}
+				close(r.hold)
+				all.Wait()
+				active.Wait()
+				for _, name := range []string{"a", "b"} {
+					if err := outcomes[name]; slices.Contains(r.single, name) != c.single || c.single != (err == nil) || !c.single && (!errors.Is(err, backends.ErrUnavailable) || backends.Permanent(err)) {
+						t.Errorf("%s ends with %v; by themselves went %v", name, err, r.single)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A member whose shared request failed makes single ones, until one of those fails too.
+func TestTrust(t *testing.T) {
+	var m trust
+	for range 3 {
+		m.outcome(backends.ErrUnavailable)
+	}
+	if m.asks() {
+		t.Error("after failures it shares a request")
+	}
+	m.solo(backends.ErrConflict)
+	if m.asks() {
+		t.Error("after a conflict it shares a request")
+	}
+	m.solo(backends.ErrUnavailable)
+	if !m.asks() {
+		t.Error("after a failure by itself it goes on by itself")
+	}
 }

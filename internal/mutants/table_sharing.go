@@ -31,6 +31,8 @@ var sharingMutants = []mutant{
 	{name: "a batch refused for good taken as each one's refusal", breaks: "BatchSwapper", catch: "elector/batch/ambiguous", pkg: suite, parent: "TestMemory", edits: []edit{{
 		"internal/batcher/batcher.go", `case notTried(o.Err), backends.Permanent(o.Err) && c.Prev.Exists():`, `case notTried(o.Err):`}, {
 		"internal/batcher/batcher.go", `	case backends.Permanent(o.Err):`, `	case false:`}}},
+	{name: "a creation refused together with others written again", breaks: "BatchSwapper", catch: "creations", pkg: "./internal/batcher", parent: "TestRefusedTogether", edits: []edit{{
+		"internal/batcher/batcher.go", `backends.Permanent(o.Err) && c.Prev.Exists():`, `backends.Permanent(o.Err):`}}},
 	{name: "a renewal not tried taken for one that failed", breaks: "BatchSwapper", catch: "elector/batch/ambiguous", pkg: suite, parent: "TestMemory", edits: []edit{{
 		"internal/batcher/batcher.go", `case notTried(o.Err), backends`, `case backends`}}},
 	{name: "an error of a whole batch shared again", breaks: "BatchSwapper", catch: "elector/batch/ambiguous", pkg: suite, parent: "TestMemory", edits: []edit{{
