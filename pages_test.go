@@ -145,3 +145,50 @@ func TestMetricsOnPage(t *testing.T) {
 		}
 	}
 }
+
+// Each store has a page in docs/stores, all in the same order, and a package comment that
+// leaves the rest to it.
+func TestStorePages(t *testing.T) {
+	sections := []string{"URL", "What it costs", "Consistency", "Permissions", "Server settings", "Limits", "Look-alikes"}
+	heading := regexp.MustCompile(`(?m)^## (.*)$`)
+	comment := regexp.MustCompile(`(?m)(?:^//.*\n)+package `)
+	folders, err := filepath.Glob("backends/*/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stores := map[string]string{} // the comment of each package
+	for _, f := range folders {
+		store := filepath.Base(filepath.Dir(f))
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := comment.FindString(string(b)); strings.HasPrefix(c, "// Package ") {
+			stores[store] = c
+		}
+	}
+	if len(stores) != 12 {
+		t.Errorf("%d stores have a package comment, not 12", len(stores))
+	}
+	for store, c := range stores {
+		if n := strings.Count(c, "\n"); n > 80 {
+			t.Errorf("the comment of package %s has %d lines, more than 80", store, n)
+		}
+		page := "docs/stores/" + store + ".md"
+		if !strings.Contains(c, page) {
+			t.Errorf("the comment of package %s does not name %s", store, page)
+		}
+		b, err := os.ReadFile(page)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		var got []string
+		for _, m := range heading.FindAllStringSubmatch(string(b), -1) {
+			got = append(got, m[1])
+		}
+		if !slices.Equal(got, sections) {
+			t.Errorf("%s has the sections %q, not %q", page, got, sections)
+		}
+	}
+}
