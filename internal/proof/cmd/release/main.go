@@ -1,7 +1,8 @@
 // Command release rehearses a release of this repository: it puts every public
 // module, as the commit HEAD has it, at one version into a module proxy in a
 // temporary folder, and there does what users do: go get, go install, and what
-// the README begins with. At the end it prints the tags.
+// the README begins with. Before that it does in each module of a clone what
+// contributors do. At the end it prints the tags.
 //
 // Usage: go run ./cmd/release -version v0.1.0
 package main
@@ -66,6 +67,11 @@ func rehearse(root, dir, version string) (u *user, tags []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	for _, m := range public {
+		if err := plain(clone, m); err != nil {
+			return nil, nil, fmt.Errorf("in a clone: %s: %w", m.Dir, err)
+		}
+	}
 	p := &proxy{clone: clone, dir: filepath.Join(dir, "proxy"), version: version}
 	for _, m := range public {
 		if err := p.add(m); err != nil {
@@ -83,6 +89,17 @@ func rehearse(root, dir, version string) (u *user, tags []string, err error) {
 		}
 	}
 	return u, tags, nil
+}
+
+// plain runs the plain go commands in a module of a clone. make test runs go test.
+func plain(clone string, m modules.Module) error {
+	for _, verb := range []string{"build", "vet"} {
+		fmt.Printf("release: in %s of a clone: go %s ./...\n", m.Dir, verb)
+		if _, err := modules.Go(filepath.Join(clone, filepath.FromSlash(m.Dir)), nil, verb, "./..."); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func git(dir string, args ...string) (string, error) {
