@@ -114,7 +114,7 @@ func TestReadsSent(t *testing.T) {
 					done := make(chan *failure, 2)
 					for _, e := range both {
 						go func() {
-							_, f := e.loadShared(t.Context(), loading, true)
+							_, f := e.loadShared(t.Context(), e.o.RequestTimeout, loading, true)
 							if e == both[0] {
 								done <- f
 							}

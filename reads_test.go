@@ -477,7 +477,8 @@ func TestReadsHang(t *testing.T) {
 	})
 }
 
-// A read-back is a request of its own, whatever is read at the same time.
+// The read-back of a write whose outcome is unknown is a request of its own, whatever is
+// read at the same time.
 func TestReadBacks(t *testing.T) {
 	for name, story := range map[string]func(t *testing.T, e *elector.Elector, written <-chan bool){
 		"of an acquisition": func(t *testing.T, e *elector.Elector, _ <-chan bool) { win(t, e) },

@@ -168,7 +168,7 @@ func (l *Lease) renewOnce() (f *failure, overtaken bool) {
 		l.move(deposed, none, l.lostBecause(f.err))
 		return f, false
 	}
-	r, readBack := e.load(ctx, l.limit(), loading)
+	r, readBack := e.loadAfter(ctx, l.limit(), f)
 	if readBack != nil {
 		if readBack.kind == foreign {
 			l.move(lost, none, l.lostBecause(readBack.err))

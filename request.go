@@ -112,10 +112,19 @@ func (e *Elector) load(ctx context.Context, limit time.Duration, why purpose) (b
 // loadShared is load for a read that may share a request with those of other Electors.
 // gather is set if it may wait for them. What it overlaps with counts from when the
 // request is sent.
-func (e *Elector) loadShared(ctx context.Context, why purpose, gather bool) (backends.Record, *failure) {
-	return e.loadBy(ctx, e.o.RequestTimeout, why, func(ctx context.Context, sent func()) (backends.Record, error) {
+func (e *Elector) loadShared(ctx context.Context, limit time.Duration, why purpose, gather bool) (backends.Record, *failure) {
+	return e.loadBy(ctx, limit, why, func(ctx context.Context, sent func()) (backends.Record, error) {
 		return e.requests.Load(ctx, e.name, gather, sent)
 	})
+}
+
+// loadAfter reads back after a write that failed: with others if the store has answered
+// that it was not applied, which is what bids do to the renewals of many elections.
+func (e *Elector) loadAfter(ctx context.Context, limit time.Duration, f *failure) (backends.Record, *failure) {
+	if f != nil && f.kind == conflicting {
+		return e.loadShared(ctx, limit, loading, false)
+	}
+	return e.load(ctx, limit, loading)
 }
 
 // A loader is a Load that calls sent when the request is about to be sent.

@@ -274,7 +274,7 @@ func (p *bidding) later(f func()) {
 // be late, and another candidate may have written meanwhile.
 func (p *bidding) write(ctx context.Context, rank int64) {
 	e := p.e
-	if _, f := e.loadShared(ctx, loading, false); f != nil {
+	if _, f := e.loadShared(ctx, e.o.RequestTimeout, loading, false); f != nil {
 		return
 	}
 	s := e.view.Snapshot()

@@ -227,7 +227,7 @@ func (w *watcher) read(ctx context.Context, gather bool) (ok bool, err error) {
 	seen := e.view.Snapshot().Record.Attempt
 	sent := e.clock.Now().Mono
 	w.last = sent
-	r, f := e.loadShared(ctx, w.why, gather)
+	r, f := e.loadShared(ctx, e.o.RequestTimeout, w.why, gather)
 	if f == nil || f.kind != cancelled {
 		w.fault = f
 	}
