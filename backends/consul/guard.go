@@ -55,7 +55,7 @@ func Commit(ctx context.Context, holding backends.Lease, operations ...Operation
 	var results []Pair
 	var stale bool
 	var mine *RefusedError
-	err = c.handle.Do(ctx, "writing under the lease of election "+c.election+" on "+c.handle.Store(), func(ctx context.Context) (err error) {
+	err = c.base.Do(ctx, "writing under the lease of election "+c.election+" on "+c.base.Store(), func(ctx context.Context) (err error) {
 		results, err = c.transact(ctx, append([]Operation{c.operation()}, operations...), most)
 		r, refused := as[*refusal](err)
 		switch {
@@ -74,9 +74,9 @@ func Commit(ctx context.Context, holding backends.Lease, operations ...Operation
 	case err != nil:
 		return nil, err
 	case stale:
-		return nil, fmt.Errorf("writing under the lease of election %s on %s: %w: the record is no longer this lease's; nothing was written, and the worker must stop", c.election, c.handle.Store(), backends.ErrStale)
+		return nil, fmt.Errorf("writing under the lease of election %s on %s: %w: the record is no longer this lease's; nothing was written, and the worker must stop", c.election, c.base.Store(), backends.ErrStale)
 	case mine != nil:
-		return nil, fmt.Errorf("writing under the lease of election %s on %s: %w", c.election, c.handle.Store(), mine)
+		return nil, fmt.Errorf("writing under the lease of election %s on %s: %w", c.election, c.base.Store(), mine)
 	}
 	if len(results) > 0 && results[0].Key == c.key { // which the token may not be allowed to read
 		results = results[1:]

@@ -155,7 +155,7 @@ func Claim(ctx context.Context, holding backends.Lease) (*Term, error) {
 		ExpressionAttributeValues: map[string]types.AttributeValue{":token": token, ":nonce": nonce},
 	}
 	stale := error(nil)
-	err = b.handle.Do(ctx, "claiming the term of election "+a.Election, func(ctx context.Context) error {
+	err = b.base.Do(ctx, "claiming the term of election "+a.Election, func(ctx context.Context) error {
 		_, err := b.client.PutItem(ctx, put, patiently)
 		if code(err) == conditionFailed {
 			stale = t.stale(err)

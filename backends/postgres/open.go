@@ -87,12 +87,12 @@ func connect(ctx context.Context, pool *pgxpool.Pool, ownPool bool, store string
 	}
 	b := newBackend(pool, ownPool, store, t)
 	b.noListen = o.NoListen
-	if err := b.handle.Open(ctx, patience, func(ctx context.Context) error { return b.prepare(ctx, !o.NoCreate) }); err != nil {
+	if err := b.base.Open(ctx, patience, func(ctx context.Context) error { return b.prepare(ctx, !o.NoCreate) }); err != nil {
 		b.Close()
 		return nil, err
 	}
 	// Now that the table is found, the store's name shows it.
-	b.handle = backends.NewBase(store+"?table="+strings.Join(b.table, "."), b.classify)
+	b.base = backends.NewBase(store+"?table="+strings.Join(b.table, "."), b.classify)
 	return b, nil
 }
 
@@ -296,10 +296,10 @@ func (b *Backend) create(ctx context.Context, allowed bool) error {
 		return b.prepare(ctx, false)
 	}
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return b.handle.Explain(ctx, "creating the table", err)
+		return b.base.Explain(ctx, "creating the table", err)
 	}
 	slog.Warn("elector: created the table, because it did not exist; if elections are running, their table was renamed or dropped, and there may be two leaders now: stop this process and restore that table",
-		"table", b.table.quoted(), "store", b.handle.Store())
+		"table", b.table.quoted(), "store", b.base.Store())
 	return b.prepare(ctx, false)
 }
 

@@ -20,7 +20,7 @@ import (
 
 // A Backend keeps records in one table. Open and New make it.
 type Backend struct {
-	handle   *backends.Base
+	base     *backends.Base
 	pool     *pgxpool.Pool
 	ownPool  bool // Close closes the pool
 	noListen bool
@@ -47,7 +47,7 @@ var (
 func newBackend(pool *pgxpool.Pool, ownPool bool, store string, t table) *Backend {
 	c := pool.Config().ConnConfig
 	b := &Backend{pool: pool, ownPool: ownPool, table: t, role: c.User, database: c.Database}
-	b.handle = backends.NewBase(store, b.classify)
+	b.base = backends.NewBase(store, b.classify)
 	b.reads = batcher.New(b, clock.System{}, patience, &b.active)
 	return b
 }
@@ -80,7 +80,7 @@ const (
 // returns ErrReadOnly from a standby, ErrUnavailable from a server that does not
 // answer, ErrDenied and ErrMisconfigured.
 func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error) {
-	return b.handle.Load(ctx, name, func(ctx context.Context) (backends.Record, error) { return b.load(ctx, name) })
+	return b.base.Load(ctx, name, func(ctx context.Context) (backends.Record, error) { return b.load(ctx, name) })
 }
 
 func (b *Backend) load(ctx context.Context, name string) (backends.Record, error) {
@@ -153,7 +153,7 @@ func (s *stored) record(name string) (none backends.Record, err error) {
 // List implements [backends.Lister], with the further errors of Load. It is one
 // statement.
 func (b *Backend) List(ctx context.Context) ([]string, error) {
-	return b.handle.List(ctx, func(ctx context.Context) (names []string, err error) {
+	return b.base.List(ctx, func(ctx context.Context) (names []string, err error) {
 		var readOnly string
 		const sql = "select current_setting('transaction_read_only'), array(select name from %s where name is not null)"
 		_, err = b.queryRow(ctx, fmt.Sprintf(sql, b.table.quoted()), nil, &readOnly, &names)
@@ -195,7 +195,7 @@ returning ` + durably + notify
 
 // Swap implements [backends.Backend], with the further errors of Load.
 func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-	return b.handle.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
+	return b.base.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
 		sql, values := insert, texts(next)
 		if prev.Exists() {
 			was, err := backends.Decode(name, []byte(prev.Version))
@@ -304,14 +304,14 @@ func lockTimeout(ctx context.Context) string {
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.handle.Store(), MaxSwaps: maxBatch, MaxLoads: maxLoads, NoWatch: b.noListen}
+	return backends.Description{Store: b.base.Store(), MaxSwaps: maxBatch, MaxLoads: maxLoads, NoWatch: b.noListen}
 }
 
 // Close implements [backends.Backend]. It ends the calls under way and closes
 // the listening connection, and the pool unless that was given to New. It blocks
 // until the connections are closed: at once, or up to 15 s in a dead network.
 func (b *Backend) Close() error {
-	return b.handle.Close(func() error {
+	return b.base.Close(func() error {
 		if b.ownPool {
 			b.pool.Close()
 		}
@@ -336,7 +336,7 @@ const readRows = `select current_setting('transaction_read_only'), e.* from (sel
 // statement. An election with a write that has had no answer is not read with the
 // others: its row must be locked, see Load.
 func (b *Backend) LoadMany(ctx context.Context, names []string) []backends.Outcome {
-	return b.handle.LoadMany(ctx, names, func(ctx context.Context) ([]backends.Outcome, error) {
+	return b.base.LoadMany(ctx, names, func(ctx context.Context) ([]backends.Outcome, error) {
 		doubtful := make([]bool, len(names)) // before the statement, as in Load
 		found := make(map[string]backends.Outcome, len(names))
 		for i, name := range names {
@@ -441,7 +441,7 @@ const settings = `select current_setting('server_version'), current_setting('fsy
 // Inspect implements [backends.Inspector]. It looks at how the server syncs and
 // replicates commits, at autovacuum, and at the clock.
 func (b *Backend) Inspect(ctx context.Context, _ time.Duration) (backends.Inspection, error) {
-	return b.handle.Inspect(ctx, func(ctx context.Context) (i backends.Inspection, err error) {
+	return b.base.Inspect(ctx, func(ctx context.Context) (i backends.Inspection, err error) {
 		var version, fsync, pages, commit, standbys, vacuum string
 		var replicas int
 		var seconds float64
