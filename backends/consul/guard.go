@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fencing"
 )
 
 // A guard is a key beside the record that stands for an acquisition: its name ends
@@ -107,13 +108,9 @@ type condition struct {
 }
 
 func conditionOf(holding backends.Lease) (condition, error) {
-	a, err := holding.Acquisition()
+	a, b, err := fencing.Acquisition[*Backend](holding, "Consul")
 	if err != nil {
 		return condition{}, err
-	}
-	b, ok := backends.As[*Backend](a.Backend)
-	if !ok {
-		return condition{}, fmt.Errorf("%w: election %s is on %s; its lease cannot guard a write to Consul; fence the write with its token", backends.ErrMisconfigured, a.Election, a.Backend.Describe().Store)
 	}
 	return condition{b, a.Election, b.guards(a.Election) + a.Record.Attempt.Nonce}, nil
 }
