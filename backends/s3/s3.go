@@ -112,7 +112,7 @@ func torn(o *s3.GetObjectOutput, content []byte) bool {
 }
 
 // Swap implements [backends.Backend]. It is one request, or the probe too if Open
-// had no permission for that: see Permissions in the package comment.
+// had no permission for that: see docs/stores/s3.md.
 func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
 	return b.base.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
 		if !b.proven.Load() {
