@@ -36,7 +36,7 @@ const maxBlob = 64 << 10
 
 // A Backend keeps each record in one blob. Open and New make it.
 type Backend struct {
-	handle    *backends.Base
+	base      *backends.Base
 	account   string // for advice
 	name      string // of the container
 	prefix    string
@@ -80,7 +80,7 @@ func New(client *container.Client, prefix string) *Backend {
 
 func newBackend(store, account, name, prefix string) *Backend {
 	b := &Backend{account: account, name: name, prefix: prefix, closeIdle: func() {}, end: func() {}}
-	b.handle = backends.NewBase(store, b.classify)
+	b.base = backends.NewBase(store, b.classify)
 	return b
 }
 
@@ -93,7 +93,7 @@ func once(ctx context.Context) context.Context {
 // call makes a request, and returns when ctx ends, which a client may not do while
 // it waits for an access token.
 func call[T any](ctx context.Context, b *Backend, request func(context.Context) (T, error)) (T, error) {
-	return backends.WithContext(ctx, b.handle, func() (T, error) {
+	return backends.WithContext(ctx, b.base, func() (T, error) {
 		var none T
 		if b.secondary {
 			return none, errSecondary
@@ -112,7 +112,7 @@ func call[T any](ctx context.Context, b *Backend, request func(context.Context) 
 // returns ErrUnavailable from a service that does not answer or is throttling,
 // ErrDenied and ErrMisconfigured. It is one request.
 func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error) {
-	return b.handle.Load(ctx, name, func(ctx context.Context) (backends.Record, error) {
+	return b.base.Load(ctx, name, func(ctx context.Context) (backends.Record, error) {
 		return call(ctx, b, func(ctx context.Context) (backends.Record, error) {
 			content, version, err := b.read(ctx, b.prefix+name+suffix)
 			if err != nil || version == "" {
@@ -160,7 +160,7 @@ func versionOf(tag *azcore.ETag) (backends.Version, error) {
 // Swap implements [backends.Backend], with the further errors of Load, and
 // ErrReadOnly for a blob on which another program holds a lease. It is one request.
 func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-	return b.handle.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
+	return b.base.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
 		condition := absent
 		if prev.Exists() {
 			if !entity.MatchString(string(prev.Version)) {
@@ -209,7 +209,7 @@ func (b *Backend) write(ctx context.Context, name string, condition *blob.Modifi
 // List implements [backends.Lister], with the further errors of Load. It is a
 // request for each 5,000 elections.
 func (b *Backend) List(ctx context.Context) ([]string, error) {
-	return b.handle.List(ctx, func(ctx context.Context) ([]string, error) {
+	return b.base.List(ctx, func(ctx context.Context) ([]string, error) {
 		return call(ctx, b, func(ctx context.Context) (names []string, _ error) {
 			pages := b.container.NewListBlobsHierarchyPager("/", &container.ListBlobsHierarchyOptions{Prefix: &b.prefix})
 			for pages.More() {
@@ -236,11 +236,11 @@ func (b *Backend) List(ctx context.Context) ([]string, error) {
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.handle.Store(), MinTTL: minTTL}
+	return backends.Description{Store: b.base.Store(), MinTTL: minTTL}
 }
 
 // Close implements [backends.Backend]. It ends the calls under way and closes
 // the connections, unless the client was given to New.
 func (b *Backend) Close() error {
-	return b.handle.Close(func() error { b.end(); b.closeIdle(); return nil })
+	return b.base.Close(func() error { b.end(); b.closeIdle(); return nil })
 }

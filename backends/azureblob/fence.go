@@ -17,6 +17,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fencing"
 )
 
 // The metadata that fence a blob. Azure compares their names without case.
@@ -96,6 +97,7 @@ type state struct {
 	missing  error // why there is none
 	tag      azcore.ETag
 	metadata map[string]*string
+	fence    map[string]string // the metadata with names in lower case
 }
 
 // replace calls write for the state of a blob, until no other write comes in
@@ -111,7 +113,7 @@ func replace(ctx context.Context, client *blockblob.Client, holding backends.Lea
 		if err != nil {
 			return plain(err)
 		}
-		if err := admit(old.metadata, a); err != nil {
+		if err := fencing.Admit(old.fence, tokenMetadata, electionMetadata, a); err != nil {
 			address, _, _ := strings.Cut(client.URL(), "?")
 			return fmt.Errorf("writing %s under the lease of election %s: %w", address, a.Election, err)
 		}
@@ -142,44 +144,20 @@ func look(ctx context.Context, client *blockblob.Client) (*state, error) {
 	if _, err := versionOf(p.ETag); err != nil {
 		return nil, err
 	}
-	return &state{tag: *p.ETag, metadata: p.Metadata}, nil
-}
-
-// admit returns why a blob with the metadata must not be written under an
-// acquisition, nil if it may.
-func admit(metadata map[string]*string, a backends.Acquisition) error {
-	digits, marked := find(metadata, tokenMetadata)
-	if !marked {
-		return nil
-	}
-	if election, _ := find(metadata, electionMetadata); election != a.Election {
-		return fmt.Errorf("%w: its metadata %s is %.140q, not this election, so tokens cannot be compared; only one election can fence a blob", backends.ErrMisconfigured, electionMetadata, election)
-	}
-	token, err := strconv.ParseUint(digits, 10, 64)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%w: its metadata %s is %.40q, which is not a token; stop the writers and remove that", backends.ErrMisconfigured, tokenMetadata, digits)
-	case token > a.Record.Token:
-		return fmt.Errorf("%w: it has token %d, and the lease has %d; the worker must stop", backends.ErrStale, token, a.Record.Token)
-	}
-	return nil
-}
-
-// find returns a value of metadata, whose names come back in another case.
-func find(metadata map[string]*string, name string) (value string, found bool) {
-	for key, v := range metadata {
-		if strings.EqualFold(key, name) && v != nil {
-			return *v, true
+	s := &state{tag: *p.ETag, metadata: p.Metadata, fence: map[string]string{}}
+	for key, value := range p.Metadata {
+		if value != nil {
+			s.fence[strings.ToLower(key)] = *value
 		}
 	}
-	return "", false
+	return s, nil
 }
 
 // fenced returns the metadata with a fence in place of the one that it may have.
 func fenced(metadata, fence map[string]*string) map[string]*string {
 	all := maps.Clone(fence)
 	for key, value := range metadata {
-		if _, replaced := find(fence, key); !replaced {
+		if fence[strings.ToLower(key)] == nil {
 			all[key] = value
 		}
 	}

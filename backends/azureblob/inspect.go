@@ -16,7 +16,7 @@ import (
 // credentials must be of the account. With a client of your own it looks at the
 // container alone.
 func (b *Backend) Inspect(ctx context.Context, _ time.Duration) (backends.Inspection, error) {
-	return b.handle.Inspect(ctx, func(ctx context.Context) (backends.Inspection, error) {
+	return b.base.Inspect(ctx, func(ctx context.Context) (backends.Inspection, error) {
 		return call(ctx, b, func(ctx context.Context) (i backends.Inspection, err error) {
 			p, err := b.container.GetProperties(ctx, nil)
 			i.Findings = append(i.Findings, b.inspectContainer(is(p.HasImmutabilityPolicy) || is(p.HasLegalHold), status(err) == http.StatusForbidden))

@@ -50,7 +50,7 @@ func (c config) open(ctx context.Context) (backends.Backend, error) {
 	transport := newTransport(life)
 	b.closeIdle = transport.CloseIdleConnections
 	b.end = end
-	err := b.handle.Open(ctx, patience, func(ctx context.Context) (err error) {
+	err := b.base.Open(ctx, patience, func(ctx context.Context) (err error) {
 		if b.service, err = c.client(transport); err != nil {
 			return err
 		}

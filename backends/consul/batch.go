@@ -15,7 +15,7 @@ const maxBatch = 64
 // they take, each of which makes all of its changes or none, and others without those
 // that were refused.
 func (b *Backend) SwapMany(ctx context.Context, changes []backends.Change) []backends.Outcome {
-	return b.handle.SwapMany(ctx, changes, func(ctx context.Context) (outcomes []backends.Outcome, _ error) {
+	return b.base.SwapMany(ctx, changes, func(ctx context.Context) (outcomes []backends.Outcome, _ error) {
 		for len(changes) > len(outcomes) {
 			n, operations := 0, 0
 			for _, c := range changes[len(outcomes):] {
@@ -28,7 +28,7 @@ func (b *Backend) SwapMany(ctx context.Context, changes []backends.Change) []bac
 				return b.swapAll(ctx, some)
 			})
 			if err != nil {
-				some = backends.Outcomes(n, b.handle.Explain(ctx, fmt.Sprintf("writing %d elections", n), err))
+				some = backends.Outcomes(n, b.base.Explain(ctx, fmt.Sprintf("writing %d elections", n), err))
 			}
 			outcomes = append(outcomes, some...)
 		}

@@ -22,7 +22,7 @@ const minTTL = 500 * time.Millisecond
 
 // A Backend keeps each record in one key. Open and New make it.
 type Backend struct {
-	handle     *backends.Base
+	base       *backends.Base
 	client     *http.Client
 	addresses  []*url.URL    // of agents or servers: scheme and host
 	current    atomic.Uint32 // of the addresses, modulo their number
@@ -90,7 +90,7 @@ func New(client *http.Client, address string, options *Options) *Backend {
 
 func newBackend(store, prefix string) *Backend {
 	b := &Backend{prefix: prefix, idle: func() {}}
-	b.handle = backends.NewBase(store, b.classify)
+	b.base = backends.NewBase(store, b.classify)
 	return b
 }
 
@@ -102,7 +102,7 @@ func (b *Backend) use(transport http.RoundTripper) {
 
 // Load implements [backends.Backend].
 func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error) {
-	return b.handle.Load(ctx, name, func(ctx context.Context) (backends.Record, error) {
+	return b.base.Load(ctx, name, func(ctx context.Context) (backends.Record, error) {
 		r, _, err := b.read(ctx, name, url.Values{})
 		return r, err
 	})
@@ -129,7 +129,7 @@ func version(index uint64) backends.Version {
 
 // Swap implements [backends.Backend]. It is one transaction.
 func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-	return b.handle.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
+	return b.base.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
 		operations, err := b.operations(name, prev, next)
 		if err != nil {
 			return next, err
@@ -177,7 +177,7 @@ func written(results []Pair, key string) (backends.Version, error) {
 // List implements [backends.Lister]. It reads the keys under the prefix, in one
 // request.
 func (b *Backend) List(ctx context.Context) ([]string, error) {
-	return b.handle.List(ctx, func(ctx context.Context) ([]string, error) {
+	return b.base.List(ctx, func(ctx context.Context) ([]string, error) {
 		keys, err := b.keys(ctx)
 		for i, key := range keys {
 			keys[i] = strings.TrimPrefix(key, b.prefix) // a guard's folder ends with a slash, as no name does
@@ -188,9 +188,9 @@ func (b *Backend) List(ctx context.Context) ([]string, error) {
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.handle.Store(), MinTTL: minTTL, MaxSwaps: maxBatch, PushesRenewals: true}
+	return backends.Description{Store: b.base.Store(), MinTTL: minTTL, MaxSwaps: maxBatch, PushesRenewals: true}
 }
 
 // Close implements [backends.Backend]. It ends the calls and watches under way, and
 // closes the connections unless the client was given to New.
-func (b *Backend) Close() error { return b.handle.Close(b.release) }
+func (b *Backend) Close() error { return b.base.Close(b.release) }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fencing"
 )
 
 // A guard is a key beside the record that stands for an acquisition: its name ends
@@ -55,7 +56,7 @@ func Commit(ctx context.Context, holding backends.Lease, operations ...Operation
 	var results []Pair
 	var stale bool
 	var mine *RefusedError
-	err = c.handle.Do(ctx, "writing under the lease of election "+c.election+" on "+c.handle.Store(), func(ctx context.Context) (err error) {
+	err = c.base.Do(ctx, "writing under the lease of election "+c.election+" on "+c.base.Store(), func(ctx context.Context) (err error) {
 		results, err = c.transact(ctx, append([]Operation{c.operation()}, operations...), most)
 		r, refused := as[*refusal](err)
 		switch {
@@ -74,9 +75,9 @@ func Commit(ctx context.Context, holding backends.Lease, operations ...Operation
 	case err != nil:
 		return nil, err
 	case stale:
-		return nil, fmt.Errorf("writing under the lease of election %s on %s: %w: the record is no longer this lease's; nothing was written, and the worker must stop", c.election, c.handle.Store(), backends.ErrStale)
+		return nil, fmt.Errorf("writing under the lease of election %s on %s: %w: the record is no longer this lease's; nothing was written, and the worker must stop", c.election, c.base.Store(), backends.ErrStale)
 	case mine != nil:
-		return nil, fmt.Errorf("writing under the lease of election %s on %s: %w", c.election, c.handle.Store(), mine)
+		return nil, fmt.Errorf("writing under the lease of election %s on %s: %w", c.election, c.base.Store(), mine)
 	}
 	if len(results) > 0 && results[0].Key == c.key { // which the token may not be allowed to read
 		results = results[1:]
@@ -107,13 +108,9 @@ type condition struct {
 }
 
 func conditionOf(holding backends.Lease) (condition, error) {
-	a, err := holding.Acquisition()
+	a, b, err := fencing.Acquisition[*Backend](holding, "Consul")
 	if err != nil {
 		return condition{}, err
-	}
-	b, ok := backends.As[*Backend](a.Backend)
-	if !ok {
-		return condition{}, fmt.Errorf("%w: election %s is on %s; its lease cannot guard a write to Consul; fence the write with its token", backends.ErrMisconfigured, a.Election, a.Backend.Describe().Store)
 	}
 	return condition{b, a.Election, b.guards(a.Election) + a.Record.Attempt.Nonce}, nil
 }

@@ -16,7 +16,7 @@ import (
 // the agent's settings, for which the token needs the permission agent:read, at the
 // clock, and at whether the token crosses the network in the clear.
 func (b *Backend) Inspect(ctx context.Context, ttl time.Duration) (backends.Inspection, error) {
-	return b.handle.Inspect(ctx, func(ctx context.Context) (i backends.Inspection, err error) {
+	return b.base.Inspect(ctx, func(ctx context.Context) (i backends.Inspection, err error) {
 		var servers []string
 		header, err := b.fetch(ctx, "/v1/status/peers", &servers)
 		if err != nil {

@@ -37,7 +37,7 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 	configure(transport, life)
 	b.idle = transport.CloseIdleConnections
 	b.release = func() error { end(); b.idle(); return nil }
-	err = b.handle.Open(ctx, patience, func(ctx context.Context) error {
+	err = b.base.Open(ctx, patience, func(ctx context.Context) error {
 		// No election has this key, and who may read the prefix may read it.
 		_, _, err := b.get(ctx, b.prefix, url.Values{})
 		return err

@@ -24,7 +24,7 @@ const (
 // Watch implements [backends.Watcher]. Each Watch takes a connection; of one handle
 // only 100 can run.
 func (b *Backend) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
-	return b.handle.Watch(ctx, name, func(ctx context.Context) error {
+	return b.base.Watch(ctx, name, func(ctx context.Context) error {
 		defer b.watches.Add(-1)
 		if b.watches.Add(1) > maxWatches {
 			return fmt.Errorf("%w: %d elections are watched through this handle already, and Consul limits connections; the others are read", backends.ErrUnavailable, maxWatches)

@@ -25,7 +25,7 @@ const minTTL = time.Second
 
 // A Backend keeps each record in one item. Open and New make it.
 type Backend struct {
-	handle   *backends.Base
+	base     *backends.Base
 	client   *dynamodb.Client
 	table    string
 	region   string
@@ -49,13 +49,13 @@ func newBackend(client *dynamodb.Client, table string, idle func()) *Backend {
 			store += "&endpoint=" + b.endpoint
 		}
 	}
-	b.handle = backends.NewBase(store, b.classify)
+	b.base = backends.NewBase(store, b.classify)
 	return b
 }
 
 // Load implements [backends.Backend].
 func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error) {
-	return b.handle.Load(ctx, name, func(ctx context.Context) (backends.Record, error) { return b.load(ctx, name) })
+	return b.base.Load(ctx, name, func(ctx context.Context) (backends.Record, error) { return b.load(ctx, name) })
 }
 
 func (b *Backend) load(ctx context.Context, name string) (backends.Record, error) {
@@ -86,7 +86,7 @@ const maxLoads = 100
 
 // LoadMany implements [backends.BatchLoader]. It is one BatchGetItem.
 func (b *Backend) LoadMany(ctx context.Context, names []string) []backends.Outcome {
-	return b.handle.LoadMany(ctx, names, func(ctx context.Context) ([]backends.Outcome, error) {
+	return b.base.LoadMany(ctx, names, func(ctx context.Context) ([]backends.Outcome, error) {
 		found := map[string]backends.Outcome{} // at first none is
 		var keys []map[string]types.AttributeValue
 		for _, name := range names {
@@ -144,7 +144,7 @@ func nameOf(item map[string]types.AttributeValue) string {
 // List implements [backends.Lister]. It scans the table, a page of 1 MB at a time,
 // and costs a read unit for each 4 kB in it.
 func (b *Backend) List(ctx context.Context) ([]string, error) {
-	return b.handle.List(ctx, func(ctx context.Context) (names []string, _ error) {
+	return b.base.List(ctx, func(ctx context.Context) (names []string, _ error) {
 		pages := dynamodb.NewScanPaginator(b.client, &dynamodb.ScanInput{
 			TableName:                &b.table,
 			ProjectionExpression:     aws.String("#e"),
@@ -168,7 +168,7 @@ func (b *Backend) List(ctx context.Context) ([]string, error) {
 
 // Swap implements [backends.Backend].
 func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-	return b.handle.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
+	return b.base.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
 		content := string(backends.Encode(name, next))
 		put := &dynamodb.PutItemInput{
 			TableName:                &b.table,
@@ -198,11 +198,11 @@ func once(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.handle.Store(), MinTTL: minTTL, MaxLoads: maxLoads}
+	return backends.Description{Store: b.base.Store(), MinTTL: minTTL, MaxLoads: maxLoads}
 }
 
 // Close implements [backends.Backend]. It ends the calls under way and closes
 // the idle connections, except those of a client that was given to New.
 func (b *Backend) Close() error {
-	return b.handle.Close(func() error { b.idle(); return nil })
+	return b.base.Close(func() error { b.idle(); return nil })
 }

@@ -53,7 +53,7 @@ const look = "check region, endpoint and credentials, and that the network leads
 func (b *Backend) classify(err error) (advice string, kind error) {
 	switch c := code(err); c {
 	case "AccessDeniedException", "AccessDenied":
-		return "an administrator can allow dynamodb:GetItem, BatchGetItem, PutItem, DescribeTable and DescribeTimeToLive on the table, and Scan to list its elections, see Permissions in the package's documentation", backends.ErrDenied
+		return "an administrator can allow dynamodb:GetItem, BatchGetItem, PutItem, DescribeTable and DescribeTimeToLive on the table, and Scan to list its elections, see docs/stores/dynamodb.md", backends.ErrDenied
 	case "UnrecognizedClientException", "InvalidClientTokenId", "MissingAuthenticationTokenException", "MissingAuthenticationToken",
 		"IncompleteSignatureException", "IncompleteSignature", "OptInRequired", "SubscriptionRequiredException", "NotAuthorized":
 		return "check the credentials (aws sts get-caller-identity), and that they are good for this region and endpoint", backends.ErrDenied

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fencing"
 )
 
 // The attributes that fence. No election has the key of a term item, because no
@@ -95,25 +96,17 @@ func Put(ctx context.Context, client *dynamodb.Client, holding backends.Lease, i
 // admit returns why an item must not be written under an acquisition, nil if it
 // may.
 func admit(item map[string]types.AttributeValue, a backends.Acquisition) error {
-	if item[tokenAttribute] == nil {
-		return nil
+	fence := map[string]string{}
+	if item[tokenAttribute] != nil {
+		fence[tokenAttribute] = ""
 	}
-	election, _ := item[electionAttribute].(*types.AttributeValueMemberS)
-	if election == nil || election.Value != a.Election {
-		return fmt.Errorf("%w: its %s is not this election, so tokens cannot be compared; only one election can fence an item", backends.ErrMisconfigured, electionAttribute)
+	if n, ok := item[tokenAttribute].(*types.AttributeValueMemberN); ok {
+		fence[tokenAttribute] = n.Value
 	}
-	n, _ := item[tokenAttribute].(*types.AttributeValueMemberN)
-	if n == nil {
-		n = &types.AttributeValueMemberN{}
+	if s, ok := item[electionAttribute].(*types.AttributeValueMemberS); ok {
+		fence[electionAttribute] = s.Value
 	}
-	token, err := strconv.ParseUint(n.Value, 10, 64)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%w: its %s is not a token; stop the writers and remove that attribute", backends.ErrMisconfigured, tokenAttribute)
-	case token > a.Record.Token:
-		return fmt.Errorf("%w: it has token %d, and the lease has %d; the worker must stop", backends.ErrStale, token, a.Record.Token)
-	}
-	return nil
+	return fencing.Admit(fence, tokenAttribute, electionAttribute, a)
 }
 
 // A Term fences transactions with a lease: see Claim. Many goroutines may call
@@ -155,7 +148,7 @@ func Claim(ctx context.Context, holding backends.Lease) (*Term, error) {
 		ExpressionAttributeValues: map[string]types.AttributeValue{":token": token, ":nonce": nonce},
 	}
 	stale := error(nil)
-	err = b.handle.Do(ctx, "claiming the term of election "+a.Election, func(ctx context.Context) error {
+	err = b.base.Do(ctx, "claiming the term of election "+a.Election, func(ctx context.Context) error {
 		_, err := b.client.PutItem(ctx, put, patiently)
 		if code(err) == conditionFailed {
 			stale = t.stale(err)

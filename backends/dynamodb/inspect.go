@@ -15,7 +15,7 @@ import (
 // Inspect implements [backends.Inspector]. It looks at the table's capacity and at
 // the clock; Open has looked at the rest.
 func (b *Backend) Inspect(ctx context.Context, ttl time.Duration) (backends.Inspection, error) {
-	return b.handle.Inspect(ctx, func(ctx context.Context) (i backends.Inspection, err error) {
+	return b.base.Inspect(ctx, func(ctx context.Context) (i backends.Inspection, err error) {
 		answer, err := b.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &b.table}, once)
 		if err != nil {
 			return i, b.failed(ctx, err)

@@ -29,7 +29,7 @@ func (b *Backend) prepare(ctx context.Context, o Options) error {
 		return fmt.Errorf("%s: %w: there is no such table in this region and account; create=true in the URL creates it, or an administrator can run: %s: %w",
 			doing, backends.ErrMisconfigured, b.createCommand(), firstLine{err})
 	case err != nil:
-		return b.handle.Explain(ctx, doing, b.failed(ctx, err))
+		return b.base.Explain(ctx, doing, b.failed(ctx, err))
 	}
 	t := answer.Table
 	if t == nil {
@@ -84,7 +84,7 @@ func (b *Backend) checkRegions(ctx context.Context, t *types.TableDescription) e
 		case err == nil:
 			global = true
 		case c != "GlobalTableNotFoundException" && c != unknownOperation:
-			return b.handle.Explain(ctx, "asking whether the table is a global one, because it has a stream", b.failed(ctx, err))
+			return b.base.Explain(ctx, "asking whether the table is a global one, because it has a stream", b.failed(ctx, err))
 		}
 	}
 	if global {
@@ -99,7 +99,7 @@ func (b *Backend) checkTimeToLive(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		return b.handle.Explain(ctx, "asking for the table's time to live", b.failed(ctx, err))
+		return b.base.Explain(ctx, "asking for the table's time to live", b.failed(ctx, err))
 	}
 	d := answer.TimeToLiveDescription
 	if d != nil && (d.TimeToLiveStatus == types.TimeToLiveStatusEnabled || d.TimeToLiveStatus == types.TimeToLiveStatusEnabling) {
@@ -125,7 +125,7 @@ func (b *Backend) create(ctx context.Context, missing bool) (*dynamodb.DescribeT
 			return nil, fmt.Errorf("%w: there is no table %s, and these credentials may not create it; an administrator can run: %s: %w",
 				backends.ErrMisconfigured, b.table, b.createCommand(), firstLine{err})
 		default:
-			return nil, b.handle.Explain(ctx, "creating the table", b.failed(ctx, err))
+			return nil, b.base.Explain(ctx, "creating the table", b.failed(ctx, err))
 		}
 	}
 	deadline, _ := ctx.Deadline()
@@ -135,7 +135,7 @@ func (b *Backend) create(ctx context.Context, missing bool) (*dynamodb.DescribeT
 	answer, err := dynamodb.NewTableExistsWaiter(b.client, quick).
 		WaitForOutput(ctx, &dynamodb.DescribeTableInput{TableName: &b.table}, max(time.Until(deadline), time.Second))
 	if err != nil {
-		return nil, b.handle.Explain(ctx, "waiting for the new table", b.failed(ctx, err))
+		return nil, b.base.Explain(ctx, "waiting for the new table", b.failed(ctx, err))
 	}
 	return answer, nil
 }

@@ -18,7 +18,7 @@ const maxBatch = 100
 // SwapMany implements [backends.BatchSwapper]: a transaction of transactions, each of
 // which compares for itself.
 func (b *Backend) SwapMany(ctx context.Context, changes []backends.Change) []backends.Outcome {
-	return b.handle.SwapMany(ctx, changes, func(ctx context.Context) ([]backends.Outcome, error) {
+	return b.base.SwapMany(ctx, changes, func(ctx context.Context) ([]backends.Outcome, error) {
 		outcomes, each := make([]backends.Outcome, len(changes)), make([]clientv3.Op, len(changes))
 		for i, c := range changes {
 			same, put, next := b.change(c.Name, c.Prev, c.Next)

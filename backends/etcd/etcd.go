@@ -20,7 +20,7 @@ const minTTL = 500 * time.Millisecond
 
 // A Backend keeps each record in one key. Open and New make it.
 type Backend struct {
-	handle *backends.Base
+	base   *backends.Base
 	client *clientv3.Client
 	prefix string
 	own    bool // Close closes the client
@@ -61,12 +61,12 @@ func New(client *clientv3.Client, prefix string) *Backend {
 
 func newBackend(store, prefix string) *Backend {
 	classify := func(err error) (string, error) { return classify(err, prefix) }
-	return &Backend{handle: backends.NewBase(store, classify), prefix: prefix}
+	return &Backend{base: backends.NewBase(store, classify), prefix: prefix}
 }
 
 // Load implements [backends.Backend].
 func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error) {
-	return b.handle.Load(ctx, name, func(ctx context.Context) (backends.Record, error) {
+	return b.base.Load(ctx, name, func(ctx context.Context) (backends.Record, error) {
 		r, _, err := b.load(ctx, name)
 		return r, err
 	})
@@ -97,7 +97,7 @@ func decode(name string, value []byte) (backends.Record, error) {
 // List implements [backends.Lister]. It reads the keys under the prefix, in one
 // request.
 func (b *Backend) List(ctx context.Context) ([]string, error) {
-	return b.handle.List(ctx, func(ctx context.Context) ([]string, error) {
+	return b.base.List(ctx, func(ctx context.Context) ([]string, error) {
 		answer, err := b.client.Get(ctx, b.prefix, clientv3.WithPrefix(), clientv3.WithKeysOnly())
 		if err != nil {
 			return nil, err
@@ -113,7 +113,7 @@ func (b *Backend) List(ctx context.Context) ([]string, error) {
 // Swap implements [backends.Backend]. A transaction that fails reads nothing: the
 // elector reads by itself.
 func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-	return b.handle.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
+	return b.base.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
 		same, put, next := b.change(name, prev, next)
 		answer, err := b.client.Txn(ctx).If(same).Then(put).Commit()
 		if err == nil && !answer.Succeeded {
@@ -137,13 +137,13 @@ func (b *Backend) change(name string, prev, next backends.Record) (clientv3.Cmp,
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.handle.Store(), MinTTL: minTTL, MaxSwaps: maxBatch, PushesRenewals: true}
+	return backends.Description{Store: b.base.Store(), MinTTL: minTTL, MaxSwaps: maxBatch, PushesRenewals: true}
 }
 
 // Close implements [backends.Backend]. It ends the calls and watches under way,
 // and closes the client unless that was given to New.
 func (b *Backend) Close() error {
-	return b.handle.Close(func() error {
+	return b.base.Close(func() error {
 		if !b.own {
 			return nil
 		}

@@ -8,6 +8,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fencing"
 )
 
 // Commit makes the operations in one transaction, if the lease's acquisition is
@@ -54,16 +55,11 @@ func Guard(holding backends.Lease) ([]clientv3.Cmp, error) {
 type condition struct{ store, election, key, stem string }
 
 func conditionOf(holding backends.Lease) (condition, error) {
-	a, err := holding.Acquisition()
+	a, b, err := fencing.Acquisition[*Backend](holding, "etcd")
 	if err != nil {
 		return condition{}, err
 	}
-	store := a.Backend.Describe().Store
-	b, ok := backends.As[*Backend](a.Backend)
-	if !ok {
-		return condition{}, fmt.Errorf("%w: election %s is on %s; its lease cannot guard a write to etcd; fence the write with its token", backends.ErrMisconfigured, a.Election, store)
-	}
-	return condition{store, a.Election, b.prefix + a.Election, backends.RecordPrefix(a.Election, a.Record)}, nil
+	return condition{b.base.Store(), a.Election, b.prefix + a.Election, backends.RecordPrefix(a.Election, a.Record)}, nil
 }
 
 // comparisons hold for all texts that are longer than the stem and begin with it.

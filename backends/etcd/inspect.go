@@ -20,7 +20,7 @@ const defaultQuota = 2 << 30
 // Inspect implements [backends.Inspector]. It looks at the compaction of revisions,
 // and at each server in the URL: whether it answers, its alarms and its quota.
 func (b *Backend) Inspect(ctx context.Context, _ time.Duration) (backends.Inspection, error) {
-	return b.handle.Inspect(ctx, func(ctx context.Context) (backends.Inspection, error) {
+	return b.base.Inspect(ctx, func(ctx context.Context) (backends.Inspection, error) {
 		compaction, err := b.inspectCompaction(ctx)
 		if err != nil {
 			return backends.Inspection{}, err

@@ -34,7 +34,7 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 	config.Context = life
 	b := newBackend(backends.Redact(u), prefix)
 	b.own = true
-	err = b.handle.Open(ctx, patience, func(ctx context.Context) (err error) {
+	err = b.base.Open(ctx, patience, func(ctx context.Context) (err error) {
 		stop := context.AfterFunc(ctx, end)
 		if b.client, err = clientv3.New(config); err != nil {
 			return err

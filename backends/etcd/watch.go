@@ -10,7 +10,7 @@ import (
 
 // Watch implements [backends.Watcher].
 func (b *Backend) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
-	return b.handle.Watch(ctx, name, func(ctx context.Context) error {
+	return b.base.Watch(ctx, name, func(ctx context.Context) error {
 		return b.watch(clientv3.WithRequireLeader(ctx), name, changed)
 	})
 }

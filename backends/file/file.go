@@ -80,8 +80,8 @@ func parse(u *url.URL) (dir string, create bool, err error) {
 
 // A Backend keeps records in a directory. Open and New make it.
 type Backend struct {
-	dir    string
-	handle *backends.Base
+	dir  string
+	base *backends.Base
 }
 
 var (
@@ -98,7 +98,7 @@ func New(dir string) (*Backend, error) { return open(context.Background(), dir, 
 
 func open(ctx context.Context, dir string, create bool) (*Backend, error) {
 	b := newBackend(filepath.Clean(dir))
-	err := b.handle.Do(ctx, "opening "+b.handle.Store(), func(context.Context) error {
+	err := b.base.Do(ctx, "opening "+b.base.Store(), func(context.Context) error {
 		switch {
 		case !supported:
 			return fmt.Errorf("%w: the file backend runs on Linux, macOS and FreeBSD, not on %s; use another store", backends.ErrMisconfigured, runtime.GOOS)
@@ -116,12 +116,12 @@ func open(ctx context.Context, dir string, create bool) (*Backend, error) {
 
 func newBackend(dir string) *Backend {
 	store := &url.URL{Scheme: "file", Path: dir}
-	return &Backend{dir: dir, handle: backends.NewBase(store.String(), classify)}
+	return &Backend{dir: dir, base: backends.NewBase(store.String(), classify)}
 }
 
 // Load implements [backends.Backend].
 func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error) {
-	return b.handle.Load(ctx, name, func(context.Context) (backends.Record, error) { return b.load(name) })
+	return b.base.Load(ctx, name, func(context.Context) (backends.Record, error) { return b.load(name) })
 }
 
 func (b *Backend) load(name string) (backends.Record, error) {
@@ -143,7 +143,7 @@ func (b *Backend) load(name string) (backends.Record, error) {
 
 // List implements [backends.Lister].
 func (b *Backend) List(ctx context.Context) ([]string, error) {
-	return b.handle.List(ctx, func(context.Context) (names []string, _ error) {
+	return b.base.List(ctx, func(context.Context) (names []string, _ error) {
 		entries, err := os.ReadDir(b.dir)
 		for _, e := range entries {
 			if name, ok := strings.CutSuffix(e.Name(), ".json"); ok {
@@ -156,7 +156,7 @@ func (b *Backend) List(ctx context.Context) ([]string, error) {
 
 // Swap implements [backends.Backend].
 func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-	return b.handle.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
+	return b.base.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
 		content := backends.Encode(name, next)
 		temporary, err := b.writeTemporary(content)
 		if err != nil {
@@ -223,12 +223,12 @@ func (b *Backend) replace(ctx context.Context, name string, prev backends.Versio
 func (b *Backend) Describe() backends.Description {
 	// Elsewhere notifications come from comparing listings, which can miss a
 	// replaced file.
-	return backends.Description{Store: b.handle.Store(), PushesRenewals: runtime.GOOS == "linux"}
+	return backends.Description{Store: b.base.Store(), PushesRenewals: runtime.GOOS == "linux"}
 }
 
 // Close implements [backends.Backend].
 func (b *Backend) Close() error {
-	return b.handle.Close(nil)
+	return b.base.Close(nil)
 }
 
 func (b *Backend) path(file string) string { return filepath.Join(b.dir, file) }

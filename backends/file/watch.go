@@ -22,7 +22,7 @@ const lookEvery = 10 * time.Second
 
 // Watch implements [backends.Watcher].
 func (b *Backend) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
-	return b.handle.Watch(ctx, name, func(ctx context.Context) error { return b.watch(ctx, name, changed) })
+	return b.base.Watch(ctx, name, func(ctx context.Context) error { return b.watch(ctx, name, changed) })
 }
 
 func (b *Backend) watch(ctx context.Context, name string, changed func(backends.Record)) error {

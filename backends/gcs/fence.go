@@ -13,6 +13,7 @@ import (
 	"cloud.google.com/go/storage"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fencing"
 )
 
 // The metadata that fence an object.
@@ -91,7 +92,7 @@ func replace(ctx context.Context, object *storage.ObjectHandle, holding backends
 		switch {
 		case err == nil:
 			condition, generation = storage.Conditions{GenerationMatch: old.Generation}, old.Generation
-			if err := admit(old.Metadata, a); err != nil {
+			if err := fencing.Admit(old.Metadata, tokenMetadata, electionMetadata, a); err != nil {
 				return fmt.Errorf("writing gs://%s/%s under the lease of election %s: %w", object.BucketName(), object.ObjectName(), a.Election, err)
 			}
 		case !errors.Is(err, storage.ErrObjectNotExist):
@@ -123,26 +124,6 @@ func write(w *storage.Writer, old *storage.ObjectAttrs, a backends.Acquisition, 
 		err = answer
 	}
 	return err
-}
-
-// admit returns why an object with the metadata must not be written under an
-// acquisition, nil if it may.
-func admit(metadata map[string]string, a backends.Acquisition) error {
-	digits, fenced := metadata[tokenMetadata]
-	if !fenced {
-		return nil
-	}
-	if election := metadata[electionMetadata]; election != a.Election {
-		return fmt.Errorf("%w: its metadata %s is %.140q, not this election, so tokens cannot be compared; only one election can fence an object", backends.ErrMisconfigured, electionMetadata, election)
-	}
-	token, err := strconv.ParseUint(digits, 10, 64)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%w: its metadata %s is %.40q, which is not a token; stop the writers and remove that", backends.ErrMisconfigured, tokenMetadata, digits)
-	case token > a.Record.Token:
-		return fmt.Errorf("%w: it has token %d, and the lease has %d; the worker must stop", backends.ErrStale, token, a.Record.Token)
-	}
-	return nil
 }
 
 func read(ctx context.Context, object *storage.ObjectHandle) ([]byte, error) {

@@ -35,7 +35,7 @@ const maxObject = 64 << 10
 
 // A Backend keeps each record in one object. Open and New make it.
 type Backend struct {
-	handle    *backends.Base
+	base      *backends.Base
 	name      string // of the bucket
 	prefix    string
 	bucket    *storage.BucketHandle // without the library's retries
@@ -71,7 +71,7 @@ func New(client *storage.Client, bucket, prefix string) *Backend {
 
 func newBackend(store, bucket, prefix string) *Backend {
 	b := &Backend{name: bucket, prefix: prefix, closeIdle: func() {}}
-	b.handle = backends.NewBase(store, b.classify)
+	b.base = backends.NewBase(store, b.classify)
 	return b
 }
 
@@ -84,7 +84,7 @@ func (b *Backend) use(client *storage.Client) {
 // call returns when ctx ends, which the libraries do not while they wait for an
 // access token.
 func call[T any](ctx context.Context, b *Backend, request func() (T, error)) (T, error) {
-	return backends.WithContext(ctx, b.handle, func() (T, error) {
+	return backends.WithContext(ctx, b.base, func() (T, error) {
 		v, err := request()
 		if ctx.Err() != nil {
 			// In a network gone dark the idle connections are dead too, and
@@ -100,7 +100,7 @@ func call[T any](ctx context.Context, b *Backend, request func() (T, error)) (T,
 // ErrDenied and ErrMisconfigured. It is one request; if the object does not
 // exist, a second one checks that the bucket does.
 func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error) {
-	return b.handle.Load(ctx, name, func(ctx context.Context) (backends.Record, error) {
+	return b.base.Load(ctx, name, func(ctx context.Context) (backends.Record, error) {
 		return call(ctx, b, func() (backends.Record, error) { return b.load(ctx, name) })
 	})
 }
@@ -125,7 +125,7 @@ func (b *Backend) load(ctx context.Context, name string) (backends.Record, error
 // List implements [backends.Lister], with the further errors of Load. It is a
 // request for each 1,000 elections, each a Class A operation.
 func (b *Backend) List(ctx context.Context) ([]string, error) {
-	return b.handle.List(ctx, func(ctx context.Context) ([]string, error) {
+	return b.base.List(ctx, func(ctx context.Context) ([]string, error) {
 		return call(ctx, b, func() (names []string, _ error) {
 			query := &storage.Query{Prefix: b.prefix, Delimiter: "/", Projection: storage.ProjectionNoACL}
 			if err := query.SetAttrSelection([]string{"Name"}); err != nil {
@@ -182,7 +182,7 @@ func (b *Backend) attributes(ctx context.Context) (*storage.BucketAttrs, error) 
 // Swap implements [backends.Backend], with the further errors of Load. It is
 // one request.
 func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-	return b.handle.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
+	return b.base.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
 		condition := storage.Conditions{DoesNotExist: true}
 		if prev.Exists() {
 			generation, err := strconv.ParseInt(string(prev.Version), 10, 64)
@@ -224,9 +224,9 @@ func (b *Backend) write(ctx context.Context, object string, condition storage.Co
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.handle.Store(), MinTTL: minTTL, MinWriteInterval: minWriteInterval}
+	return backends.Description{Store: b.base.Store(), MinTTL: minTTL, MinWriteInterval: minWriteInterval}
 }
 
 // Close implements [backends.Backend]. It ends the calls under way and closes
 // the connections, unless the client was given to New.
-func (b *Backend) Close() error { return b.handle.Close(b.release) }
+func (b *Backend) Close() error { return b.base.Close(b.release) }

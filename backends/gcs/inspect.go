@@ -18,7 +18,7 @@ import (
 // It needs the permission storage.buckets.get. With a client of your own it finds
 // nothing.
 func (b *Backend) Inspect(ctx context.Context, _ time.Duration) (backends.Inspection, error) {
-	return b.handle.Inspect(ctx, func(ctx context.Context) (i backends.Inspection, err error) {
+	return b.base.Inspect(ctx, func(ctx context.Context) (i backends.Inspection, err error) {
 		if b.service == nil {
 			return i, nil
 		}

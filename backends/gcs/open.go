@@ -55,7 +55,7 @@ func (c config) open(ctx context.Context) (backends.Backend, error) {
 	configure(transport, life)
 	b.closeIdle = transport.CloseIdleConnections
 	b.release = func() error { end(); b.closeIdle(); return nil }
-	err := b.handle.Open(ctx, patience, func(ctx context.Context) error {
+	err := b.base.Open(ctx, patience, func(ctx context.Context) error {
 		_, err := call(ctx, b, func() (any, error) {
 			options, err := c.options(life, transport)
 			if err != nil {

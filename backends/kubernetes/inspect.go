@@ -20,7 +20,7 @@ var verbs = []string{"get", "create", "update", "watch"}
 // namespace, at the API server's version and at its clock, which it shows to the
 // second.
 func (b *Backend) Inspect(ctx context.Context, _ time.Duration) (backends.Inspection, error) {
-	return b.handle.Inspect(ctx, func(ctx context.Context) (i backends.Inspection, err error) {
+	return b.base.Inspect(ctx, func(ctx context.Context) (i backends.Inspection, err error) {
 		answer, err := b.send(ctx, b.calls, http.MethodGet, "/version", nil)
 		if err != nil {
 			return i, err

@@ -19,8 +19,8 @@ const minTTL = time.Second
 
 // A Backend keeps each record in one Lease. Open and New make it.
 type Backend struct {
-	handle    *backends.Base
-	base      string // URL of the API server
+	base      *backends.Base
+	server    string // URL of the API server
 	namespace string
 	calls     *http.Client
 	watches   *http.Client
@@ -68,9 +68,9 @@ func New(client *http.Client, baseURL, namespace string) *Backend {
 	return b
 }
 
-func newBackend(store, base, namespace string) *Backend {
-	b := &Backend{base: base, namespace: namespace, closeIdle: func() {}, seen: map[string]state{}}
-	b.handle = backends.NewBase(store, b.classify)
+func newBackend(store, server, namespace string) *Backend {
+	b := &Backend{server: server, namespace: namespace, closeIdle: func() {}, seen: map[string]state{}}
+	b.base = backends.NewBase(store, b.classify)
 	return b
 }
 
@@ -79,7 +79,7 @@ func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastRe
 
 // Load implements [backends.Backend].
 func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error) {
-	return b.handle.Load(ctx, name, func(ctx context.Context) (backends.Record, error) {
+	return b.base.Load(ctx, name, func(ctx context.Context) (backends.Record, error) {
 		r, _, err := b.load(ctx, name)
 		return r, err
 	})
@@ -130,7 +130,7 @@ func (b *Backend) read(name string, l lease) (backends.Record, error) {
 // Swap implements [backends.Backend]. It sends the Lease as it was last read, with
 // another record, so that labels and owners that others have added stay.
 func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-	return b.handle.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
+	return b.base.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
 		object := objectName(name)
 		next.Version = ""
 		var answer lease
@@ -181,7 +181,7 @@ func (b *Backend) last(name string, v backends.Version) (s state, ok bool) {
 // List implements [backends.Lister]. It reads the Leases with the
 // label, 100 in a request. It needs the permission to list leases.
 func (b *Backend) List(ctx context.Context) ([]string, error) {
-	return b.handle.List(ctx, func(ctx context.Context) (names []string, _ error) {
+	return b.base.List(ctx, func(ctx context.Context) (names []string, _ error) {
 		query := url.Values{"labelSelector": {managedBy + "=" + managedByElector}, "limit": {"100"}}
 		for {
 			var page struct {
@@ -215,9 +215,9 @@ func (b *Backend) path(object string) string {
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.handle.Store(), MinTTL: minTTL, PushesRenewals: true}
+	return backends.Description{Store: b.base.Store(), MinTTL: minTTL, PushesRenewals: true}
 }
 
 // Close implements [backends.Backend]. It ends the calls and watches under way, and
 // closes the connections, except those of a client that was given to New.
-func (b *Backend) Close() error { return b.handle.Close(b.release) }
+func (b *Backend) Close() error { return b.base.Close(b.release) }

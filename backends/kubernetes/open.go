@@ -66,7 +66,7 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 		all.close()
 		return nil
 	}
-	if err := b.handle.Open(ctx, patience, b.check); err != nil {
+	if err := b.base.Open(ctx, patience, b.check); err != nil {
 		b.Close()
 		return nil, err
 	}

@@ -126,7 +126,7 @@ func (b *Backend) sendOnce(ctx context.Context, through *http.Client, token func
 		}
 		content = bytes.NewReader(text)
 	}
-	r, err := http.NewRequestWithContext(ctx, method, b.base+path, content)
+	r, err := http.NewRequestWithContext(ctx, method, b.server+path, content)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the API server's URL cannot be used", backends.ErrURL)
 	}

@@ -88,7 +88,7 @@ func New() *Backend { return NewStore().Handle() }
 // Handle returns a new Backend on the store.
 func (s *Store) Handle() *Backend {
 	classify := func(err error) (string, error) { return "", nil }
-	return &Backend{store: s, handle: backends.NewBase("memory://", classify)}
+	return &Backend{store: s, base: backends.NewBase("memory://", classify)}
 }
 
 // Get, Put and Delete bypass the backends, for tests of what happens when another
@@ -183,8 +183,8 @@ func (s *Store) read(name string) (backends.Record, error) {
 
 // A Backend is one handle on a Store.
 type Backend struct {
-	store  *Store
-	handle *backends.Base
+	store *Store
+	base  *backends.Base
 }
 
 var _ backends.PresenceWatcher = (*Backend)(nil)
@@ -195,12 +195,12 @@ var _ backends.SameWriter = (*Backend)(nil)
 
 // Load implements [backends.Backend].
 func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error) {
-	return b.handle.Load(ctx, name, func(context.Context) (backends.Record, error) { return b.store.read(name) })
+	return b.base.Load(ctx, name, func(context.Context) (backends.Record, error) { return b.store.read(name) })
 }
 
 // Swap implements [backends.Backend].
 func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-	return b.handle.Swap(ctx, name, func(context.Context) (backends.Record, error) { return b.store.swap(name, prev, next) })
+	return b.base.Swap(ctx, name, func(context.Context) (backends.Record, error) { return b.store.swap(name, prev, next) })
 }
 
 func (s *Store) swap(name string, prev, next backends.Record) (backends.Record, error) {
@@ -225,7 +225,7 @@ func (s *Store) swap(name string, prev, next backends.Record) (backends.Record, 
 
 // SwapMany implements [backends.BatchSwapper].
 func (b *Backend) SwapMany(ctx context.Context, changes []backends.Change) []backends.Outcome {
-	return b.handle.SwapMany(ctx, changes, func(context.Context) ([]backends.Outcome, error) {
+	return b.base.SwapMany(ctx, changes, func(context.Context) ([]backends.Outcome, error) {
 		outcomes := make([]backends.Outcome, len(changes))
 		for i, c := range changes {
 			outcomes[i].Record, outcomes[i].Err = b.store.swap(c.Name, c.Prev, c.Next)
@@ -236,7 +236,7 @@ func (b *Backend) SwapMany(ctx context.Context, changes []backends.Change) []bac
 
 // LoadMany implements [backends.BatchLoader].
 func (b *Backend) LoadMany(ctx context.Context, names []string) []backends.Outcome {
-	return b.handle.LoadMany(ctx, names, func(context.Context) ([]backends.Outcome, error) {
+	return b.base.LoadMany(ctx, names, func(context.Context) ([]backends.Outcome, error) {
 		outcomes := make([]backends.Outcome, len(names))
 		for i, name := range names {
 			outcomes[i].Record, outcomes[i].Err = b.store.read(name)
@@ -247,7 +247,7 @@ func (b *Backend) LoadMany(ctx context.Context, names []string) []backends.Outco
 
 // List implements [backends.Lister].
 func (b *Backend) List(ctx context.Context) ([]string, error) {
-	return b.handle.List(ctx, func(context.Context) (names []string, _ error) {
+	return b.base.List(ctx, func(context.Context) (names []string, _ error) {
 		b.store.mutex.Lock()
 		defer b.store.mutex.Unlock()
 		for name, e := range b.store.entries {
@@ -291,7 +291,7 @@ func (b *Backend) WatchPresence(ctx context.Context, name string, held backends.
 
 // watch calls look now and after each change.
 func (b *Backend) watch(ctx context.Context, name string, look func() error) error {
-	return b.handle.Watch(ctx, name, func(ctx context.Context) error {
+	return b.base.Watch(ctx, name, func(ctx context.Context) error {
 		next, end := b.store.wait(name)
 		defer end()
 		for {
@@ -312,10 +312,10 @@ func (b *Backend) watch(ctx context.Context, name string, look func() error) err
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.handle.Store(), MaxSwaps: 100, MaxLoads: 100, PushesRenewals: true}
+	return backends.Description{Store: b.base.Store(), MaxSwaps: 100, MaxLoads: 100, PushesRenewals: true}
 }
 
 // Close implements [backends.Backend].
 func (b *Backend) Close() error {
-	return b.handle.Close(nil)
+	return b.base.Close(nil)
 }

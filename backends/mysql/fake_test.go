@@ -43,7 +43,7 @@ func (f *fake) Connect(context.Context) (driver.Conn, error) {
 // backend returns a backend on the fake. Its table was not checked.
 func (f *fake) backend(t testing.TB, o Options) *Backend {
 	b := &Backend{table: table{"db", "elector"}, user: "app", options: o}
-	b.handle = backends.NewBase("mysql://h/db?table=db.elector", b.classify)
+	b.base = backends.NewBase("mysql://h/db?table=db.elector", b.classify)
 	b.db = sql.OpenDB(&connector{backend: b, servers: []driver.Connector{f}})
 	b.db.SetMaxOpenConns(maxConns)
 	t.Cleanup(func() { b.Close() })

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fencing"
 )
 
 // refusal is in the error of a guard that refuses. SQL alone cannot raise an error, so
@@ -47,7 +48,7 @@ func Guard(holding backends.Lease) (statement string, err error) {
 }
 
 func guardOf(holding backends.Lease, also string) (statement string, err error) {
-	a, b, err := acquisition(holding)
+	a, b, err := fencing.Acquisition[*Backend](holding, "MySQL")
 	if err != nil {
 		return "", err
 	}
@@ -78,7 +79,7 @@ func Refused(err error) bool {
 // for longer than one that crashes, or by a second. The wait_timeout of the connection
 // is afterwards what it was.
 func Transact(ctx context.Context, db *sql.DB, holding backends.Lease, work func(*sql.Tx) error) error {
-	if _, _, err := acquisition(holding); err != nil {
+	if _, _, err := fencing.Acquisition[*Backend](holding, "MySQL"); err != nil {
 		return err
 	}
 	conn, err := db.Conn(ctx)
@@ -94,7 +95,7 @@ func Transact(ctx context.Context, db *sql.DB, holding backends.Lease, work func
 	if err := work(tx); err != nil {
 		return err
 	}
-	a, _, err := acquisition(holding)
+	a, _, err := fencing.Acquisition[*Backend](holding, "MySQL")
 	if err != nil {
 		return err
 	}
@@ -119,25 +120,12 @@ func release(ctx context.Context, conn *sql.Conn) {
 	}
 }
 
-// acquisition returns what a guard compares with, and the backend.
-func acquisition(holding backends.Lease) (backends.Acquisition, *Backend, error) {
-	a, err := holding.Acquisition()
-	if err != nil {
-		return a, nil, err
-	}
-	b, ok := backends.As[*Backend](a.Backend)
-	if !ok {
-		err = fmt.Errorf("%w: election %s is not on MySQL, so MySQL cannot guard a write with its lease", backends.ErrMisconfigured, a.Election)
-	}
-	return a, b, err
-}
-
 // explain adds to an error of a guard what to do about it.
 func explain(holding backends.Lease, err error) error {
 	if Refused(err) {
 		return fmt.Errorf("%w: another acquisition has followed, or the lease was resigned, or the record is gone; nothing was committed: %w", backends.ErrStale, err)
 	}
-	_, b, over := acquisition(holding)
+	_, b, over := fencing.Acquisition[*Backend](holding, "MySQL")
 	if over != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	gomysql "github.com/go-sql-driver/mysql"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/backends/memory"
 )
 
 type holding backends.Acquisition
@@ -33,13 +34,11 @@ func TestGuard(t *testing.T) {
 			t.Errorf("the guard lacks %s: %s", want, statement)
 		}
 	}
-	h.Backend = other{}
+	h.Backend = memory.New()
 	if _, err := Guard(h); !errors.Is(err, backends.ErrMisconfigured) {
 		t.Errorf("an election on another store: %v", err)
 	}
 }
-
-type other struct{ backends.Backend }
 
 func TestRefused(t *testing.T) {
 	for err, want := range map[error]bool{

@@ -47,8 +47,8 @@ func (b *Backend) warn(ctx context.Context) error {
 			return err
 		}
 		for _, f := range []backends.Finding{commits(is), replication(is, 0)} {
-			if _, known := warned.LoadOrStore(b.handle.Store()+f.What, true); f.Fix != "" && !known {
-				slog.Warn("elector: "+f.Fix, "found", f.Seen, "store", b.handle.Store())
+			if _, known := warned.LoadOrStore(b.base.Store()+f.What, true); f.Fix != "" && !known {
+				slog.Warn("elector: "+f.Fix, "found", f.Seen, "store", b.base.Store())
 			}
 		}
 		return nil
@@ -89,7 +89,7 @@ func replication(is map[string]string, replicas int) backends.Finding {
 // replicates commits, at TLS, at the user's privileges and at the clock. It sees
 // the replicas only with the privilege PROCESS.
 func (b *Backend) Inspect(ctx context.Context, _ time.Duration) (backends.Inspection, error) {
-	return b.handle.Inspect(ctx, func(ctx context.Context) (i backends.Inspection, err error) {
+	return b.base.Inspect(ctx, func(ctx context.Context) (i backends.Inspection, err error) {
 		err = b.do(ctx, func(c *sql.Conn) error {
 			is, err := pairs(ctx, c, settings)
 			if err != nil {

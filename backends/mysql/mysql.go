@@ -14,7 +14,7 @@ import (
 
 // A Backend keeps records in one table. Open and New make it.
 type Backend struct {
-	handle   *backends.Base
+	base     *backends.Base
 	db       *sql.DB
 	table    table
 	user     string
@@ -53,7 +53,7 @@ func term(r backends.Record) string {
 // answer or has fallen back to asynchronous replication, ErrDenied and
 // ErrMisconfigured.
 func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error) {
-	return b.handle.Load(ctx, name, func(ctx context.Context) (r backends.Record, err error) {
+	return b.base.Load(ctx, name, func(ctx context.Context) (r backends.Record, err error) {
 		err = b.do(ctx, func(c *sql.Conn) (err error) {
 			r, err = b.read(ctx, c, name)
 			return err
@@ -101,7 +101,7 @@ func (b *Backend) read(ctx context.Context, c *sql.Conn, name string) (none back
 // Swap implements [backends.Backend], with the further errors of Load. It is one
 // statement, in a transaction of its own.
 func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-	return b.handle.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
+	return b.base.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
 		next = versioned(name, next)
 		args := append(row(next), []byte(term(next)), []byte(name), backends.Schema)
 		statement := fmt.Sprintf("insert into %s (%s, term, name, `schema`) values (?%s)", b.table.quoted(), strings.Join(fields, ", "), strings.Repeat(", ?", len(args)-1))
@@ -139,7 +139,7 @@ func versioned(name string, r backends.Record) backends.Record {
 // List implements [backends.Lister], with the further errors of Load. It is one
 // statement.
 func (b *Backend) List(ctx context.Context) ([]string, error) {
-	return b.handle.List(ctx, func(ctx context.Context) (names []string, err error) {
+	return b.base.List(ctx, func(ctx context.Context) (names []string, err error) {
 		return names, b.do(ctx, func(c *sql.Conn) error {
 			rows, err := c.QueryContext(ctx, "select @@global.read_only, name from "+b.table.quoted())
 			if err != nil {
@@ -163,9 +163,9 @@ func (b *Backend) List(ctx context.Context) ([]string, error) {
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.handle.Store()}
+	return backends.Description{Store: b.base.Store()}
 }
 
 // Close implements [backends.Backend]. It ends the calls under way and closes the
 // connections.
-func (b *Backend) Close() error { return b.handle.Close(b.db.Close) }
+func (b *Backend) Close() error { return b.base.Close(b.db.Close) }

@@ -93,12 +93,12 @@ func connect(ctx context.Context, configs []*gomysql.Config, store string, o Opt
 		return nil, fmt.Errorf("%w: it names no database; write mysql://host:3306/database, or table=database.table", backends.ErrURL)
 	}
 	b := &Backend{table: t, user: configs[0].User, options: o, exposed: slices.ContainsFunc(configs, exposed)}
-	b.handle = backends.NewBase(store+"?table="+strings.Join(t, "."), b.classify)
+	b.base = backends.NewBase(store+"?table="+strings.Join(t, "."), b.classify)
 	servers := &connector{backend: b}
 	for _, c := range configs {
 		server, err := serverOf(c)
 		if err != nil {
-			return nil, b.handle.Explain(ctx, "opening "+b.handle.Store(), fmt.Errorf("%w: %w", backends.ErrURL, err))
+			return nil, b.base.Explain(ctx, "opening "+b.base.Store(), fmt.Errorf("%w: %w", backends.ErrURL, err))
 		}
 		servers.servers = append(servers.servers, server)
 	}
@@ -106,7 +106,7 @@ func connect(ctx context.Context, configs []*gomysql.Config, store string, o Opt
 	b.db.SetMaxOpenConns(maxConns)
 	b.db.SetMaxIdleConns(maxConns)
 	b.db.SetConnMaxIdleTime(time.Minute) // wait_timeout may be short
-	if err := b.handle.Open(ctx, patience, b.prepare); err != nil {
+	if err := b.base.Open(ctx, patience, b.prepare); err != nil {
 		b.Close()
 		return nil, err
 	}

@@ -161,10 +161,10 @@ func (b *Backend) create(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		return b.handle.Explain(ctx, "creating the table", err)
+		return b.base.Explain(ctx, "creating the table", err)
 	}
 	slog.Warn("elector: created the table, because it did not exist; if elections are running, their table was renamed or dropped, and there may be two leaders now: stop this process and restore that table",
-		"table", b.table.quoted(), "store", b.handle.Store())
+		"table", b.table.quoted(), "store", b.base.Store())
 	return nil
 }
 

@@ -46,7 +46,7 @@ func prefixed(prefix string) string {
 
 // SwapMany implements [backends.BatchSwapper].
 func (b *Backend) SwapMany(ctx context.Context, changes []backends.Change) []backends.Outcome {
-	return b.handle.SwapMany(ctx, changes, func(ctx context.Context) ([]backends.Outcome, error) {
+	return b.base.SwapMany(ctx, changes, func(ctx context.Context) ([]backends.Outcome, error) {
 		var columns [16][]string
 		sameToken, newToken, created := []string{}, []string{}, []string{} // NULL if nil
 		at := map[string]int{}

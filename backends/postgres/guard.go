@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fencing"
 )
 
 // refusal is in the error of a guard that refuses. SQL alone cannot raise an
@@ -143,15 +144,8 @@ var errEnded = errors.New("elector: the work of a guarded transaction has ended 
 
 // acquisition returns what a guard compares with, and the backend.
 func acquisition(holding backends.Lease) (backends.Acquisition, *Backend, error) {
-	a, err := holding.Acquisition()
-	if err != nil {
-		return a, nil, err
-	}
-	b, ok := backends.As[*Backend](a.Backend)
-	switch {
-	case !ok:
-		err = fmt.Errorf("%w: election %s is not on PostgreSQL, so PostgreSQL cannot guard a write with its lease", backends.ErrMisconfigured, a.Election)
-	case !b.guarded:
+	a, b, err := fencing.Acquisition[*Backend](holding, "PostgreSQL")
+	if err == nil && !b.guarded {
 		err = fmt.Errorf("%w: election %s: table %s has no unique index on name and token, so takeovers would not wait for a guard: run %s; then restart this process", backends.ErrMisconfigured, a.Election, b.table.quoted(), b.table.indexSQL())
 	}
 	return a, b, err

@@ -20,7 +20,7 @@ import (
 
 // A Backend keeps records in one table. Open and New make it.
 type Backend struct {
-	handle   *backends.Base
+	base     *backends.Base
 	pool     *pgxpool.Pool
 	ownPool  bool // Close closes the pool
 	noListen bool
@@ -47,7 +47,7 @@ var (
 func newBackend(pool *pgxpool.Pool, ownPool bool, store string, t table) *Backend {
 	c := pool.Config().ConnConfig
 	b := &Backend{pool: pool, ownPool: ownPool, table: t, role: c.User, database: c.Database}
-	b.handle = backends.NewBase(store, b.classify)
+	b.base = backends.NewBase(store, b.classify)
 	b.reads = batcher.New(b, clock.System{}, patience, &b.active)
 	return b
 }
@@ -80,7 +80,7 @@ const (
 // returns ErrReadOnly from a standby, ErrUnavailable from a server that does not
 // answer, ErrDenied and ErrMisconfigured.
 func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error) {
-	return b.handle.Load(ctx, name, func(ctx context.Context) (backends.Record, error) { return b.load(ctx, name) })
+	return b.base.Load(ctx, name, func(ctx context.Context) (backends.Record, error) { return b.load(ctx, name) })
 }
 
 func (b *Backend) load(ctx context.Context, name string) (backends.Record, error) {
@@ -153,7 +153,7 @@ func (s *stored) record(name string) (none backends.Record, err error) {
 // List implements [backends.Lister], with the further errors of Load. It is one
 // statement.
 func (b *Backend) List(ctx context.Context) ([]string, error) {
-	return b.handle.List(ctx, func(ctx context.Context) (names []string, err error) {
+	return b.base.List(ctx, func(ctx context.Context) (names []string, err error) {
 		var readOnly string
 		const sql = "select current_setting('transaction_read_only'), array(select name from %s where name is not null)"
 		_, err = b.queryRow(ctx, fmt.Sprintf(sql, b.table.quoted()), nil, &readOnly, &names)
@@ -195,7 +195,7 @@ returning ` + durably + notify
 
 // Swap implements [backends.Backend], with the further errors of Load.
 func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-	return b.handle.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
+	return b.base.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
 		sql, values := insert, texts(next)
 		if prev.Exists() {
 			was, err := backends.Decode(name, []byte(prev.Version))
@@ -304,14 +304,14 @@ func lockTimeout(ctx context.Context) string {
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.handle.Store(), MaxSwaps: maxBatch, MaxLoads: maxLoads, NoWatch: b.noListen}
+	return backends.Description{Store: b.base.Store(), MaxSwaps: maxBatch, MaxLoads: maxLoads, NoWatch: b.noListen}
 }
 
 // Close implements [backends.Backend]. It ends the calls under way and closes
 // the listening connection, and the pool unless that was given to New. It blocks
 // until the connections are closed: at once, or up to 15 s in a dead network.
 func (b *Backend) Close() error {
-	return b.handle.Close(func() error {
+	return b.base.Close(func() error {
 		if b.ownPool {
 			b.pool.Close()
 		}
@@ -322,5 +322,147 @@ func (b *Backend) Close() error {
 			<-l.gone // it ends with the handle
 		}
 		return nil
+	})
+}
+
+// maxLoads bounds the answer: a record has at most 25 kB, and mostly 200 bytes.
+const maxLoads = 500
+
+// readRows is readRow for many rows.
+const readRows = `select current_setting('transaction_read_only'), e.* from (select 1) as one
+	left join (select ` + cells + ` from %s where name = any($1::text[])) as e on true`
+
+// LoadMany implements [backends.BatchLoader], with the further errors of Load. It is one
+// statement. An election with a write that has had no answer is not read with the
+// others: its row must be locked, see Load.
+func (b *Backend) LoadMany(ctx context.Context, names []string) []backends.Outcome {
+	return b.base.LoadMany(ctx, names, func(ctx context.Context) ([]backends.Outcome, error) {
+		doubtful := make([]bool, len(names)) // before the statement, as in Load
+		found := make(map[string]backends.Outcome, len(names))
+		for i, name := range names {
+			_, doubtful[i] = b.doubts.about(name)
+			found[name] = backends.Outcome{}
+		}
+		_, err := b.query(ctx, fmt.Sprintf(readRows, b.table.quoted()), []any{names}, func(rows pgx.Rows) error {
+			var readOnly string
+			var row stored
+			_, err := pgx.ForEachRow(rows, append([]any{&readOnly}, row.dest()...), func() error {
+				if readOnly != "off" {
+					return errReadOnly
+				}
+				if row.name == nil {
+					return nil
+				}
+				if _, asked := found[*row.name]; !asked { // the column does not compare bytes
+					return backends.ErrNotTried
+				}
+				r, err := row.record(*row.name)
+				found[*row.name] = backends.Outcome{Record: r, Err: err}
+				return nil
+			})
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		outcomes := make([]backends.Outcome, len(names))
+		for i, name := range names {
+			if outcomes[i] = found[name]; doubtful[i] {
+				outcomes[i] = backends.Outcome{Err: backends.ErrNotTried}
+			}
+		}
+		return outcomes, nil
+	})
+}
+
+// doubts are the writes whose outcome is unknown. Their commits may be visible
+// although no standby has them. They may still be applied as long as the version
+// that they were to replace is there. The zero value has none.
+type doubts struct {
+	mutex sync.Mutex
+	of    map[string]doubt // by the election's name
+}
+
+// A doubt is the version that writes were to replace, and their number.
+type doubt struct {
+	version backends.Version
+	writes  int
+}
+
+// about returns the version that a doubtful write was to replace.
+func (d *doubts) about(name string) (backends.Version, bool) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	doubt, ok := d.of[name]
+	return doubt.version, ok
+}
+
+// add begins a doubt. It ends the doubt about another version, which has been
+// replaced since, so that its writes can no longer be applied.
+func (d *doubts) add(name string, version backends.Version) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if d.of == nil {
+		d.of = map[string]doubt{}
+	}
+	writes := 1
+	if now := d.of[name]; now.version == version {
+		writes += now.writes
+	}
+	d.of[name] = doubt{version, writes}
+}
+
+// drop ends the doubt about one write, which was certainly not applied.
+func (d *doubts) drop(name string, version backends.Version) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if now := d.of[name]; now.version == version && now.writes > 1 {
+		d.of[name] = doubt{version, now.writes - 1}
+	} else if now.version == version {
+		delete(d.of, name)
+	}
+}
+
+// end ends the doubt about all writes that were to replace the version, because
+// it has been replaced.
+func (d *doubts) end(name string, version backends.Version) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if d.of[name].version == version {
+		delete(d.of, name)
+	}
+}
+
+// The clock is not in pg_catalog's name space here, so that a test can replace it.
+const settings = `select current_setting('server_version'), current_setting('fsync'), current_setting('full_page_writes'),
+	current_setting('synchronous_commit'), current_setting('synchronous_standby_names'), current_setting('autovacuum'),
+	(select count(*) from pg_stat_replication where state is distinct from 'backup'), extract(epoch from clock_timestamp())::float8`
+
+// Inspect implements [backends.Inspector]. It looks at how the server syncs and
+// replicates commits, at autovacuum, and at the clock.
+func (b *Backend) Inspect(ctx context.Context, _ time.Duration) (backends.Inspection, error) {
+	return b.base.Inspect(ctx, func(ctx context.Context) (i backends.Inspection, err error) {
+		var version, fsync, pages, commit, standbys, vacuum string
+		var replicas int
+		var seconds float64
+		if _, err := b.queryRow(ctx, settings, nil, &version, &fsync, &pages, &commit, &standbys, &vacuum, &replicas, &seconds); err != nil {
+			return i, err
+		}
+		i.Clock = time.UnixMicro(int64(seconds * 1e6))
+		sync := backends.Finding{What: "commits", Seen: fmt.Sprintf("fsync = %s, full_page_writes = %s, synchronous_commit = %s (elections commit with on, or what is stricter)", fsync, pages, commit)}
+		if fsync != "on" || pages != "on" {
+			sync.Fix = "set fsync = on and full_page_writes = on: otherwise a crash of the machine loses acknowledged writes, and there can be two leaders"
+			sync.Err = backends.ErrMisconfigured
+		}
+		replication := backends.Finding{What: "replication", Seen: fmt.Sprintf("%d standbys, synchronous_standby_names = '%s'", replicas, standbys)}
+		if replicas > 0 && standbys == "" {
+			replication.Fix = "set synchronous_standby_names: otherwise a failover loses acknowledged writes, and there can be two leaders; or promote no standby while the old primary may still be reachable"
+		}
+		vacuuming := backends.Finding{What: "autovacuum", Seen: vacuum}
+		if vacuum != "on" {
+			vacuuming.Fix = "set autovacuum = on: each renewal leaves a dead row, and the table grows without end"
+		}
+		i.Findings = []backends.Finding{{What: "server", Seen: "PostgreSQL " + version}, sync, replication, vacuuming}
+		return i, nil
 	})
 }

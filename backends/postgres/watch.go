@@ -35,7 +35,7 @@ type watch struct {
 // Watch implements [backends.Watcher], with the errors of Load. With NoListen it
 // returns ErrMisconfigured.
 func (b *Backend) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
-	return b.handle.Watch(ctx, name, func(ctx context.Context) error { return b.watch(ctx, name, changed) })
+	return b.base.Watch(ctx, name, func(ctx context.Context) error { return b.watch(ctx, name, changed) })
 }
 
 func (b *Backend) watch(ctx context.Context, name string, changed func(backends.Record)) error {
@@ -72,7 +72,7 @@ func (b *Backend) join(name string) (*listener, *watch) {
 		b.listener = &listener{ready: make(chan struct{}), gone: make(chan struct{}), all: map[string]map[*watch]bool{}}
 		b.listener.ctx, b.listener.end = context.WithCancel(context.Background())
 		go func(l *listener) {
-			l.err = b.handle.Do(l.ctx, "listening for changes", func(ctx context.Context) error { return b.listen(ctx, l) })
+			l.err = b.base.Do(l.ctx, "listening for changes", func(ctx context.Context) error { return b.listen(ctx, l) })
 			l.end()
 			close(l.gone)
 		}(b.listener)

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fencing"
 )
 
 // The metadata that fence an object.
@@ -105,7 +106,7 @@ func replace(ctx context.Context, client *s3.Client, bucket, key string, holding
 			if etag = aws.ToString(old.ETag); etag == "" {
 				return errNoTag
 			}
-			if err := admit(old.Metadata, a); err != nil {
+			if err := fencing.Admit(old.Metadata, tokenMetadata, electionMetadata, a); err != nil {
 				return fmt.Errorf("writing s3://%s/%s under the lease of election %s: %w", bucket, key, a.Election, err)
 			}
 		}
@@ -163,24 +164,4 @@ func decompress(encoding string, r io.Reader) ([]byte, error) {
 		return io.ReadAll(z)
 	}
 	return nil, fmt.Errorf("%w: the object has the Content-Encoding %.40q, and only gzip can be fenced", backends.ErrMisconfigured, encoding)
-}
-
-// admit returns why an object with the metadata must not be written under an
-// acquisition, nil if it may.
-func admit(metadata map[string]string, a backends.Acquisition) error {
-	digits, fenced := metadata[tokenMetadata]
-	if !fenced {
-		return nil
-	}
-	if election := metadata[electionMetadata]; election != a.Election {
-		return fmt.Errorf("%w: its metadata %s is %.140q, not this election, so tokens cannot be compared; only one election can fence an object", backends.ErrMisconfigured, electionMetadata, election)
-	}
-	token, err := strconv.ParseUint(digits, 10, 64)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%w: its metadata %s is %.40q, which is not a token; stop the writers and remove that", backends.ErrMisconfigured, tokenMetadata, digits)
-	case token > a.Record.Token:
-		return fmt.Errorf("%w: it has token %d, and the lease has %d; the worker must stop", backends.ErrStale, token, a.Record.Token)
-	}
-	return nil
 }

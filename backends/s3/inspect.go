@@ -18,7 +18,7 @@ import (
 // keeps of overwritten objects, and at its lifecycle rules, the latter two with the
 // permissions s3:GetBucketVersioning and s3:GetLifecycleConfiguration.
 func (b *Backend) Inspect(ctx context.Context, _ time.Duration) (backends.Inspection, error) {
-	return b.handle.Inspect(ctx, func(ctx context.Context) (i backends.Inspection, err error) {
+	return b.base.Inspect(ctx, func(ctx context.Context) (i backends.Inspection, err error) {
 		listed, err := b.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &b.bucket, Prefix: &b.prefix, MaxKeys: aws.Int32(1)}, once)
 		if err != nil {
 			return i, b.failed(ctx, err)

@@ -129,7 +129,7 @@ func (s sender) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // connect makes sure that the bucket can be used.
 func connect(ctx context.Context, b *Backend) (*Backend, error) {
-	err := b.handle.Open(ctx, patience, func(ctx context.Context) error {
+	err := b.base.Open(ctx, patience, func(ctx context.Context) error {
 		if err := b.signIn(ctx); err != nil {
 			return err
 		}
@@ -163,7 +163,7 @@ func (b *Backend) signIn(ctx context.Context) error {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return b.handle.Explain(ctx, doing, b.failed(ctx, err))
+		return b.base.Explain(ctx, doing, b.failed(ctx, err))
 	}
 	return fmt.Errorf("%s: %w: none were found; set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the machine or container a role: %w", doing, backends.ErrDenied, firstLine{err})
 }

@@ -35,7 +35,7 @@ const maxObject = 64 << 10
 
 // A Backend keeps each record in one object. Open and New make it.
 type Backend struct {
-	handle *backends.Base
+	base   *backends.Base
 	client *s3.Client
 	bucket string
 	prefix string
@@ -57,13 +57,13 @@ func newBackend(client *s3.Client, bucket, prefix string, idle func()) *Backend 
 			store += "&endpoint=" + backends.Redact(u)
 		}
 	}
-	b.handle = backends.NewBase(store, b.classify)
+	b.base = backends.NewBase(store, b.classify)
 	return b
 }
 
 // Load implements [backends.Backend]. It is one request.
 func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error) {
-	return b.handle.Load(ctx, name, func(ctx context.Context) (backends.Record, error) {
+	return b.base.Load(ctx, name, func(ctx context.Context) (backends.Record, error) {
 		content, etag, err := b.get(ctx, b.prefix+name)
 		if err != nil || etag == "" {
 			return backends.Record{}, err
@@ -112,9 +112,9 @@ func torn(o *s3.GetObjectOutput, content []byte) bool {
 }
 
 // Swap implements [backends.Backend]. It is one request, or the probe too if Open
-// had no permission for that: see Permissions in the package comment.
+// had no permission for that: see docs/stores/s3.md.
 func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-	return b.handle.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
+	return b.base.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
 		if !b.proven.Load() {
 			if err := b.probe(ctx); err != nil {
 				return backends.Record{}, err
@@ -189,7 +189,7 @@ func once(o *s3.Options) {
 
 // List implements [backends.Lister]. It is a request for each 1,000 elections.
 func (b *Backend) List(ctx context.Context) ([]string, error) {
-	return b.handle.List(ctx, func(ctx context.Context) (names []string, _ error) {
+	return b.base.List(ctx, func(ctx context.Context) (names []string, _ error) {
 		pages := s3.NewListObjectsV2Paginator(b.client, &s3.ListObjectsV2Input{Bucket: &b.bucket, Prefix: &b.prefix, Delimiter: aws.String("/")})
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx, once)
@@ -206,13 +206,13 @@ func (b *Backend) List(ctx context.Context) ([]string, error) {
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.handle.Store(), MinTTL: minTTL}
+	return backends.Description{Store: b.base.Store(), MinTTL: minTTL}
 }
 
 // Close implements [backends.Backend]. It ends the calls under way and closes the
 // idle connections, except those of a client that was given to New.
 func (b *Backend) Close() error {
-	return b.handle.Close(func() error { b.idle(); return nil })
+	return b.base.Close(func() error { b.idle(); return nil })
 }
 
 // probe makes sure that the server keeps conditions, on an object that no election

@@ -15,7 +15,7 @@ const maxBatch = 100
 // SwapMany implements [backends.BatchSwapper]: one multi, which makes all changes or
 // none, and another one without those that were refused.
 func (b *Backend) SwapMany(ctx context.Context, changes []backends.Change) []backends.Outcome {
-	return b.handle.SwapMany(ctx, changes, func(ctx context.Context) ([]backends.Outcome, error) {
+	return b.base.SwapMany(ctx, changes, func(ctx context.Context) ([]backends.Outcome, error) {
 		return backends.AllOrNone(changes, func(some []backends.Change) ([]backends.Outcome, []int, error) { return b.swapAll(ctx, some) })
 	})
 }

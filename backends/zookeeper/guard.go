@@ -7,6 +7,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fencing"
 )
 
 // Multi makes the operations in one multi, if the lease's acquisition is still the
@@ -58,17 +59,12 @@ func Guard(holding backends.Lease) ([]any, error) {
 type condition struct{ store, election, path, id string }
 
 func conditionOf(holding backends.Lease) (condition, error) {
-	a, err := holding.Acquisition()
+	a, b, err := fencing.Acquisition[*Backend](holding, "ZooKeeper")
 	if err != nil {
 		return condition{}, err
 	}
-	store := a.Backend.Describe().Store
-	b, ok := backends.As[*Backend](a.Backend)
 	id, _, err := parseVersion(a.Record.Version)
-	if !ok || err != nil {
-		return condition{}, fmt.Errorf("%w: election %s is on %s; its lease cannot guard a write to ZooKeeper; fence the write with its token", backends.ErrMisconfigured, a.Election, store)
-	}
-	return condition{store, a.Election, b.path(a.Election), id}, nil
+	return condition{b.base.Store(), a.Election, b.path(a.Election), id}, err
 }
 
 func (c condition) checks() []any {

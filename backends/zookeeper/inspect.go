@@ -12,7 +12,7 @@ import (
 // Inspect implements [backends.Inspector]. It compares the session timeout with
 // the TTL, and counts the servers.
 func (b *Backend) Inspect(ctx context.Context, ttl time.Duration) (backends.Inspection, error) {
-	return b.handle.Inspect(ctx, func(ctx context.Context) (i backends.Inspection, err error) {
+	return b.base.Inspect(ctx, func(ctx context.Context) (i backends.Inspection, err error) {
 		if b.session > 0 {
 			i.Findings = append(i.Findings, b.inspectSession(ttl))
 		}

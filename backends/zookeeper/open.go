@@ -54,7 +54,7 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 	if o.user != "" {
 		b.acl = zk.DigestACL(zk.PermAll, o.user, o.password)
 	}
-	err = b.handle.Open(ctx, patience, func(ctx context.Context) (err error) {
+	err = b.base.Open(ctx, patience, func(ctx context.Context) (err error) {
 		if b.conn, err = zkconn.Dial(o.hosts, o.tls, o.timeout); err != nil {
 			return err
 		}

@@ -127,7 +127,7 @@ func drain(fired <-chan zk.Event) {
 
 // Watch implements [backends.Watcher], with the errors of Load.
 func (b *Backend) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
-	return b.handle.Watch(ctx, name, func(ctx context.Context) error {
+	return b.base.Watch(ctx, name, func(ctx context.Context) error {
 		for last := (*reading)(nil); ; {
 			r, err := b.next(ctx, b.path(name), last, true)
 			if err != nil {
@@ -150,7 +150,7 @@ func (b *Backend) Watch(ctx context.Context, name string, changed func(backends.
 
 // WatchPresence implements [backends.PresenceWatcher], with the errors of Load.
 func (b *Backend) WatchPresence(ctx context.Context, name string, held backends.Record) error {
-	return b.handle.Watch(ctx, name, func(ctx context.Context) error {
+	return b.base.Watch(ctx, name, func(ctx context.Context) error {
 		if err := b.attend(ctx, leaderPath(b.path(name)), held.Attempt.Nonce); !errors.Is(err, backends.ErrDeposed) {
 			return fmt.Errorf("the leader's node: %w", err)
 		}

@@ -23,7 +23,7 @@ const minTTL = 500 * time.Millisecond
 
 // A Backend keeps each record in one znode. Open and New make it.
 type Backend struct {
-	handle *backends.Base
+	base   *backends.Base
 	conn   *zkconn.Conn
 	prefix string // without a slash at its end
 	acl    []zk.ACL
@@ -70,7 +70,7 @@ func newBackend(server, prefix string) *Backend {
 		prefix = DefaultPrefix
 	}
 	classify := func(err error) (string, error) { return classify(err, prefix) }
-	return &Backend{handle: backends.NewBase(server+prefix, classify), prefix: prefix, acl: zk.WorldACL(zk.PermAll), readings: map[string]*reading{}}
+	return &Backend{base: backends.NewBase(server+prefix, classify), prefix: prefix, acl: zk.WorldACL(zk.PermAll), readings: map[string]*reading{}}
 }
 
 // call makes a request while there is a session. Without one the library would
@@ -80,14 +80,14 @@ func call[T any](ctx context.Context, b *Backend, request func() (T, error)) (T,
 		var none T
 		return none, err
 	}
-	return backends.WithContext(ctx, b.handle, request)
+	return backends.WithContext(ctx, b.base, request)
 }
 
 // Load implements [backends.Backend]. Besides the errors that it documents it
 // returns ErrDenied, and ErrUnavailable at once while there is no session.
 func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error) {
 	path := b.path(name)
-	return b.handle.Load(ctx, name, func(ctx context.Context) (backends.Record, error) {
+	return b.base.Load(ctx, name, func(ctx context.Context) (backends.Record, error) {
 		return call(ctx, b, func() (backends.Record, error) {
 			// The library sends requests in no order that callers could choose,
 			// so the second waits for the first.
@@ -113,7 +113,7 @@ func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error
 // children of the prefix. The client library takes an answer of 1 MB at most, with
 // about 10,000 long names or 50,000 short ones.
 func (b *Backend) List(ctx context.Context) ([]string, error) {
-	return b.handle.List(ctx, func(ctx context.Context) ([]string, error) {
+	return b.base.List(ctx, func(ctx context.Context) ([]string, error) {
 		return call(ctx, b, func() ([]string, error) {
 			if _, err := b.conn.Sync(b.prefix); err != nil {
 				return nil, err
@@ -137,7 +137,7 @@ func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Rec
 	if !prev.Exists() {
 		swap = b.create
 	}
-	return b.handle.Swap(ctx, name, func(ctx context.Context) (_ backends.Record, err error) {
+	return b.base.Swap(ctx, name, func(ctx context.Context) (_ backends.Record, err error) {
 		next.Version, err = swap(ctx, name, prev, next)
 		return next, err
 	})
@@ -303,7 +303,7 @@ func (b *Backend) createParent(ctx context.Context, path string) error {
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.handle.Store(), MinTTL: minTTL, MaxSwaps: maxBatch, PushesRenewals: true}
+	return backends.Description{Store: b.base.Store(), MinTTL: minTTL, MaxSwaps: maxBatch, PushesRenewals: true}
 }
 
 // Close implements [backends.Backend]. It ends the calls and watches under way
@@ -311,5 +311,5 @@ func (b *Backend) Describe() backends.Description {
 // to New stays open. It blocks until the connection is closed: at once, or up to
 // 3 s if no server answers; the session then ends with its timeout.
 func (b *Backend) Close() error {
-	return b.handle.Close(func() error { b.conn.Close(); return nil })
+	return b.base.Close(func() error { b.conn.Close(); return nil })
 }

@@ -14,15 +14,15 @@ import (
 
 // A Backend keeps election records in a Table.
 type Backend struct {
-	table  *Table
-	handle *backends.Base
+	table *Table
+	base  *backends.Base
 }
 
 var _ backends.Backend = (*Backend)(nil)
 
 // New returns a Backend on a table.
 func New(t *Table) *Backend {
-	return &Backend{table: t, handle: backends.NewBase("mystore://"+t.name, classify)}
+	return &Backend{table: t, base: backends.NewBase("mystore://"+t.name, classify)}
 }
 
 // classify returns advice for an error of the client library, and its kind.
@@ -35,7 +35,7 @@ func classify(err error) (advice string, kind error) {
 
 // Load implements [backends.Backend].
 func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error) {
-	return b.handle.Load(ctx, name, func(ctx context.Context) (backends.Record, error) {
+	return b.base.Load(ctx, name, func(ctx context.Context) (backends.Record, error) {
 		row, err := b.table.Get(ctx, name)
 		if errors.Is(err, ErrNoRow) {
 			return backends.Record{}, nil
@@ -51,7 +51,7 @@ func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error
 
 // Swap implements [backends.Backend].
 func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
-	return b.handle.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
+	return b.base.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
 		tag, err := b.table.PutIf(ctx, name, backends.Encode(name, next), string(prev.Version))
 		if errors.Is(err, ErrTag) {
 			return backends.Record{}, backends.ErrConflict
@@ -63,11 +63,11 @@ func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Rec
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.handle.Store()}
+	return backends.Description{Store: b.base.Store()}
 }
 
 // Close implements [backends.Backend]. The table is the caller's.
-func (b *Backend) Close() error { return b.handle.Close(nil) }
+func (b *Backend) Close() error { return b.base.Close(nil) }
 
 func init() { backends.Register("mystore", open) }
 
@@ -80,7 +80,7 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 		return nil, fmt.Errorf("%w: write mystore://NAME", backends.ErrURL)
 	}
 	b := New(Dial(u.Host))
-	err := b.handle.Open(ctx, 10*time.Second, b.table.Ping)
+	err := b.base.Open(ctx, 10*time.Second, b.table.Ping)
 	if err != nil {
 		return nil, err
 	}

@@ -12,12 +12,8 @@ func init() {
 }
 
 var azureblobMutants = []mutant{
-	{name: "the tokens of blobs compared as texts", breaks: "Fencing", catch: "a_longer_token", parent: "TestFence", edits: []edit{{
-		"fence.go", `case token > a.Record.Token:`, `case token > 0 && digits > strconv.FormatUint(a.Record.Token, 10):`}}},
-	{name: "a blob fenced by two elections", breaks: "Fencing", catch: "another_election", parent: "TestFence", edits: []edit{{
-		"fence.go", `election != a.Election {`, `election == "" {`}}},
 	{name: "a blob's token looked for in one case", breaks: "Fencing", catch: "a_higher_token", parent: "TestFence", edits: []edit{{
-		"fence.go", `strings.EqualFold(key, name)`, `key == name`}}},
+		"fence.go", `s.fence[strings.ToLower(key)]`, `s.fence[key]`}}},
 	{name: "a blob written without its ETag", breaks: "Fencing", catch: "a_later_leader", parent: "TestFenceInBetween", edits: []edit{{
 		"fence.go", `ModifiedAccessConditions: condition}
 		_, err := client.Upload`, `ModifiedAccessConditions: unchanged("\"0x2\"")}

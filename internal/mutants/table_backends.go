@@ -4,7 +4,7 @@ package main
 var backendMutants = []mutant{
 	// The guards.
 	{name: "a guard without the index that makes takeovers wait", breaks: "Guard", catch: "index", pkg: "./backends/postgres", parent: "TestGuard", edits: []edit{{
-		"backends/postgres/guard.go", `case !b.guarded:`, `case false:`}}},
+		"backends/postgres/guard.go", `err == nil && !b.guarded {`, `false {`}}},
 	{name: "a guard with a transaction that may stand idle for ever", breaks: "Guard", catch: "bound", pkg: "./backends/postgres", parent: "TestGuard", edits: []edit{{
 		"backends/postgres/guard.go", `max(a.Remaining.Milliseconds(), 1)`, `a.Remaining.Milliseconds()`}}},
 

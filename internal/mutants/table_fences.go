@@ -128,9 +128,9 @@ var fenceMutants = []mutant{
 
 	// The fences of the clouds' stores.
 	{name: "the tokens of objects compared as texts", breaks: "Fencing", catch: "a_longer_token", pkg: "./backends/gcs", parent: "TestFence", edits: []edit{{
-		"backends/gcs/fence.go", `case token > a.Record.Token:`, `case token > 0 && digits > strconv.FormatUint(a.Record.Token, 10):`}}},
+		"internal/fencing/fencing.go", `case token > a.Record.Token:`, `case token > 0 && digits > strconv.FormatUint(a.Record.Token, 10):`}}},
 	{name: "an object fenced by two elections", breaks: "Fencing", catch: "another_election", pkg: "./backends/gcs", parent: "TestFence", edits: []edit{{
-		"backends/gcs/fence.go", `election != a.Election {`, `election == "" {`}}},
+		"internal/fencing/fencing.go", `election != a.Election {`, `election == "" {`}}},
 	{name: "the caller's condition taken for the fence of an item", breaks: "Fencing", catch: "no_item", pkg: "./backends/dynamodb", parent: "TestPutRefused", edits: []edit{{
 		"backends/dynamodb/fence.go", `failed.Item == nil && input.ConditionExpression == nil`, `failed.Item == nil`}}},
 	{name: "a claim by an earlier leader", breaks: "Fencing", catch: "claim", pkg: "./backends/dynamodb", parent: "TestTenure", edits: []edit{{

@@ -108,7 +108,7 @@ var sharingMutants = []mutant{
 		"internal/batcher/batcher.go", `	m.loads.outcome(o.Err)
 `, ``}}},
 	{name: "a row in doubt read with others", breaks: "7", catch: "in_doubt", pkg: "./backends/postgres", parent: "TestLoadMany", edits: []edit{{
-		"backends/postgres/loads.go", `; doubtful[i] {`, `; false {`}}},
+		"backends/postgres/postgres.go", `; doubtful[i] {`, `; false {`}}},
 	{name: "an unprocessed key taken for absence", breaks: "BatchLoader", catch: "some_are_unprocessed", pkg: "./backends/dynamodb", parent: "TestLoadMany", edits: []edit{{
 		"backends/dynamodb/dynamodb.go", `found[name] = backends.Outcome{Err: errUnprocessed}`, `found[name] = backends.Outcome{}`}}},
 }
