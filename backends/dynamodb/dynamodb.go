@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/awsclient"
 )
 
 // The attributes of an item, both strings.
@@ -182,7 +183,7 @@ func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Rec
 			put.ExpressionAttributeValues = map[string]types.AttributeValue{":prev": text(string(prev.Version))}
 		}
 		_, err := b.client.PutItem(ctx, put, once)
-		if code(err) == conditionFailed {
+		if awsclient.Code(err) == conditionFailed {
 			return backends.Record{}, backends.ErrConflict
 		}
 		next.Version = backends.Version(content)

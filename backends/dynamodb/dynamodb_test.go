@@ -19,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/awsclient"
 )
 
 // What an emulator would not miss is looked for in the requests themselves.
@@ -372,14 +373,14 @@ func TestConnectionsAreBounded(t *testing.T) {
 		if open[c] = true; s == http.StateClosed {
 			delete(open, c)
 		}
-		if len(open) > mostConnections {
+		if len(open) > awsclient.MostConnections {
 			t.Errorf("%d connections at once", len(open))
 		}
 	}
 	f.Start()
 	b := f.open(t)
 	var all sync.WaitGroup
-	for i := range 4 * mostConnections {
+	for i := range 4 * awsclient.MostConnections {
 		all.Go(func() {
 			if _, err := b.Load(t.Context(), fmt.Sprint("a", i)); err != nil {
 				t.Error(err)

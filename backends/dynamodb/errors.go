@@ -4,27 +4,16 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 
-	"github.com/aws/smithy-go"
-
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/awsclient"
 )
 
 // unknownOperation is an emulator's error: the service knows every operation
 // that we use.
 const unknownOperation = "UnknownOperationException"
-
-// code returns the service's code of err, or "" if err is not its answer.
-func code(err error) string {
-	var e smithy.APIError
-	if errors.As(err, &e) {
-		return e.ErrorCode()
-	}
-	return ""
-}
 
 // failed prepares an error of the AWS SDK for the [backends.Base]. It returns
 // nil for nil.
@@ -32,26 +21,18 @@ func (b *Backend) failed(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	switch code(err) {
-	case "":
+	if awsclient.Code(err) == "" {
 		// The network may have gone dark. Then the idle connections are dead
 		// too, and finding out one call at a time could cost a lease. A call that
 		// Close ended may have dialed since.
 		b.idle()
-	case "ExpiredTokenException", "ExpiredToken":
-		if !b.renewable(ctx) {
-			return fmt.Errorf("%w: the session token has expired and cannot be renewed from here: start again with new credentials, or give the machine or container a role: %w", backends.ErrDenied, firstLine{err})
-		}
 	}
-	return firstLine{err}
+	return awsclient.Failed(ctx, b.client.Options().Credentials, err)
 }
-
-// look is the advice about a store that does not answer.
-const look = "check region, endpoint and credentials, and that the network leads there"
 
 // classify is the [backends.Classify] of the backend.
 func (b *Backend) classify(err error) (advice string, kind error) {
-	switch c := code(err); c {
+	switch c := awsclient.Code(err); c {
 	case "AccessDeniedException", "AccessDenied":
 		return "an administrator can allow dynamodb:GetItem, BatchGetItem, PutItem, DescribeTable and DescribeTimeToLive on the table, and Scan to list its elections, see docs/stores/dynamodb.md", backends.ErrDenied
 	case "UnrecognizedClientException", "InvalidClientTokenId", "MissingAuthenticationTokenException", "MissingAuthenticationToken",
@@ -76,20 +57,7 @@ func (b *Backend) classify(err error) (advice string, kind error) {
 		if errors.Is(err, http.ErrSchemeMismatch) || errors.As(err, new(*tls.CertificateVerificationError)) || errors.As(err, new(tls.RecordHeaderError)) {
 			return "TLS with the endpoint failed: check whether it is http or https, and AWS_CA_BUNDLE", backends.ErrMisconfigured
 		}
-		return look, backends.ErrUnavailable
+		return awsclient.Unreachable, backends.ErrUnavailable
 	}
 	return "it may pass", backends.ErrUnavailable
 }
-
-// renewable reports whether the AWS SDK can fetch new credentials.
-func (b *Backend) renewable(ctx context.Context) bool {
-	c, err := b.client.Options().Credentials.Retrieve(ctx)
-	return err != nil || c.CanExpire
-}
-
-// firstLine shows the first line of an error. The service answers a wrong
-// signature with the whole request over several lines, session token included.
-type firstLine struct{ error }
-
-func (e firstLine) Error() string { line, _, _ := strings.Cut(e.error.Error(), "\n"); return line }
-func (e firstLine) Unwrap() error { return e.error }

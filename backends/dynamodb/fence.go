@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/awsclient"
 	"github.com/elector-go/elector/internal/fencing"
 )
 
@@ -150,7 +151,7 @@ func Claim(ctx context.Context, holding backends.Lease) (*Term, error) {
 	stale := error(nil)
 	err = b.base.Do(ctx, "claiming the term of election "+a.Election, func(ctx context.Context) error {
 		_, err := b.client.PutItem(ctx, put, patiently)
-		if code(err) == conditionFailed {
+		if awsclient.Code(err) == conditionFailed {
 			stale = t.stale(err)
 			return nil
 		}
@@ -172,7 +173,7 @@ func (t *Term) key() map[string]types.AttributeValue {
 }
 
 func (t *Term) stale(err error) error {
-	return fmt.Errorf("writing under the lease of election %s on %s: %w: a later acquisition has claimed; nothing was written, and the worker must stop: %w", t.claimed.Election, t.store, backends.ErrStale, firstLine{err})
+	return fmt.Errorf("writing under the lease of election %s on %s: %w: a later acquisition has claimed; nothing was written, and the worker must stop: %w", t.claimed.Election, t.store, backends.ErrStale, awsclient.FirstLine(err))
 }
 
 // Check returns a condition for a transaction of your own, which fails with

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/awsclient"
 )
 
 // prepare makes sure that the table exists, has the right key, and can elect a
@@ -18,7 +19,7 @@ import (
 func (b *Backend) prepare(ctx context.Context, o Options) error {
 	const doing = "looking for the table"
 	answer, err := b.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &b.table})
-	missing := code(err) == "ResourceNotFoundException"
+	missing := awsclient.Code(err) == "ResourceNotFoundException"
 	if o.Create && (missing || err == nil && answer.Table != nil && answer.Table.TableStatus == types.TableStatusCreating) {
 		if answer, err = b.create(ctx, missing); err != nil {
 			return err
@@ -27,7 +28,7 @@ func (b *Backend) prepare(ctx context.Context, o Options) error {
 	switch {
 	case missing && !o.Create:
 		return fmt.Errorf("%s: %w: there is no such table in this region and account; create=true in the URL creates it, or an administrator can run: %s: %w",
-			doing, backends.ErrMisconfigured, b.createCommand(), firstLine{err})
+			doing, backends.ErrMisconfigured, b.createCommand(), awsclient.FirstLine(err))
 	case err != nil:
 		return b.base.Explain(ctx, doing, b.failed(ctx, err))
 	}
@@ -80,7 +81,7 @@ func (b *Backend) checkRegions(ctx context.Context, t *types.TableDescription) e
 		// A global table of version 2017 has such a stream, and its description
 		// does not show that it is global.
 		_, err := b.client.DescribeGlobalTable(ctx, &dynamodb.DescribeGlobalTableInput{GlobalTableName: &b.table})
-		switch c := code(err); {
+		switch c := awsclient.Code(err); {
 		case err == nil:
 			global = true
 		case c != "GlobalTableNotFoundException" && c != unknownOperation:
@@ -95,7 +96,7 @@ func (b *Backend) checkRegions(ctx context.Context, t *types.TableDescription) e
 
 func (b *Backend) checkTimeToLive(ctx context.Context) error {
 	answer, err := b.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &b.table})
-	if code(err) == unknownOperation { // an emulator without time to live deletes nothing
+	if awsclient.Code(err) == unknownOperation { // an emulator without time to live deletes nothing
 		return nil
 	}
 	if err != nil {
@@ -120,10 +121,10 @@ func (b *Backend) create(ctx context.Context, missing bool) (*dynamodb.DescribeT
 			KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String(keyAttribute), KeyType: types.KeyTypeHash}},
 		})
 		switch {
-		case err == nil, code(err) == "ResourceInUseException":
-		case code(err) == "AccessDeniedException":
+		case err == nil, awsclient.Code(err) == "ResourceInUseException":
+		case awsclient.Code(err) == "AccessDeniedException":
 			return nil, fmt.Errorf("%w: there is no table %s, and these credentials may not create it; an administrator can run: %s: %w",
-				backends.ErrMisconfigured, b.table, b.createCommand(), firstLine{err})
+				backends.ErrMisconfigured, b.table, b.createCommand(), awsclient.FirstLine(err))
 		default:
 			return nil, b.base.Explain(ctx, "creating the table", b.failed(ctx, err))
 		}

@@ -6,12 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
-	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/awsclient"
 )
 
 const noSuchKey = "NoSuchKey"
@@ -21,15 +20,6 @@ var (
 	errTorn          = errors.New("the server answered with the ETag of one state and the content of another")
 	errUnconditional = errors.New("the server ignores conditions of writes")
 )
-
-// code returns the service's code of err, or "" if err is not its answer.
-func code(err error) string {
-	var e smithy.APIError
-	if errors.As(err, &e) {
-		return e.ErrorCode()
-	}
-	return ""
-}
 
 // status returns the HTTP status of err, or 0 if err is not an answer.
 func status(err error) int {
@@ -47,20 +37,8 @@ func (b *Backend) failed(ctx context.Context, err error) error {
 		// too, and finding out one call at a time could cost a lease.
 		b.idle()
 	}
-	if code(err) == "ExpiredToken" && !b.renewable(ctx) {
-		return fmt.Errorf("%w: the session token has expired and cannot be renewed from here: start again with new credentials, or give the machine or container a role: %w", backends.ErrDenied, firstLine{err})
-	}
-	return firstLine{err}
+	return awsclient.Failed(ctx, b.client.Options().Credentials, err)
 }
-
-// renewable reports whether the AWS SDK can fetch new credentials.
-func (b *Backend) renewable(ctx context.Context) bool {
-	c, err := b.client.Options().Credentials.Retrieve(ctx)
-	return err != nil || c.CanExpire
-}
-
-// look is the advice about a store that does not answer.
-const look = "check region, endpoint and credentials, and that the network leads there"
 
 // classify is the [backends.Classify] of the backend.
 func (b *Backend) classify(err error) (advice string, kind error) {
@@ -72,7 +50,7 @@ func (b *Backend) classify(err error) (advice string, kind error) {
 	case errors.Is(err, errTorn):
 		return "a write came in between, or the bucket is not Amazon's and its ETags are not MD5s; if it stays, use another server", backends.ErrUnavailable
 	}
-	switch c := code(err); c {
+	switch c := awsclient.Code(err); c {
 	case "NoSuchBucket":
 		return fmt.Sprintf("there is no bucket %s; correct the URL or run: aws s3api create-bucket --bucket %s", b.bucket, b.bucket), backends.ErrMisconfigured
 	case "AccessDenied", "Forbidden", "AllAccessDisabled", "AccountProblem":
@@ -108,12 +86,5 @@ func (b *Backend) classify(err error) (advice string, kind error) {
 	case s > 0:
 		return "it may pass", backends.ErrUnavailable
 	}
-	return look, backends.ErrUnavailable
+	return awsclient.Unreachable, backends.ErrUnavailable
 }
-
-// firstLine shows the first line of an error. Some servers answer with the request
-// over several lines.
-type firstLine struct{ error }
-
-func (e firstLine) Error() string { line, _, _ := strings.Cut(e.error.Error(), "\n"); return line }
-func (e firstLine) Unwrap() error { return e.error }

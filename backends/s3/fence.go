@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/awsclient"
 	"github.com/elector-go/elector/internal/fencing"
 )
 
@@ -97,7 +98,7 @@ func replace(ctx context.Context, client *s3.Client, bucket, key string, holding
 		}
 		old, err := client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &bucket, Key: &key})
 		etag := ""
-		switch c := code(err); {
+		switch c := awsclient.Code(err); {
 		case c == "NotFound", c == noSuchKey: // an answer to HEAD has no content to name the reason
 			old = nil
 		case err != nil:
@@ -110,7 +111,7 @@ func replace(ctx context.Context, client *s3.Client, bucket, key string, holding
 				return fmt.Errorf("writing s3://%s/%s under the lease of election %s: %w", bucket, key, a.Election, err)
 			}
 		}
-		if failed != nil && etag == failedAt && code(failed) == "PreconditionFailed" { // so no other write is the reason
+		if failed != nil && etag == failedAt && awsclient.Code(failed) == "PreconditionFailed" { // so no other write is the reason
 			return failed
 		}
 		in := &s3.PutObjectInput{Bucket: &bucket, Key: &key}

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/awsclient"
 )
 
 // A lease is one that a paused process believes in, or one that is over.
@@ -174,7 +175,7 @@ func TestFenceRefused(t *testing.T) {
 	s.set("x", object{content: []byte("old")})
 	s.instead("write", refusal(412, "PreconditionFailed", "no"))
 	err := Write(t.Context(), s.client(t), "bucket", "x", lease{token: 7}, nil, nil)
-	if code(err) != "PreconditionFailed" || s.requests()["write"] != 1 {
+	if awsclient.Code(err) != "PreconditionFailed" || s.requests()["write"] != 1 {
 		t.Errorf("got %v", err)
 	}
 }
@@ -182,7 +183,7 @@ func TestFenceRefused(t *testing.T) {
 func TestClaim(t *testing.T) {
 	s := newService(t)
 	client := s.client(t)
-	if _, err := Claim(t.Context(), client, "bucket", "x", lease{token: 7}); code(err) != noSuchKey {
+	if _, err := Claim(t.Context(), client, "bucket", "x", lease{token: 7}); awsclient.Code(err) != noSuchKey {
 		t.Errorf("no object: got %v", err)
 	}
 	kept := http.Header{"Content-Type": {"text/x-mine"}, "Cache-Control": {"no-store"}, "X-Amz-Meta-Mine": {"1"}, "X-Amz-Storage-Class": {"STANDARD_IA"}}

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/awsclient"
 )
 
 // Inspect implements [backends.Inspector]. It looks at the clock, at what the bucket
@@ -38,7 +39,7 @@ func (b *Backend) Inspect(ctx context.Context, _ time.Duration) (backends.Inspec
 			i.Findings = append(i.Findings, versions)
 		}
 		l, err := b.client.GetBucketLifecycleConfiguration(ctx, &s3.GetBucketLifecycleConfigurationInput{Bucket: &b.bucket}, once)
-		if err == nil || code(err) == "NoSuchLifecycleConfiguration" {
+		if err == nil || awsclient.Code(err) == "NoSuchLifecycleConfiguration" {
 			rules := backends.Finding{What: "lifecycle rules", Seen: "none that deletes or archives records"}
 			if err == nil && slices.ContainsFunc(l.Rules, b.harms) {
 				rules.Seen = "one can delete or archive records"

@@ -1,33 +1,23 @@
 package s3
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
 	"time"
 
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/aws-sdk-go-v2/credentials/endpointcreds"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/smithy-go/logging"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/awsclient"
 )
 
 func init() { backends.Register("s3", open) }
 
 // patience bounds opening when the caller set no deadline.
 const patience = 10 * time.Second
-
-// mostConnections bounds the connections of a handle with many elections.
-const mostConnections = 64
 
 // New returns a backend on your client, which Close leaves as it is. Keys of objects
 // are the prefix, as it is, followed by the election's name; an empty prefix means
@@ -64,73 +54,26 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 
 // client returns a client, and what closes its idle connections.
 func (a address) client(ctx context.Context) (*s3.Client, func(), error) {
-	// The client that fetches credentials is never closed, so it keeps no
-	// connection.
-	fetching := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.DisableKeepAlives = true })
-	settings := []func(*config.LoadOptions) error{
-		config.WithLogger(logging.Nop{}), // by default it writes to standard error
-		config.WithHTTPClient(fetching),
-		config.WithEndpointCredentialOptions(func(o *endpointcreds.Options) { o.HTTPClient = fetching }), // otherwise it uses its own
+	fallback := ""
+	if a.endpoint != "" {
+		fallback = "us-east-1" // what servers of others sign with
 	}
-	if a.region != "" {
-		settings = append(settings, config.WithRegion(a.region))
-	}
-	c, err := config.LoadDefaultConfig(ctx, settings...)
+	c, idle, err := awsclient.Load(ctx, a.region, fallback)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%w: the AWS SDK's settings cannot be used; look into the AWS_ variables and the files in ~/.aws: %w", backends.ErrMisconfigured, err)
+		return nil, nil, err
 	}
-	if c.Region == "" && a.endpoint != "" {
-		c.Region = "us-east-1" // what servers of others sign with
-	}
-	if c.Region == "" {
-		return nil, nil, fmt.Errorf("%w: no region is named; add region=eu-central-1, say, to the URL or set AWS_REGION", backends.ErrURL)
-	}
-	t := transport()
-	if loaded, ok := c.HTTPClient.(*awshttp.BuildableClient); ok { // with AWS_CA_BUNDLE, if there is one
-		t.TLSClientConfig.RootCAs = loaded.GetTransport().TLSClientConfig.RootCAs
-	}
-	c.HTTPClient = &http.Client{Transport: sender{t}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return s3.NewFromConfig(c, func(o *s3.Options) {
 		o.UsePathStyle = a.pathStyle
 		if a.endpoint != "" {
 			o.BaseEndpoint = &a.endpoint
 		}
-	}), t.CloseIdleConnections, nil
-}
-
-// transport returns the SDK's with bounds, and without HTTP/2, where one dead
-// connection blocks every request.
-func transport() *http.Transport {
-	t := awshttp.NewBuildableClient().GetTransport()
-	t.ForceAttemptHTTP2 = false
-	// A dial goes on after its request was given up, and counts as a connection.
-	t.DialContext = (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}).DialContext
-	t.MaxConnsPerHost, t.MaxIdleConnsPerHost = mostConnections, mostConnections
-	return t
-}
-
-// A sender keeps the SDK from closing a request's body when the answer begins.
-// If the transport has not read the whole body by then, it sees a failure and
-// closes the connection, with the rest of a long answer.
-type sender struct{ transport *http.Transport }
-
-func (s sender) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Body != nil {
-		content, err := io.ReadAll(r.Body)
-		r.Body.Close()
-		if err != nil {
-			return nil, err
-		}
-		r = r.Clone(r.Context())
-		r.Body = io.NopCloser(bytes.NewReader(content))
-	}
-	return s.transport.RoundTrip(r)
+	}), idle, nil
 }
 
 // connect makes sure that the bucket can be used.
 func connect(ctx context.Context, b *Backend) (*Backend, error) {
 	err := b.base.Open(ctx, patience, func(ctx context.Context) error {
-		if err := b.signIn(ctx); err != nil {
+		if err := awsclient.SignIn(ctx, b.client.Options().Credentials, b.base); err != nil {
 			return err
 		}
 		// No election has this object, and S3 must report that it does not exist.
@@ -138,7 +81,7 @@ func connect(ctx context.Context, b *Backend) (*Backend, error) {
 			return err
 		}
 		err := b.probe(ctx)
-		if c := code(err); c == "AccessDenied" || c == "Forbidden" {
+		if c := awsclient.Code(err); c == "AccessDenied" || c == "Forbidden" {
 			return nil // observers may not write; the first Swap probes again
 		}
 		return err
@@ -148,24 +91,6 @@ func connect(ctx context.Context, b *Backend) (*Backend, error) {
 		return nil, err
 	}
 	return b, nil
-}
-
-// signIn makes sure that there are credentials. Later on, credentials that
-// cannot be fetched may come back.
-func (b *Backend) signIn(ctx context.Context) error {
-	const doing = "fetching AWS credentials"
-	provider := b.client.Options().Credentials
-	if provider == nil {
-		return fmt.Errorf("%s: %w: the client has none", doing, backends.ErrDenied)
-	}
-	_, err := provider.Retrieve(ctx)
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
-		return b.base.Explain(ctx, doing, b.failed(ctx, err))
-	}
-	return fmt.Errorf("%s: %w: none were found; set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the machine or container a role: %w", doing, backends.ErrDenied, firstLine{err})
 }
 
 // An address is the content of a URL.

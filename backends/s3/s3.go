@@ -21,6 +21,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/awsclient"
 )
 
 // DefaultPrefix begins the keys of objects by default.
@@ -79,7 +80,7 @@ func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error
 func (b *Backend) get(ctx context.Context, key string) (content []byte, etag string, err error) {
 	o, err := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.bucket, Key: &key}, once)
 	switch {
-	case code(err) == noSuchKey:
+	case awsclient.Code(err) == noSuchKey:
 		return nil, "", nil
 	case err != nil:
 		return nil, "", b.failed(ctx, err)
@@ -165,7 +166,7 @@ func condition(in *s3.PutObjectInput, etag string) {
 // entity tag: in two other words while a write or a removal is under way, or if the
 // object is gone.
 func conflict(err error, etag string) bool {
-	switch code(err) {
+	switch awsclient.Code(err) {
 	case "PreconditionFailed", "ConditionalRequestConflict":
 		return true
 	case noSuchKey:

@@ -24,7 +24,7 @@ var s3Mutants = []mutant{
 	{name: "S3: a torn read taken for a record", breaks: "Load", catch: "TestTornReads", edits: []edit{{
 		"s3.go", `torn(o, content)`, `false`}}},
 	{name: "S3: a missing bucket taken for a missing record", breaks: "Load", catch: "TestMissing", edits: []edit{{
-		"s3.go", `case code(err) == noSuchKey:`, `case status(err) == 404:`}}},
+		"s3.go", `case awsclient.Code(err) == noSuchKey:`, `case status(err) == 404:`}}},
 	{name: "S3: a write without a condition", breaks: "Swap", catch: "TestRecordIsOneObject", edits: []edit{{
 		"s3.go", `	if etag == "" {
 		in.IfNoneMatch`, `	if etag == "" && false {
