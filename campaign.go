@@ -206,7 +206,7 @@ func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
 
 func (e *Elector) newCandidacy() *candidacy {
 	c := &candidacy{e: e, place: e.reading(), backoff: e.newBackoff("campaign")}
-	c.bidding.init(e)
+	c.bidding.init(e, c.place)
 	return c
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/annex"
+	"github.com/elector-go/elector/internal/batcher"
 	"github.com/elector-go/elector/internal/rule"
 )
 
@@ -141,6 +142,7 @@ func checkSuccessor(id string) error {
 // the campaign must see the vacancy.
 type bidding struct {
 	e       *Elector
+	place   *batcher.Place // of the campaign, among those that read
 	due     time.Duration // when to act next; Never if there is no reason
 	term    string        // nonce of the term in which it acted last
 	again   time.Duration // when it acts next in that term, at the earliest
@@ -151,8 +153,8 @@ type bidding struct {
 // noBid is the rank of a candidate that does not bid.
 const noBid = -1
 
-func (p *bidding) init(e *Elector) {
-	p.e, p.due = e, rule.Never
+func (p *bidding) init(e *Elector, place *batcher.Place) {
+	p.e, p.place, p.due = e, place, rule.Never
 	p.lowered.Store(noBid - 1)
 }
 
@@ -196,7 +198,9 @@ func (e *Elector) waits(s rule.Snapshot) bool {
 // next returns when to act: when to bid, to withdraw the bid, or to ask for the health of
 // the candidate that made it; Never if there is nothing to do. The time is random, so that
 // few of those who wait write, and in one term at least one of the leader's renewal
-// intervals after the last time. Volunteers first let candidates with a priority bid.
+// intervals after the last time. Volunteers first let candidates with a priority bid. Those
+// of a process that waits for many elections take a millisecond for each: as many writes
+// at once would hold up the leaders' renewals.
 func (p *bidding) next(s rule.Snapshot) time.Duration {
 	e, r := p.e, s.Record
 	rank := e.rank()
@@ -210,7 +214,7 @@ func (p *bidding) next(s rule.Snapshot) time.Duration {
 		span := e.span()
 		if rank == 0 {
 			now += 2*span + 10*time.Millisecond
-			span = min(max(4*span, 250*time.Millisecond), time.Second)
+			span = min(max(4*span, 250*time.Millisecond), time.Second) + time.Duration(p.place.Members())*time.Millisecond
 		}
 		p.due = now + e.scattered(span)
 	}

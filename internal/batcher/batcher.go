@@ -332,8 +332,8 @@ func (p *Place) Leave() {
 	p.hub.leave()
 }
 
-// members returns how many there are, 0 if there is only one.
-func (p *Place) members() int {
+// Members returns how many there are, 0 if there is only one.
+func (p *Place) Members() int {
 	if p == nil {
 		return 0
 	}
@@ -349,7 +349,7 @@ func (p *Place) members() int {
 // has so many that few requests carry those of all members. Each grid is part of
 // the finer ones, so that members that share requests still do so when more come.
 func (p *Place) Before(next, every time.Duration) time.Duration {
-	n := p.members()
+	n := p.Members()
 	if n == 0 {
 		return next
 	}
@@ -363,7 +363,7 @@ func (p *Place) Before(next, every time.Duration) time.Duration {
 // After returns the first common point that is not before next. An interval has eight
 // points at least, and each grid is part of the finer ones.
 func (p *Place) After(next, every time.Duration) time.Duration {
-	if p.members() == 0 {
+	if p.Members() == 0 {
 		return next
 	}
 	grid := readGrid
