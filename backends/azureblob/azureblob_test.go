@@ -15,6 +15,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fakehttp"
 	"github.com/elector-go/elector/internal/mute"
 )
 
@@ -25,7 +26,7 @@ func TestRecordIsOneBlob(t *testing.T) {
 	for how, b := range s.handles(t) {
 		expect := func(doing string, want map[string]int) {
 			t.Helper()
-			if got := s.requests(); !maps.Equal(got, want) {
+			if got := s.Requests(); !maps.Equal(got, want) {
 				t.Errorf("%s: %s took the requests %v, want %v", how, doing, got, want)
 			}
 		}
@@ -67,7 +68,7 @@ func TestRecordIsOneBlob(t *testing.T) {
 		if _, err := b.Swap(t.Context(), "gone", last, record); !errors.Is(err, backends.ErrConflict) {
 			t.Errorf("%s: a swap of a blob that is gone: got %v, want ErrConflict", how, err)
 		}
-		s.requests()
+		s.Requests()
 		// The first would hold for every state of the blob.
 		for _, version := range []backends.Version{"*", `"*"`, `"a","b"`, `W/"0x1"`, "17"} {
 			if _, err := b.Swap(t.Context(), how, backends.Record{Version: version}, record); !errors.Is(err, backends.ErrConflict) {
@@ -90,7 +91,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 		"500-t": refusalOf(500, "OperationTimedOut", "The operation could not be completed within the permitted time."),
 		"502":   refusalOf(502, "", "Bad Gateway"),
 		"503":   refusalOf(503, "ServerBusy", "The server is currently unable to receive requests. Please retry your request."),
-		"reset": reset,
+		"reset": fakehttp.Reset,
 		"307": func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, r.URL.String(), http.StatusTemporaryRedirect)
 		},
@@ -105,7 +106,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
 					var sent atomic.Int32
-					s.instead(request, func(w http.ResponseWriter, r *http.Request) {
+					s.Instead(request, func(w http.ResponseWriter, r *http.Request) {
 						if sent.Add(1) > 1 {
 							cancel() // it need not go on for ever
 						}
@@ -133,7 +134,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 func TestBrokenAnswer(t *testing.T) {
 	s := newServer(t)
 	for how, b := range s.handles(t) {
-		s.instead("read", func(w http.ResponseWriter, _ *http.Request) {
+		s.Instead("read", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("ETag", `"0x17"`)
 			w.Header().Set("Content-Length", "100")
 			w.Write([]byte("{"))
@@ -142,7 +143,7 @@ func TestBrokenAnswer(t *testing.T) {
 		if !errors.Is(err, backends.ErrUnavailable) {
 			t.Errorf("%s: got %+v and error %v, want ErrUnavailable", how, r, err)
 		}
-		if n := s.requests(); n["read"] != 1 {
+		if n := s.Requests(); n["read"] != 1 {
 			t.Errorf("%s: one read took %d requests", how, n["read"])
 		}
 	}
@@ -163,14 +164,14 @@ func TestMissing(t *testing.T) {
 			"another account":  {refusalOf(404, "ResourceNotFound", "The specified resource does not exist."), backends.ErrUnavailable},
 		} {
 			t.Run(how+", "+what, func(t *testing.T) {
-				s.instead("read", test.read)
+				s.Instead("read", test.read)
 				r, err := b.Load(t.Context(), "a")
 				if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) || r != (backends.Record{}) {
 					t.Errorf("got %+v and error %v, want %v", r, err, test.want)
 				}
 			})
 		}
-		s.instead("read", nil)
+		s.Instead("read", nil)
 	}
 }
 
@@ -194,12 +195,12 @@ func TestNoTag(t *testing.T) {
 	for name, tag := range map[string]string{"none": "", "any": "*", "any, quoted": `"*"`, "weak": `W/"0x1"`, "bare": "0x1"} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)
-			s.instead("write", func(w http.ResponseWriter, r *http.Request) {
+			s.Instead("write", func(w http.ResponseWriter, r *http.Request) {
 				io.Copy(io.Discard, r.Body)
 				w.Header().Set("ETag", tag)
 				w.WriteHeader(http.StatusCreated)
 			})
-			s.instead("read", func(w http.ResponseWriter, _ *http.Request) {
+			s.Instead("read", func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("ETag", tag)
 				w.Write(backends.Encode("a", record))
 			})
@@ -236,7 +237,7 @@ func TestSecondary(t *testing.T) {
 			}
 		})
 	}
-	if n := s.requests(); len(n) > 0 {
+	if n := s.Requests(); len(n) > 0 {
 		t.Errorf("it was asked: %v", n)
 	}
 	one, err := container.NewClientWithNoCredential("https://account.blob.core.windows.net/x-secondary", nil)
@@ -252,15 +253,15 @@ func TestSilence(t *testing.T) {
 	mute.Calls(t, record, func() (backends.Backend, func(http.HandlerFunc)) {
 		s := newServer(t)
 		return s.handles(t)["Open"], func(h http.HandlerFunc) {
-			s.instead("read", h)
-			s.instead("write", h)
+			s.Instead("read", h)
+			s.Instead("write", h)
 		}
 	})
 }
 
 func TestSilenceDropsIdleConnections(t *testing.T) {
 	s := newServer(t)
-	mute.Idle(t, s.handles(t)["Open"], func(h http.HandlerFunc) { s.instead("read", h) }, s.read, s.closed)
+	mute.Idle(t, s.handles(t)["Open"], func(h http.HandlerFunc) { s.Instead("read", h) }, s.read, s.Closed)
 }
 
 func TestClose(t *testing.T) {
@@ -277,14 +278,14 @@ func TestClose(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		s.requests()
+		s.Requests()
 		if _, err := b.Load(t.Context(), "a"); !errors.Is(err, backends.ErrUnavailable) {
 			t.Errorf("Load after Close: got %v, want ErrUnavailable", err)
 		}
 		if _, err := b.Swap(t.Context(), "a", backends.Record{}, record); !errors.Is(err, backends.ErrUnavailable) {
 			t.Errorf("Swap after Close: got %v, want ErrUnavailable", err)
 		}
-		if n := s.requests(); len(n) != 0 {
+		if n := s.Requests(); len(n) != 0 {
 			t.Errorf("requests after Close: %v", n)
 		}
 	}

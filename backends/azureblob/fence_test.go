@@ -58,7 +58,7 @@ func TestFence(t *testing.T) {
 			if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
 				t.Fatalf("got %v, want %v", err, c.want)
 			}
-			sent, o := fmt.Sprint(s.requests()), s.blobs["x"]
+			sent, o := fmt.Sprint(s.Requests()), s.blobs["x"]
 			switch {
 			case c.want == ended && sent != "map[]", c.want != nil && c.want != ended && sent != "map[properties:1]", c.want == nil && sent != "map[properties:1 write:1]":
 				t.Errorf("the requests were %s", sent)
@@ -82,8 +82,8 @@ func TestFenceInBetween(t *testing.T) {
 		"the blob's removal": {func(s *server) { s.mutex.Lock(); defer s.mutex.Unlock(); delete(s.blobs, "x") }, nil, 2},
 		// The client repeats it by itself, and finds its own first try.
 		"a lost answer": {func(s *server) {
-			s.instead("write", func(w http.ResponseWriter, r *http.Request) {
-				s.instead("write", nil)
+			s.Instead("write", func(w http.ResponseWriter, r *http.Request) {
+				s.Instead("write", nil)
 				s.write(httptest.NewRecorder(), r)
 				refuse(w, 503, "ServerBusy", "")
 			})
@@ -92,16 +92,16 @@ func TestFenceInBetween(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)
 			s.set("x", object{metadata: marks("5", "a")})
-			s.instead("properties", func(w http.ResponseWriter, r *http.Request) {
+			s.Instead("properties", func(w http.ResponseWriter, r *http.Request) {
 				s.read(w, r)
-				s.instead("properties", nil)
+				s.Instead("properties", nil)
 				c.between(s)
 			})
 			kind, one := "text/x-mine", "1"
 			given := map[string]*string{"mine": &one, "Elector_Token": &one}
 			err := Write(t.Context(), s.client(t).NewBlockBlobClient("x"), lease{token: 7}, []byte("new"), &blockblob.UploadOptions{
 				HTTPHeaders: &blob.HTTPHeaders{BlobContentType: &kind}, Metadata: given})
-			if tries := s.requests()["write"]; !errors.Is(err, c.want) || (err == nil) != (c.want == nil) || tries != c.tries {
+			if tries := s.Requests()["write"]; !errors.Is(err, c.want) || (err == nil) != (c.want == nil) || tries != c.tries {
 				t.Fatalf("got %v in %d tries, want %v in %d", err, tries, c.want, c.tries)
 			}
 			o := s.blobs["x"]
@@ -119,9 +119,9 @@ func TestFenceInBetween(t *testing.T) {
 func TestFenceForbidden(t *testing.T) {
 	for _, refused := range []bloberror.Code{bloberror.ConditionNotMet, bloberror.LeaseIDMissing, bloberror.BlobImmutableDueToPolicy} {
 		s := newServer(t)
-		s.instead("write", refusalOf(412, string(refused), "no"))
+		s.Instead("write", refusalOf(412, string(refused), "no"))
 		err := Write(t.Context(), s.client(t).NewBlockBlobClient("x"), lease{token: 7}, nil, nil)
-		if !bloberror.HasCode(err, refused) || s.requests()["write"] != 1 || strings.Contains(err.Error(), "\n") {
+		if !bloberror.HasCode(err, refused) || s.Requests()["write"] != 1 || strings.Contains(err.Error(), "\n") {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -144,7 +144,7 @@ func TestClaim(t *testing.T) {
 	if _, err := Claim(t.Context(), x, lease{token: 7}); !bloberror.HasCode(err, bloberror.BlobNotFound) {
 		t.Errorf("no blob: got %v", err)
 	}
-	s.requests()
+	s.Requests()
 	s.set("x", object{content: []byte("content"), metadata: map[string]string{"mine": "1", tokenMetadata: "6", electionMetadata: "a"}})
 	content, err := Claim(t.Context(), x, lease{token: 7})
 	if err != nil || string(content) != "content" {
@@ -153,7 +153,7 @@ func TestClaim(t *testing.T) {
 	if o := s.blobs["x"]; fmt.Sprint(o.metadata) != "map[elector_election:a elector_token:7 mine:1]" {
 		t.Errorf("the blob has %v", o.metadata)
 	}
-	if n := fmt.Sprint(s.requests()); n != "map[metadata:1 properties:1 read:1]" {
+	if n := fmt.Sprint(s.Requests()); n != "map[metadata:1 properties:1 read:1]" {
 		t.Errorf("the requests were %s", n)
 	}
 	if err := Write(t.Context(), x, lease{token: 6}, nil, nil); !errors.Is(err, backends.ErrStale) || !strings.Contains(err.Error(), "/container/x") {
@@ -161,16 +161,16 @@ func TestClaim(t *testing.T) {
 	}
 	// What an earlier leader writes before the token is there belongs to what Claim
 	// returns, and what a later one writes before it is read ends it.
-	s.instead("metadata", func(w http.ResponseWriter, r *http.Request) {
-		s.instead("metadata", nil)
+	s.Instead("metadata", func(w http.ResponseWriter, r *http.Request) {
+		s.Instead("metadata", nil)
 		s.set("x", object{content: []byte("late"), metadata: marks("6", "a")})
 		s.metadata(w, r)
 	})
 	if content, err := Claim(t.Context(), x, lease{token: 7}); err != nil || string(content) != "late" {
 		t.Errorf("got %q, %v", content, err)
 	}
-	s.instead("read", func(w http.ResponseWriter, r *http.Request) {
-		s.instead("read", nil)
+	s.Instead("read", func(w http.ResponseWriter, r *http.Request) {
+		s.Instead("read", nil)
 		s.set("x", object{content: []byte("later"), metadata: marks("8", "a")})
 		s.read(w, r)
 	})

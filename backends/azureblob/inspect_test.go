@@ -24,7 +24,7 @@ func TestListPages(t *testing.T) {
 		return answerXML(`<?xml version="1.0" encoding="utf-8"?><EnumerationResults><Blobs>` + names + `</Blobs><NextMarker>` + marker + `</NextMarker></EnumerationResults>`)
 	}
 	const properties = "<Properties></Properties>"
-	s.instead("list", func(w http.ResponseWriter, r *http.Request) {
+	s.Instead("list", func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
 		switch {
 		case q.Get("prefix") != "elector/" || q.Get("delimiter") != "/":
@@ -65,8 +65,8 @@ func TestInspect(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer b.Close()
-			s.instead("container", test.container)
-			s.instead("service", test.service)
+			s.Instead("container", test.container)
+			s.Instead("service", test.service)
 			i, err := b.(backends.Inspector).Inspect(t.Context(), 15*time.Second)
 			if err != nil || test.container == nil && time.Since(i.Clock).Abs() > time.Hour {
 				t.Fatalf("clock %v, error %v", i.Clock, err)

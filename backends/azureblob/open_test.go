@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fakehttp"
 	"github.com/elector-go/elector/internal/mute"
 )
 
@@ -45,8 +46,8 @@ func TestOpen(t *testing.T) {
 			if test.header != "" {
 				s.header.Set(test.header, "true")
 			}
-			s.instead("container", test.container)
-			s.instead("read", test.read)
+			s.Instead("container", test.container)
+			s.Instead("read", test.read)
 			b, err := s.open(t.Context())
 			if err == nil {
 				b.Close()
@@ -57,7 +58,7 @@ func TestOpen(t *testing.T) {
 			if err != nil && (!strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), "azureblob://account/container/elector/") || strings.Contains(err.Error(), "\n")) {
 				t.Errorf("the error does not say %q and which store, in a line: %v", test.says, err)
 			}
-			for what, n := range s.requests() {
+			for what, n := range s.Requests() {
 				if n != 1 {
 					t.Errorf("%d requests to %s", n, what)
 				}
@@ -96,7 +97,7 @@ func TestRefusedWrites(t *testing.T) {
 			"something new and wrong": {507, "New", "new", backends.ErrUnavailable, "network"},
 		} {
 			t.Run(how+", "+name, func(t *testing.T) {
-				s.instead("write", refusalOf(test.status, test.code, test.message))
+				s.Instead("write", refusalOf(test.status, test.code, test.message))
 				_, err := b.Swap(t.Context(), "a", backends.Record{Version: `"0x17"`}, record)
 				if !errors.Is(err, test.want) || test.want != backends.ErrConflict && errors.Is(err, backends.ErrConflict) {
 					t.Fatalf("got %v, want %v", err, test.want)
@@ -120,7 +121,7 @@ func TestRefusedWrites(t *testing.T) {
 // Opening ends with its context, whatever hangs.
 func TestOpenDeadline(t *testing.T) {
 	s := newServer(t)
-	s.instead("container", mute.Handler)
+	s.Instead("container", mute.Handler)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if _, err := s.open(ctx); !errors.Is(err, backends.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
@@ -247,7 +248,7 @@ func TestCredentials(t *testing.T) {
 			t.Setenv("AZURE_STORAGE_SAS_TOKEN", test.sas)
 			t.Setenv("AZURE_STORAGE_KEY", test.key)
 			t.Setenv("AZURE_STORAGE_CONNECTION_STRING", strings.ReplaceAll(test.connection, "SERVER", s.URL+"/account"))
-			s.instead("read", func(w http.ResponseWriter, r *http.Request) {
+			s.Instead("read", func(w http.ResponseWriter, r *http.Request) {
 				if got := r.Header.Get("Authorization") + r.URL.RawQuery; !strings.Contains(got, test.sent) {
 					t.Errorf("the request has %q, not %q", got, test.sent)
 				}
@@ -263,9 +264,9 @@ func TestCredentials(t *testing.T) {
 			}
 			errs := []error{err}
 			if err == nil {
-				s.instead("write", reset)
+				s.Instead("write", fakehttp.Reset)
 				_, cut := b.Swap(t.Context(), "a", backends.Record{}, record)
-				s.instead("write", refusalOf(403, "AuthenticationFailed", "no"))
+				s.Instead("write", refusalOf(403, "AuthenticationFailed", "no"))
 				_, refused := b.Swap(t.Context(), "a", backends.Record{}, record)
 				errs = append(errs, cut, refused)
 				b.Close()

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync"
@@ -17,19 +15,17 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fakehttp"
 )
 
 // A server plays as much of Blob Storage as the adapter uses, in one container.
 type server struct {
-	*httptest.Server
+	*fakehttp.Server
 
 	mutex  sync.Mutex
 	blobs  map[string]object
 	last   int
 	header http.Header // of the container's properties
-	counts map[string]int
-	closed chan struct{}               // gets one of each closed connection, if there is room
-	answer map[string]http.HandlerFunc // instead of the usual, by "read", "write", "properties" and so on
 }
 
 type object struct {
@@ -42,30 +38,18 @@ type object struct {
 const account = "account"
 
 func newServer(t *testing.T) *server {
-	s := &server{blobs: map[string]object{}, counts: map[string]int{}, answer: map[string]http.HandlerFunc{}, header: http.Header{}, closed: make(chan struct{}, 100)}
-	s.Server = httptest.NewUnstartedServer(s)
-	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateClosed {
-			select {
-			case s.closed <- struct{}{}:
-			default:
-			}
-		}
-	}
-	s.Start()
-	t.Cleanup(func() {
-		s.CloseClientConnections()
-		s.Close()
-	})
+	s := &server{blobs: map[string]object{}, header: http.Header{}}
+	s.Server = fakehttp.New(t, s.usual)
 	t.Setenv("AZURE_STORAGE_SAS_TOKEN", "")
 	t.Setenv("AZURE_STORAGE_KEY", "a2V5")
 	t.Setenv("AZURE_STORAGE_CONNECTION_STRING", "")
 	return s
 }
 
-func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// usual returns the kind of a request, "read" say, and how the service answers it.
+func (s *server) usual(r *http.Request) (what string, serve http.HandlerFunc) {
 	q := r.URL.Query()
-	what, serve := "container", s.container
+	what, serve = "container", s.container
 	switch {
 	case q.Get("comp") == "list":
 		what, serve = "list", s.unknown
@@ -81,30 +65,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodGet:
 		what, serve = "read", s.read
 	}
-	s.mutex.Lock()
-	s.counts[what]++
-	if other := s.answer[what]; other != nil {
-		serve = other
-	}
-	s.mutex.Unlock()
-	serve(w, r)
-}
-
-// instead sets the answers to all requests of one kind, "read" say; nil means
-// the usual ones.
-func (s *server) instead(what string, answer http.HandlerFunc) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.answer[what] = answer
-}
-
-// requests returns how many there were since the last call.
-func (s *server) requests() map[string]int {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	n := s.counts
-	s.counts = map[string]int{}
-	return n
+	return what, serve
 }
 
 func (s *server) set(name string, o object) {
@@ -224,12 +185,6 @@ func refusalOf(status int, code, message string) http.HandlerFunc {
 	}
 }
 
-// reset breaks the connection off without an answer.
-func reset(_ http.ResponseWriter, r *http.Request) {
-	io.Copy(io.Discard, r.Body)
-	panic(http.ErrAbortHandler)
-}
-
 func (s *server) address() *url.URL {
 	return &url.URL{Scheme: "azureblob", Host: account, Path: "/container", RawQuery: "endpoint=" + s.URL + "/" + account}
 }
@@ -245,7 +200,7 @@ func (s *server) handles(t *testing.T) map[string]backends.Backend {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { opened.Close() })
-	s.requests()
+	s.Requests()
 	return map[string]backends.Backend{"Open": opened, "New": New(s.client(t), "")}
 }
 

@@ -57,7 +57,7 @@ func TestFence(t *testing.T) {
 			if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
 				t.Fatalf("got %v, want %v", err, c.want)
 			}
-			sent, o := fmt.Sprint(s.requests()), s.objects["x"]
+			sent, o := fmt.Sprint(s.Requests()), s.objects["x"]
 			switch {
 			case c.want == ended && sent != "map[]", c.want != nil && c.want != ended && sent != "map[read:1]", c.want == nil && sent != "map[read:1 write:1]":
 				t.Errorf("the requests were %s", sent)
@@ -80,8 +80,8 @@ func TestFenceInBetween(t *testing.T) {
 		"an earlier leader":    {func(s *service) { s.set("x", object{metadata: metadata("6", "a")}) }, nil, 2},
 		"the object's removal": {func(s *service) { s.mutex.Lock(); defer s.mutex.Unlock(); delete(s.objects, "x") }, nil, 2},
 		"a lost answer": {func(s *service) {
-			s.instead("write", func(w http.ResponseWriter, r *http.Request) {
-				s.instead("write", nil)
+			s.Instead("write", func(w http.ResponseWriter, r *http.Request) {
+				s.Instead("write", nil)
 				s.write(httptest.NewRecorder(), r)
 				refuse(w, 503, "backendError", "")
 			})
@@ -115,9 +115,9 @@ func TestFenceInBetween(t *testing.T) {
 // A refusal that no other write explains ends a Write.
 func TestFenceForbidden(t *testing.T) {
 	s := newService(t)
-	s.instead("write", refusal(http.StatusPreconditionFailed, "orgPolicy", "Constraint violated"))
+	s.Instead("write", refusal(http.StatusPreconditionFailed, "orgPolicy", "Constraint violated"))
 	err := Write(t.Context(), s.client(t).Bucket("bucket").Object("x"), lease{token: 7}, nil, nil)
-	if code(err) != http.StatusPreconditionFailed || s.requests()["write"] != 1 {
+	if code(err) != http.StatusPreconditionFailed || s.Requests()["write"] != 1 {
 		t.Errorf("got %v", err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fakehttp"
 	"github.com/elector-go/elector/internal/mute"
 )
 
@@ -26,7 +27,7 @@ func TestRecordIsOneObject(t *testing.T) {
 	for how, b := range s.handles(t) {
 		expect := func(doing string, want map[string]int) {
 			t.Helper()
-			if got := s.requests(); !maps.Equal(got, want) {
+			if got := s.Requests(); !maps.Equal(got, want) {
 				t.Errorf("%s: %s took the requests %v, want %v", how, doing, got, want)
 			}
 		}
@@ -87,7 +88,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 		"500":   refusal(500, "internalError", "We encountered an internal error. Please try again."),
 		"502":   refusal(502, "badGateway", "Bad Gateway"),
 		"503":   refusal(503, "backendError", "Backend Error"),
-		"reset": reset,
+		"reset": fakehttp.Reset,
 	} {
 		for how, b := range all {
 			t.Run(what+", "+how, func(t *testing.T) {
@@ -96,7 +97,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
 					var sent atomic.Int32
-					s.instead(request, func(w http.ResponseWriter, r *http.Request) {
+					s.Instead(request, func(w http.ResponseWriter, r *http.Request) {
 						if sent.Add(1) > 1 {
 							cancel() // it need not go on for ever
 						}
@@ -126,7 +127,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 func TestBrokenAnswer(t *testing.T) {
 	s := newService(t)
 	for how, b := range s.handles(t) {
-		s.instead("read", func(w http.ResponseWriter, r *http.Request) {
+		s.Instead("read", func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Query().Has("generation") {
 				http.Error(w, "No such object: bucket/elector/a", http.StatusNotFound)
 				return
@@ -135,12 +136,12 @@ func TestBrokenAnswer(t *testing.T) {
 			w.Header().Set("Content-Length", "100")
 			w.Write([]byte("{"))
 		})
-		s.requests()
+		s.Requests()
 		r, err := b.Load(t.Context(), "a")
 		if !errors.Is(err, backends.ErrUnavailable) {
 			t.Errorf("%s: got %+v and error %v, want ErrUnavailable", how, r, err)
 		}
-		if n := s.requests(); how == "Open" && n["read"] != 1 {
+		if n := s.Requests(); how == "Open" && n["read"] != 1 {
 			t.Errorf("%s: one read took %d requests", how, n["read"])
 		}
 	}
@@ -161,17 +162,17 @@ func TestMissing(t *testing.T) {
 			{refusal(403, "rateLimitExceeded", "Slow down"), backends.ErrUnavailable},
 			{refusal(503, "backendError", "Backend Error"), backends.ErrUnavailable},
 		} {
-			s.instead("bucket", test.bucket)
+			s.Instead("bucket", test.bucket)
 			r, err := b.Load(t.Context(), "a")
 			if !errors.Is(err, test.want) || r != (backends.Record{}) {
 				t.Errorf("%s: got %+v and error %v, want %v", how, r, err, test.want)
 			}
 		}
-		s.instead("write", refusal(404, "notFound", "The specified bucket does not exist."))
+		s.Instead("write", refusal(404, "notFound", "The specified bucket does not exist."))
 		if _, err := b.Swap(t.Context(), "a", backends.Record{}, record); !errors.Is(err, backends.ErrMisconfigured) || !strings.Contains(err.Error(), "there is no bucket bucket") {
 			t.Errorf("%s: a write: got %v, want ErrMisconfigured", how, err)
 		}
-		s.instead("write", nil)
+		s.Instead("write", nil)
 	}
 }
 
@@ -199,7 +200,7 @@ func TestForeignObjects(t *testing.T) {
 	// One that is much too large is not read to its end.
 	const size = 64 << 20
 	written := make(chan int, 1)
-	s.instead("read", func(w http.ResponseWriter, _ *http.Request) {
+	s.Instead("read", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-Goog-Generation", "17")
 		w.Header().Set("Content-Length", strconv.Itoa(size))
 		sum := 0
@@ -225,11 +226,11 @@ func TestForeignObjects(t *testing.T) {
 // An answer that has no generation is not the service's.
 func TestNoGeneration(t *testing.T) {
 	s := newService(t)
-	s.instead("write", func(w http.ResponseWriter, r *http.Request) {
+	s.Instead("write", func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		io.WriteString(w, "{}")
 	})
-	s.instead("read", func(w http.ResponseWriter, _ *http.Request) { w.Write(backends.Encode("a", record)) })
+	s.Instead("read", func(w http.ResponseWriter, _ *http.Request) { w.Write(backends.Encode("a", record)) })
 	b := New(s.client(t), "bucket", "")
 	if r, err := b.Load(t.Context(), "a"); !errors.Is(err, backends.ErrMisconfigured) {
 		t.Errorf("Load: got %+v and error %v, want ErrMisconfigured", r, err)
@@ -243,15 +244,15 @@ func TestSilence(t *testing.T) {
 	mute.Calls(t, record, func() (backends.Backend, func(http.HandlerFunc)) {
 		s := newService(t)
 		return s.handles(t)["Open"], func(h http.HandlerFunc) {
-			s.instead("read", h)
-			s.instead("write", h)
+			s.Instead("read", h)
+			s.Instead("write", h)
 		}
 	})
 }
 
 func TestSilenceDropsIdleConnections(t *testing.T) {
 	s := newService(t)
-	mute.Idle(t, s.handles(t)["Open"], func(h http.HandlerFunc) { s.instead("read", h) }, s.read, s.closed)
+	mute.Idle(t, s.handles(t)["Open"], func(h http.HandlerFunc) { s.Instead("read", h) }, s.read, s.Closed)
 }
 
 func TestClose(t *testing.T) {
@@ -268,7 +269,7 @@ func TestClose(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		s.requests()
+		s.Requests()
 		if _, err := b.Load(t.Context(), "a"); !errors.Is(err, backends.ErrUnavailable) {
 			t.Errorf("Load after Close: got %v, want ErrUnavailable", err)
 		}
@@ -279,7 +280,7 @@ func TestClose(t *testing.T) {
 		for range 2000 {
 			b.Load(t.Context(), "a")
 		}
-		if n := s.requests(); len(n) != 0 {
+		if n := s.Requests(); len(n) != 0 {
 			t.Errorf("requests after Close: %v", n)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // List follows the pages, and asks for no more than names.
 func TestListPages(t *testing.T) {
 	s := newService(t)
-	s.instead("GET /storage/v1/b/bucket/o", func(w http.ResponseWriter, r *http.Request) {
+	s.Instead("GET /storage/v1/b/bucket/o", func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
 		answer := `{"items": [{"name": "elector/b"}, {"name": "elector/c"}], "nextPageToken": "next"}`
 		switch {
@@ -74,7 +74,7 @@ func TestInspect(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	s.instead("bucket", refusal(403, "forbidden", "no"))
+	s.Instead("bucket", refusal(403, "forbidden", "no"))
 	if i, err := b.(backends.Inspector).Inspect(t.Context(), 15*time.Second); err != nil || len(i.Findings) != 1 || i.Findings[0].Fix == "" {
 		t.Errorf("without the permission: %+v, %v", i, err)
 	}

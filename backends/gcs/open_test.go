@@ -56,8 +56,8 @@ func TestOpen(t *testing.T) {
 		t.Run(test.what, func(t *testing.T) {
 			s := newService(t)
 			s.bucket = test.attributes
-			s.instead("bucket", test.bucket)
-			s.instead("read", test.read)
+			s.Instead("bucket", test.bucket)
+			s.Instead("read", test.read)
 			b, err := s.open(t.Context())
 			if err == nil {
 				b.Close()
@@ -68,7 +68,7 @@ func TestOpen(t *testing.T) {
 			if err != nil && (!strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), "gs://bucket/elector/")) {
 				t.Errorf("the error does not say %q and which store: %v", test.says, err)
 			}
-			for what, n := range s.requests() {
+			for what, n := range s.Requests() {
 				if n != 1 {
 					t.Errorf("%d requests to %s", n, what)
 				}
@@ -105,7 +105,7 @@ func TestRefusedWrites(t *testing.T) {
 			{400, "invalid", "something new", backends.ErrUnavailable, "network"},
 			{507, "", "something new", backends.ErrUnavailable, "network"},
 		} {
-			s.instead("write", refusal(test.status, test.reason, test.message))
+			s.Instead("write", refusal(test.status, test.reason, test.message))
 			_, err := b.Swap(t.Context(), "a", backends.Record{Version: "17"}, record)
 			if !errors.Is(err, test.want) {
 				t.Errorf("%s, %d %s: got %v, want %v", how, test.status, test.message, err, test.want)
@@ -124,7 +124,7 @@ func TestRefusedWrites(t *testing.T) {
 // Opening ends with its context, whatever hangs.
 func TestOpenDeadline(t *testing.T) {
 	s := newService(t)
-	s.instead("bucket", mute.Handler)
+	s.Instead("bucket", mute.Handler)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if _, err := s.open(ctx); !errors.Is(err, backends.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
@@ -304,7 +304,7 @@ func TestCredentials(t *testing.T) {
 
 	s := newService(t)
 	served := s.attributes
-	s.instead("bucket", func(w http.ResponseWriter, r *http.Request) {
+	s.Instead("bucket", func(w http.ResponseWriter, r *http.Request) {
 		if got := r.Header.Get("Authorization"); got != "Bearer "+token {
 			t.Errorf("the request is authorized by %q", got)
 		}
@@ -343,7 +343,7 @@ func TestCredentials(t *testing.T) {
 	if err := try(t.Context()); err != nil {
 		t.Errorf("with a key: %v", err)
 	}
-	s.instead("bucket", refusal(401, "authError", "Invalid Credentials"))
+	s.Instead("bucket", refusal(401, "authError", "Invalid Credentials"))
 	if err := try(t.Context()); !errors.Is(err, backends.ErrDenied) {
 		t.Errorf("a token that is not accepted: got %v, want ErrDenied", err)
 	}

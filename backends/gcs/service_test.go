@@ -11,9 +11,7 @@ import (
 	"maps"
 	"mime"
 	"mime/multipart"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strconv"
 	"strings"
@@ -26,19 +24,17 @@ import (
 	"google.golang.org/api/option"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fakehttp"
 )
 
 // A service plays as much of Cloud Storage as the adapter uses, in one bucket.
 type service struct {
-	*httptest.Server
+	*fakehttp.Server
 
 	mutex   sync.Mutex
 	objects map[string]object
 	last    int64
 	bucket  string // what the bucket's attributes are besides its name
-	counts  map[string]int
-	closed  chan struct{}               // gets one of each closed connection, if there is room
-	answer  map[string]http.HandlerFunc // instead of the usual, by "read", "write" or "bucket"
 }
 
 type object struct {
@@ -49,26 +45,14 @@ type object struct {
 }
 
 func newService(t *testing.T) *service {
-	s := &service{objects: map[string]object{}, counts: map[string]int{}, answer: map[string]http.HandlerFunc{}, last: 1e15, closed: make(chan struct{}, 100)}
-	s.Server = httptest.NewUnstartedServer(s)
-	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateClosed {
-			select {
-			case s.closed <- struct{}{}:
-			default:
-			}
-		}
-	}
-	s.Start()
-	t.Cleanup(func() {
-		s.CloseClientConnections()
-		s.Close()
-	})
+	s := &service{objects: map[string]object{}, last: 1e15}
+	s.Server = fakehttp.New(t, s.usual)
 	return s
 }
 
-func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	what, serve := "bucket", s.attributes
+// usual returns the kind of a request, "read" say, and how the service answers it.
+func (s *service) usual(r *http.Request) (what string, serve http.HandlerFunc) {
+	what, serve = "bucket", s.attributes
 	switch {
 	case r.Method == http.MethodPost && r.URL.Path == "/upload/storage/v1/b/bucket/o":
 		what, serve = "write", s.write
@@ -77,30 +61,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method != http.MethodGet || r.URL.Path != "/storage/v1/b/bucket":
 		what, serve = r.Method+" "+r.URL.Path, func(w http.ResponseWriter, _ *http.Request) { refuse(w, 501, "notImplemented", "") }
 	}
-	s.mutex.Lock()
-	s.counts[what]++
-	if other := s.answer[what]; other != nil {
-		serve = other
-	}
-	s.mutex.Unlock()
-	serve(w, r)
-}
-
-// instead sets the answers to all requests of one kind, "read" say; nil means
-// the usual ones.
-func (s *service) instead(what string, answer http.HandlerFunc) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.answer[what] = answer
-}
-
-// requests returns how many there were since the last call.
-func (s *service) requests() map[string]int {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	n := s.counts
-	s.counts = map[string]int{}
-	return n
+	return what, serve
 }
 
 func (s *service) set(name string, o object) {
@@ -204,12 +165,6 @@ func refusal(status int, reason, message string) http.HandlerFunc {
 	}
 }
 
-// reset breaks the connection off without an answer.
-func reset(_ http.ResponseWriter, r *http.Request) {
-	io.Copy(io.Discard, r.Body)
-	panic(http.ErrAbortHandler)
-}
-
 func (s *service) open(ctx context.Context) (backends.Backend, error) {
 	return open(ctx, &url.URL{Scheme: "gs", Host: "bucket", RawQuery: "endpoint=" + s.URL})
 }
@@ -227,7 +182,7 @@ func (s *service) handles(t *testing.T) map[string]backends.Backend {
 	for name, reads := range map[string]option.ClientOption{"New": option.WithUserAgent("XML"), "New with JSON reads": storage.WithJSONReads()} {
 		all[name] = New(s.client(t, reads), "bucket", "")
 	}
-	s.requests()
+	s.Requests()
 	return all
 }
 

@@ -70,7 +70,7 @@ func TestFence(t *testing.T) {
 			if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
 				t.Fatalf("got %v, want %v", err, c.want)
 			}
-			sent, o := fmt.Sprint(s.requests()), s.get("x")
+			sent, o := fmt.Sprint(s.Requests()), s.get("x")
 			switch {
 			case c.want == ended && sent != "map[]", c.want != nil && c.want != ended && sent != "map[head:1]", c.want == nil && sent != "map[head:1 write:1]":
 				t.Errorf("the requests were %s", sent)
@@ -129,14 +129,14 @@ func TestFenceInBetween(t *testing.T) {
 		"an earlier leader":    {func(_ *testing.T, s *service) { s.set("x", fenced("6", "a", "earlier")) }, nil, 2},
 		"the object's removal": {func(_ *testing.T, s *service) { s.mutex.Lock(); defer s.mutex.Unlock(); delete(s.objects, "x") }, nil, 2},
 		"a write under way": {func(_ *testing.T, s *service) {
-			s.instead("write", func(w http.ResponseWriter, r *http.Request) {
-				s.instead("write", nil)
+			s.Instead("write", func(w http.ResponseWriter, r *http.Request) {
+				s.Instead("write", nil)
 				refusal(409, "ConditionalRequestConflict", "The conditional request cannot succeed")(w, r)
 			})
 		}, nil, 2},
 		"a lost answer": {func(_ *testing.T, s *service) {
-			s.instead("write", func(w http.ResponseWriter, r *http.Request) {
-				s.instead("write", nil)
+			s.Instead("write", func(w http.ResponseWriter, r *http.Request) {
+				s.Instead("write", nil)
 				s.write(httptest.NewRecorder(), r)
 				refuse(w, 503, "ServiceUnavailable", "")
 			})
@@ -173,9 +173,9 @@ func TestFenceInBetween(t *testing.T) {
 func TestFenceRefused(t *testing.T) {
 	s := newService(t)
 	s.set("x", object{content: []byte("old")})
-	s.instead("write", refusal(412, "PreconditionFailed", "no"))
+	s.Instead("write", refusal(412, "PreconditionFailed", "no"))
 	err := Write(t.Context(), s.client(t), "bucket", "x", lease{token: 7}, nil, nil)
-	if awsclient.Code(err) != "PreconditionFailed" || s.requests()["write"] != 1 {
+	if awsclient.Code(err) != "PreconditionFailed" || s.Requests()["write"] != 1 {
 		t.Errorf("got %v", err)
 	}
 }

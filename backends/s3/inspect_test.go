@@ -27,12 +27,12 @@ func TestInspect(t *testing.T) {
 		{"", "<Status>Disabled</Status><Filter></Filter><Expiration><Days>1</Days></Expiration>", ""},
 	} {
 		s := newService(t)
-		s.instead("versioning=", func(w http.ResponseWriter, _ *http.Request) {
+		s.Instead("versioning=", func(w http.ResponseWriter, _ *http.Request) {
 			io.WriteString(w, "<VersioningConfiguration>"+c.versioning+"</VersioningConfiguration>")
 		})
-		s.instead("lifecycle=", refusal(404, "NoSuchLifecycleConfiguration", "The lifecycle configuration does not exist"))
+		s.Instead("lifecycle=", refusal(404, "NoSuchLifecycleConfiguration", "The lifecycle configuration does not exist"))
 		if c.rule != "" {
-			s.instead("lifecycle=", func(w http.ResponseWriter, _ *http.Request) {
+			s.Instead("lifecycle=", func(w http.ResponseWriter, _ *http.Request) {
 				io.WriteString(w, "<LifecycleConfiguration><Rule>"+c.rule+"</Rule></LifecycleConfiguration>")
 			})
 		}
@@ -58,7 +58,7 @@ func TestInspect(t *testing.T) {
 func TestInspectWithLittle(t *testing.T) {
 	s := newService(t)
 	for _, what := range []string{".probe", "versioning=", "lifecycle="} {
-		s.instead(what, refusal(403, "AccessDenied", "Access Denied"))
+		s.Instead(what, refusal(403, "AccessDenied", "Access Denied"))
 	}
 	for how, b := range s.handles(t) {
 		i, err := b.(backends.Inspector).Inspect(t.Context(), 15*time.Second)

@@ -58,8 +58,8 @@ func TestOpen(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			s := newService(t)
-			s.instead(".absent", c.absent)
-			s.instead(".probe", c.probe)
+			s.Instead(".absent", c.absent)
+			s.Instead(".probe", c.probe)
 			b, err := s.open(t.Context())
 			if err == nil {
 				b.Close()
@@ -87,7 +87,7 @@ func TestProbe(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.Close()
-		if got := s.requests(); !maps.Equal(got, want) {
+		if got := s.Requests(); !maps.Equal(got, want) {
 			t.Errorf("opening for the %d. time took %v, want %v", i+1, got, want)
 		}
 	}
@@ -96,27 +96,27 @@ func TestProbe(t *testing.T) {
 // A handle whose probe was denied reads, and writes nothing before the probe is done.
 func TestUnproven(t *testing.T) {
 	s := newService(t)
-	s.instead(".probe", refusal(403, "AccessDenied", "Access Denied"))
+	s.Instead(".probe", refusal(403, "AccessDenied", "Access Denied"))
 	for how, b := range s.handles(t) {
-		s.requests()
+		s.Requests()
 		if _, err := b.Load(t.Context(), how); err != nil {
 			t.Errorf("%s: reading: %v", how, err)
 		}
-		if _, err := b.Swap(t.Context(), how, backends.Record{}, record); !errors.Is(err, backends.ErrDenied) || s.requests()["write"] != 0 {
+		if _, err := b.Swap(t.Context(), how, backends.Record{}, record); !errors.Is(err, backends.ErrDenied) || s.Requests()["write"] != 0 {
 			t.Errorf("%s: writing: got %v, want ErrDenied and no request", how, err)
 		}
-		s.instead(".probe", func(w http.ResponseWriter, r *http.Request) {
+		s.Instead(".probe", func(w http.ResponseWriter, r *http.Request) {
 			io.Copy(io.Discard, r.Body)
 			w.Header().Set("ETag", `"x"`)
 		})
-		if _, err := b.Swap(t.Context(), how, backends.Record{}, record); !errors.Is(err, backends.ErrMisconfigured) || s.requests()["write"] != 0 {
+		if _, err := b.Swap(t.Context(), how, backends.Record{}, record); !errors.Is(err, backends.ErrMisconfigured) || s.Requests()["write"] != 0 {
 			t.Errorf("%s: writing without conditions: got %v, want ErrMisconfigured and no request", how, err)
 		}
-		s.instead(".probe", nil)
+		s.Instead(".probe", nil)
 		if _, err := b.Swap(t.Context(), how, backends.Record{}, record); err != nil {
 			t.Errorf("%s: writing after the probe: %v", how, err)
 		}
-		s.instead(".probe", refusal(403, "AccessDenied", "Access Denied"))
+		s.Instead(".probe", refusal(403, "AccessDenied", "Access Denied"))
 	}
 }
 
@@ -124,7 +124,7 @@ func TestUnproven(t *testing.T) {
 func TestOpenDeadline(t *testing.T) {
 	s := newService(t)
 	asked := make(chan struct{}, 1)
-	s.instead(".absent", func(w http.ResponseWriter, r *http.Request) {
+	s.Instead(".absent", func(w http.ResponseWriter, r *http.Request) {
 		asked <- struct{}{}
 		mute.Handler(w, r)
 	})
@@ -170,7 +170,7 @@ func TestNoCredentials(t *testing.T) {
 	if _, err := s.open(t.Context()); !errors.Is(err, backends.ErrDenied) || !strings.Contains(err.Error(), "AWS_PROFILE") {
 		t.Errorf("got %v, want ErrDenied", err)
 	}
-	if n := s.requests(); len(n) != 0 {
+	if n := s.Requests(); len(n) != 0 {
 		t.Errorf("requests without credentials: %v", n)
 	}
 	t.Setenv("AWS_REGION", "")

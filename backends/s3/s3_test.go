@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fakehttp"
 	"github.com/elector-go/elector/internal/mute"
 )
 
@@ -25,7 +26,7 @@ func TestRecordIsOneObject(t *testing.T) {
 	for how, b := range s.handles(t) {
 		expect := func(doing string, want map[string]int) {
 			t.Helper()
-			if got := s.requests(); !maps.Equal(got, want) {
+			if got := s.Requests(); !maps.Equal(got, want) {
 				t.Errorf("%s: %s took the requests %v, want %v", how, doing, got, want)
 			}
 		}
@@ -91,13 +92,13 @@ func TestConflicts(t *testing.T) {
 			{404, "NoSuchBucket", `"x"`, false},
 			{404, "", `"x"`, false},
 		} {
-			s.instead("write", refusal(c.status, c.code, "refused"))
+			s.Instead("write", refusal(c.status, c.code, "refused"))
 			_, err := b.Swap(t.Context(), "a", backends.Record{Version: c.version}, record)
 			if err == nil || errors.Is(err, backends.ErrConflict) != c.want {
 				t.Errorf("%s: %d %s for version %q: got %v", how, c.status, c.code, c.version, err)
 			}
 		}
-		s.instead("write", nil)
+		s.Instead("write", nil)
 	}
 }
 
@@ -111,7 +112,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 		"429":   refusal(429, "TooManyRequests", "Slow down"),
 		"500":   refusal(500, "InternalError", "We encountered an internal error. Please try again."),
 		"503":   refusal(503, "SlowDown", "Please reduce your request rate."),
-		"reset": reset,
+		"reset": fakehttp.Reset,
 	} {
 		for how, b := range all {
 			t.Run(what+", "+how, func(t *testing.T) {
@@ -120,7 +121,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
 					var sent atomic.Int32
-					s.instead(request, func(w http.ResponseWriter, r *http.Request) {
+					s.Instead(request, func(w http.ResponseWriter, r *http.Request) {
 						if sent.Add(1) > 1 {
 							cancel() // it need not go on for ever
 						}
@@ -146,7 +147,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 func TestBrokenAnswer(t *testing.T) {
 	s := newService(t)
 	for how, b := range s.handles(t) {
-		s.instead("read", func(w http.ResponseWriter, _ *http.Request) {
+		s.Instead("read", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("ETag", `"17"`)
 			w.Header().Set("Content-Length", "100")
 			w.Write([]byte("{"))
@@ -205,13 +206,13 @@ func TestMissing(t *testing.T) {
 			{func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }, backends.ErrMisconfigured, "not S3"},
 			{refusal(503, "SlowDown", "Please reduce your request rate."), backends.ErrUnavailable, "throttles"},
 		} {
-			s.instead("read", c.read)
+			s.Instead("read", c.read)
 			r, err := b.Load(t.Context(), "a")
 			if !errors.Is(err, c.want) || r != (backends.Record{}) || err != nil && !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%s: got %+v and error %v, want %v", how, r, err, c.want)
 			}
 		}
-		s.instead("read", nil)
+		s.Instead("read", nil)
 	}
 }
 
@@ -234,7 +235,7 @@ func TestForeignObjects(t *testing.T) {
 	// One that is much too large is not read to its end.
 	const size = 64 << 20
 	written := make(chan int, 1)
-	s.instead("read", func(w http.ResponseWriter, _ *http.Request) {
+	s.Instead("read", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("ETag", `"d41d8cd98f00b204e9800998ecf8427e"`)
 		w.Header().Set("Content-Length", strconv.Itoa(size))
 		sum := 0
@@ -261,8 +262,8 @@ func TestForeignObjects(t *testing.T) {
 func TestNoTag(t *testing.T) {
 	s := newService(t)
 	for how, b := range s.handles(t) {
-		s.instead("write", func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
-		s.instead("read", func(w http.ResponseWriter, _ *http.Request) { w.Write(backends.Encode("a", record)) })
+		s.Instead("write", func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
+		s.Instead("read", func(w http.ResponseWriter, _ *http.Request) { w.Write(backends.Encode("a", record)) })
 		if r, err := b.Load(t.Context(), "a"); !errors.Is(err, backends.ErrMisconfigured) {
 			t.Errorf("%s, Load: got %+v and error %v, want ErrMisconfigured", how, r, err)
 		}
@@ -276,15 +277,15 @@ func TestSilence(t *testing.T) {
 	mute.Calls(t, record, func() (backends.Backend, func(http.HandlerFunc)) {
 		s := newService(t)
 		return s.handles(t)["Open"], func(h http.HandlerFunc) {
-			s.instead("read", h)
-			s.instead("write", h)
+			s.Instead("read", h)
+			s.Instead("write", h)
 		}
 	})
 }
 
 func TestSilenceDropsIdleConnections(t *testing.T) {
 	s := newService(t)
-	mute.Idle(t, s.handles(t)["Open"], func(h http.HandlerFunc) { s.instead("read", h) }, s.read, s.closed)
+	mute.Idle(t, s.handles(t)["Open"], func(h http.HandlerFunc) { s.Instead("read", h) }, s.read, s.Closed)
 }
 
 func TestClose(t *testing.T) {
@@ -302,7 +303,7 @@ func TestClose(t *testing.T) {
 			t.Errorf("%s: Swap after Close: got %v, want ErrUnavailable", how, err)
 		}
 	}
-	if n := s.requests(); len(n) != 0 {
+	if n := s.Requests(); len(n) != 0 {
 		t.Errorf("requests after Close: %v", n)
 	}
 }
@@ -327,7 +328,7 @@ func TestDescribe(t *testing.T) {
 // List follows the pages, and asks for one level of keys.
 func TestListPages(t *testing.T) {
 	s := newService(t)
-	s.instead("list", func(w http.ResponseWriter, r *http.Request) {
+	s.Instead("list", func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
 		answer := `<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>next</NextContinuationToken><Contents><Key>elector/b</Key></Contents><Contents><Key>elector/c</Key></Contents></ListBucketResult>`
 		switch {

@@ -6,9 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync"
@@ -19,17 +17,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fakehttp"
 )
 
 // A service plays as much of S3 as the adapter uses, in one bucket.
 type service struct {
-	*httptest.Server
+	*fakehttp.Server
 
 	mutex   sync.Mutex
 	objects map[string]object
-	counts  map[string]int
-	closed  chan struct{}               // gets one of each closed connection, if there is room
-	answer  map[string]http.HandlerFunc // instead of the usual, by "read", "write", "head", "list" or a query
 }
 
 type object struct {
@@ -48,28 +44,16 @@ func (o object) tag() string {
 func newService(t *testing.T) *service {
 	t.Setenv("AWS_ACCESS_KEY_ID", "id")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "hunter2-secret")
-	s := &service{objects: map[string]object{}, counts: map[string]int{}, answer: map[string]http.HandlerFunc{}, closed: make(chan struct{}, 100)}
-	s.Server = httptest.NewUnstartedServer(s)
-	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateClosed {
-			select {
-			case s.closed <- struct{}{}:
-			default:
-			}
-		}
-	}
-	s.Start()
-	t.Cleanup(func() {
-		s.CloseClientConnections()
-		s.Close()
-	})
+	s := &service{objects: map[string]object{}}
+	s.Server = fakehttp.New(t, s.usual)
 	return s
 }
 
-func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// usual returns the kind of a request, "read" say, and how the service answers it.
+func (s *service) usual(r *http.Request) (what string, serve http.HandlerFunc) {
 	key := strings.TrimPrefix(r.URL.Path, "/bucket/")
 	object := key != "" && key != r.URL.Path
-	what, serve := r.URL.RawQuery, func(w http.ResponseWriter, r *http.Request) { refuse(w, 501, "NotImplemented", r.URL.String()) }
+	what, serve = r.URL.RawQuery, func(w http.ResponseWriter, r *http.Request) { refuse(w, 501, "NotImplemented", r.URL.String()) }
 	switch {
 	case object && r.Method == http.MethodPut:
 		what, serve = "write", s.write
@@ -85,29 +69,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			what = own
 		}
 	}
-	s.mutex.Lock()
-	s.counts[what]++
-	if other := s.answer[what]; other != nil {
-		serve = other
-	}
-	s.mutex.Unlock()
-	serve(w, r)
-}
-
-// instead sets the answers to all requests of one kind; nil means the usual ones.
-func (s *service) instead(what string, answer http.HandlerFunc) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.answer[what] = answer
-}
-
-// requests returns how many there were since the last call.
-func (s *service) requests() map[string]int {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	n := s.counts
-	s.counts = map[string]int{}
-	return n
+	return what, serve
 }
 
 func (s *service) set(key string, o object) {
@@ -191,12 +153,6 @@ func refusal(status int, code, message string) http.HandlerFunc {
 	}
 }
 
-// reset breaks the connection off without an answer.
-func reset(_ http.ResponseWriter, r *http.Request) {
-	io.Copy(io.Discard, r.Body)
-	panic(http.ErrAbortHandler)
-}
-
 func (s *service) open(ctx context.Context) (backends.Backend, error) {
 	return open(ctx, &url.URL{Scheme: "s3", Host: "bucket", RawQuery: "endpoint=" + s.URL})
 }
@@ -214,7 +170,7 @@ func (s *service) handles(t *testing.T) map[string]backends.Backend {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.requests()
+	s.Requests()
 	return map[string]backends.Backend{"Open": opened, "New": made}
 }
 
