@@ -143,11 +143,11 @@ func checkSuccessor(id string) error {
 type bidding struct {
 	e       *Elector
 	place   *batcher.Place // of the campaign, among those that read
-	due     time.Duration // when to act next; Never if there is no reason
-	term    string        // nonce of the term in which it acted last
-	again   time.Duration // when it acts next in that term, at the earliest
-	lowered atomic.Int64  // the rank to which the own bid was lowered last; below noBid after it was raised
-	done    chan struct{} // closed when the latest action has ended; nil if there was none
+	due     time.Duration  // when to act next; Never if there is no reason
+	term    string         // nonce of the term in which it acted last
+	again   time.Duration  // when it acts next in that term, at the earliest
+	lowered atomic.Int64   // the rank to which the own bid was lowered last; below noBid after it was raised
+	done    chan struct{}  // closed when the latest action has ended; nil if there was none
 }
 
 // noBid is the rank of a candidate that does not bid.
