@@ -169,7 +169,7 @@ func ExampleElector_Observe() {
 			break
 		}
 		if leader.Vacant() {
-			fmt.Println("nobody leads")
+			fmt.Println("no process leads")
 			break
 		}
 		fmt.Println(leader.ID, "serves at", leader.Value)
@@ -187,7 +187,7 @@ func ExampleElector_Observe() {
 	// Output:
 	// node-1 serves at 10.0.0.1:8080
 	// node-1 serves at 10.0.0.1:9090
-	// nobody leads
+	// no process leads
 }
 
 // A Fence stands in front of what the leader writes to, and stops a leader that

@@ -17,7 +17,7 @@ import (
 //   - c_ is critical: that version never claims or overwrites such a record, nor
 //     reports it as lapsed. Only an acquisition or a release writes it.
 //   - k_ is kept: every write of the record passes it on.
-//   - t_ belongs to the tenure: renewals pass it on, acquisitions and releases
+//   - t_ belongs to the term: renewals pass it on, acquisitions and releases
 //     drop it, except what they know: a release passes on who should lead next.
 //
 // Only the holder changes the other fields of its record, the attempt included.

@@ -27,7 +27,7 @@ var backendCases = []testCase{
 	{name: "bad/ttl", raw: true, run: badTTL},
 	{name: "bad/newer", raw: true, run: newerSchema},
 	{name: "rec/kept", run: extensionsKept},
-	{name: "rec/tenure", run: extensionsDropped},
+	{name: "rec/term", run: extensionsDropped},
 	{name: "rec/critical", run: extensionsCritical},
 	{name: "rec/bounds", raw: true, run: extensionBounds},
 	{name: "bad/schema", run: wrongSetup},

@@ -66,7 +66,7 @@ func extensionsKept(s *suite) {
 	s.shows(all, s.name, s.swap(all[0], s.name, held, longest), "the longest record is read as it was written")
 }
 
-// rec/tenure: a Swap writes the extensions that it was given, and no others.
+// rec/term: a Swap writes the extensions that it was given, and no others.
 func extensionsDropped(s *suite) {
 	all, extended := s.handles(2), s.extended()
 	const rule = "a Swap writes the extensions that it was given, and no others"

@@ -34,7 +34,7 @@ var extensionMutants = map[string]mutant{
 		}
 	})},
 
-	"extensions are added to those there": {caughtBy: "rec/tenure", rule: "Swap returns the new record", handle: func(b *broken, _ *state) {
+	"extensions are added to those there": {caughtBy: "rec/term", rule: "Swap returns the new record", handle: func(b *broken, _ *state) {
 		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
 			if next.Extensions == "" {
 				next.Extensions = prev.Extensions
@@ -42,7 +42,7 @@ var extensionMutants = map[string]mutant{
 			return b.Backend.Swap(ctx, name, prev, next)
 		}
 	}},
-	"extensions outlive the term": {caughtBy: "rec/tenure", rule: "a Swap writes the extensions that it was given", handle: func(b *broken, _ *state) {
+	"extensions outlive the term": {caughtBy: "rec/term", rule: "a Swap writes the extensions that it was given", handle: func(b *broken, _ *state) {
 		b.swap = func(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
 			given := next.Extensions
 			if next.Extensions = prev.Extensions; !prev.Exists() {

@@ -128,7 +128,7 @@ func TestPutRefused(t *testing.T) {
 	}
 }
 
-func TestTenure(t *testing.T) {
+func TestTerm(t *testing.T) {
 	f := newFake(t)
 	b := f.open(t)
 	client := b.(*Backend).client
@@ -199,7 +199,7 @@ func TestTenure(t *testing.T) {
 }
 
 // Nothing is sent for a lease that cannot fence.
-func TestTenureRefused(t *testing.T) {
+func TestTermRefused(t *testing.T) {
 	f := newFake(t)
 	b := f.open(t)
 	if _, err := Claim(t.Context(), lease{b, 7, errEnded}); !errors.Is(err, errEnded) {

@@ -38,8 +38,8 @@ func take(f *os.File) (taken bool, err error) {
 	if err != nil {
 		return false, &os.PathError{Op: "flock", Path: f.Name(), Err: err}
 	}
-	// Somebody may have removed the file since it was opened: a lock on it
-	// excludes nobody who comes later.
+	// The file may have been removed since it was opened: a lock on it excludes no
+	// process that comes later.
 	mine, err := f.Stat()
 	if err != nil {
 		return false, err

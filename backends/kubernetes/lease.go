@@ -45,7 +45,7 @@ type metadata struct {
 }
 
 // version returns what a Swap compares: the UID and the resource version. A third part
-// says that the Lease is untouched.
+// shows that the Lease is untouched.
 func (m metadata) version() backends.Version {
 	v := m.UID + "/" + m.ResourceVersion
 	if m.Untouched {

@@ -86,8 +86,8 @@ func (System) WithTimeout(ctx context.Context, d time.Duration) (context.Context
 }
 
 // Shared is a clock that all processes of a machine share, to compare what they
-// tell: boot time where there is one, which nobody can set, and the time of day
-// elsewhere, which nobody should set meanwhile.
+// tell: boot time where there is one, which no process can set, and the time of day
+// elsewhere, which must not be set meanwhile.
 func Shared() time.Duration {
 	if t := bootTime(); t != 0 {
 		return t

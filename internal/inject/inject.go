@@ -1,4 +1,4 @@
-// Package inject lets the packages of this module, and nobody else, give an
+// Package inject lets only the packages of this module give an
 // Elector other clocks and other random numbers than the machine's.
 package inject
 

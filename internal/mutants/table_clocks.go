@@ -96,7 +96,7 @@ var clockMutants = []mutant{
 	{name: "a vanished record forgotten by the next push", breaks: "3", catch: "mx/vanished", pkg: "./internal/rule", parent: "TestPushed", edits: []edit{{
 		"internal/rule/view.go", `	case !r.Exists():
 		v.distrust(0, now)`, `	case !r.Exists():`}}},
-	{name: "a vacancy written to unread, so that nobody gives way", breaks: "J", catch: "sim/release-writes", edits: []edit{{
+	{name: "a vacancy written to unread, so that no candidate gives way", breaks: "J", catch: "sim/release-writes", edits: []edit{{
 		"acquire.go", `	if !e.succeeds(s) {`, `	if !e.succeeds(s) && !r.Exists() {`}}},
 	{name: "a leader forgotten when the one before is shown late", breaks: "3", catch: "mx/vanished-late", pkg: "./internal/rule", parent: "TestPushed", edits: []edit{{
 		"internal/rule/view.go", `max(v.last.TTL, v.before, ttl)`, `max(v.last.TTL, ttl)`}}},

@@ -133,8 +133,8 @@ var fenceMutants = []mutant{
 		"internal/fencing/fencing.go", `election != a.Election {`, `election == "" {`}}},
 	{name: "the caller's condition taken for the fence of an item", breaks: "Fencing", catch: "no_item", pkg: "./backends/dynamodb", parent: "TestPutRefused", edits: []edit{{
 		"backends/dynamodb/fence.go", `failed.Item == nil && input.ConditionExpression == nil`, `failed.Item == nil`}}},
-	{name: "a claim by an earlier leader", breaks: "Fencing", catch: "claim", pkg: "./backends/dynamodb", parent: "TestTenure", edits: []edit{{
+	{name: "a claim by an earlier leader", breaks: "Fencing", catch: "claim", pkg: "./backends/dynamodb", parent: "TestTerm", edits: []edit{{
 		"backends/dynamodb/fence.go", `#token < :token`, `#token <> :token`}}},
-	{name: "the caller's reason taken for the term's", breaks: "Fencing", catch: "None_ConditionalCheckFailed", pkg: "./backends/dynamodb", parent: "TestTenure", edits: []edit{{
+	{name: "the caller's reason taken for the term's", breaks: "Fencing", catch: "None_ConditionalCheckFailed", pkg: "./backends/dynamodb", parent: "TestTerm", edits: []edit{{
 		"backends/dynamodb/fence.go", `i == len(items) && reason`, `i == 0 && reason`}}},
 }

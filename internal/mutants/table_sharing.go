@@ -11,7 +11,7 @@ var sharingMutants = []mutant{
 	{name: "a renewal takes the outcome of its neighbour", breaks: "2", catch: "elector/batch/shared", pkg: suite, parent: "TestMemory", edits: []edit{{
 		"internal/batcher/line.go", `return b.outcomes[i], len`, `return b.outcomes[(i+1)%len(b.outcomes)], len`}, {
 		"internal/batcher/batcher.go", `o.Record.Attempt != c.Next.Attempt:`, `o.Record.Attempt != o.Record.Attempt:`}}},
-	{name: "a backend believed that tells of another renewal", breaks: "2", catch: "elector/batch/ambiguous", pkg: suite, parent: "TestMemory", edits: []edit{{
+	{name: "a backend believed that answers with another renewal", breaks: "2", catch: "elector/batch/ambiguous", pkg: suite, parent: "TestMemory", edits: []edit{{
 		"internal/batcher/batcher.go", `o.Record.Attempt != c.Next.Attempt:`, `o.Record.Attempt != o.Record.Attempt:`}}},
 	{name: "a renewal joins a batch that has left", breaks: "BatchSwapper", catch: "elector/batch/shared", pkg: suite, parent: "TestMemory", edits: []edit{{
 		"internal/batcher/line.go", `	l.mutex.Lock()

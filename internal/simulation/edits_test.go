@@ -27,7 +27,7 @@ func (c *checker) passesOn(n *node, before, next backends.Record) {
 	if renewal {
 		delete(c.edited, next.Attempt.Nonce) // the edit was undone before anybody noticed
 	}
-	rule, was, is := "rec/kept, rec/tenure", before.Extensions, next.Extensions
+	rule, was, is := "rec/kept, rec/term", before.Extensions, next.Extensions
 	switch {
 	case !renewal:
 		was, is = was.Class('k').Without("k_history"), is.Without("k_history")

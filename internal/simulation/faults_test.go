@@ -41,9 +41,9 @@ const (
 	valueChanged
 	criticalAdded
 	keptAdded
-	tenureAdded
+	termAdded
 	keptRemoved
-	tenureRemoved
+	termRemoved
 	resignRequested
 	resignAsked
 	successorNamed
@@ -89,8 +89,8 @@ func (k faultKind) String() string {
 		"watch broken", "crashed", "restarted", "record vanished", "record rolled back",
 
 		"edited: holder emptied or changed", "edited: TTL lowered", "edited: interval changed", "edited: value changed",
-		"edited: critical extension added", "edited: kept extension added", "edited: tenure extension added",
-		"edited: kept extensions removed", "edited: tenure extensions removed", "word for the leader", "edited: request to resign", "edited: successor", "edited: bid that makes no sense", "edited: bid of the leader, or again", "edited: bid that stood before",
+		"edited: critical extension added", "edited: kept extension added", "edited: term extension added",
+		"edited: kept extensions removed", "edited: term extensions removed", "word for the leader", "edited: request to resign", "edited: successor", "edited: bid that makes no sense", "edited: bid of the leader, or again", "edited: bid that stood before",
 		"created again by a late request", "wall clock set by up to 100 h",
 
 		"one ID for all", "second Elector of a process", "ClockDrift mixed", "TTLs mixed, up to 1:12",

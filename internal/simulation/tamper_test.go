@@ -26,11 +26,11 @@ func (x *wild) tamper(d *dice, n *node) {
 		time.AfterFunc(length, func() { c.edit(strip("c_")) })
 	case keptAdded:
 		change = d.extend("k_")
-	case tenureAdded:
+	case termAdded:
 		change = d.extend("t_")
 	case keptRemoved:
 		change = strip("k_")
-	case tenureRemoved:
+	case termRemoved:
 		change = strip("t_")
 	case resignRequested:
 		x.request(d.below(20), d.between(x.ttl/20, x.ttl/4))

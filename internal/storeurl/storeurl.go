@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Misread tells of URLs in which a part of a password with special characters
-// was read as something else, and would be shown.
+// Misread reports whether a part of a password with special characters was read as
+// something else, and would be shown.
 func Misread(u *url.URL) bool {
 	return u.Opaque != "" || u.Fragment != "" || strings.Contains(u.Path, "@") || u.User == nil && strings.Contains(u.RawQuery, "@")
 }

@@ -93,7 +93,7 @@ func (t *tool) resign(ctx context.Context, name string, token elector.Token, to 
 			return err
 		}
 		if err != nil {
-			break // --wait is over, and nobody leads
+			break // --wait is over, and no process leads
 		}
 		if next = l; !l.Vacant() {
 			break

@@ -119,7 +119,7 @@ func (p *patient) swap(ctx context.Context, next backends.Record) error {
 	return nil
 }
 
-// acquire takes the record over, whoever has it: nothing depends on it.
+// acquire takes the record over from any holder: nothing depends on it.
 func (p *patient) acquire(ctx context.Context) error {
 	p.doing = "write"
 	host, _ := os.Hostname()

@@ -55,7 +55,7 @@ func (x edit) rule() string {
 	case strings.HasPrefix(name, "k_"):
 		return "rec/kept"
 	}
-	return "rec/tenure"
+	return "rec/term"
 }
 
 // bars reports whether the edit keeps everybody from the record.
@@ -140,7 +140,7 @@ func (e *election) disturbed(c *candidate, from, until time.Duration) bool {
 	return false
 }
 
-// checkSpared is the part of rec/kept and rec/tenure that is for the holder: it
+// checkSpared is the part of rec/kept and rec/term that is for the holder: it
 // goes on. Its lease was lost for the edit if that came soon after, before its
 // time was over, and for no other reason.
 func (e *election) checkSpared(x edit, report tell) {
@@ -171,7 +171,7 @@ func (e *election) checkSpared(x edit, report tell) {
 		c.name, l.token, deadline-l.ended.At, x.Detail)
 }
 
-// checkExtensions is rec/critical, rec/kept and rec/tenure for all who write the
+// checkExtensions is rec/critical, rec/kept and rec/term for all who write the
 // record.
 func (e *election) checkExtensions(report tell) {
 	added := map[string]int{}  // edits, by what they say
@@ -190,7 +190,7 @@ func (e *election) checkExtensions(report tell) {
 			if !ok {
 				continue
 			}
-			if x := e.edits[i]; x.rule() == "rec/tenure" && x.over(v) && !e.emptied(x, v) {
+			if x := e.edits[i]; x.rule() == "rec/term" && x.over(v) && !e.emptied(x, v) {
 				report(x.rule(), v.At, "the extension %s, which was of the term of token %d, stands in the record of token %d, held by %q",
 					x.Detail, x.Token, v.Token, v.Holder)
 			}
@@ -198,7 +198,7 @@ func (e *election) checkExtensions(report tell) {
 		for name, i := range latest {
 			x := e.edits[i]
 			_, value, _ := x.Extension()
-			if value == "" || stand[name] == value || x.rule() == "rec/tenure" && x.over(v) || v.At >= x.stands {
+			if value == "" || stand[name] == value || x.rule() == "rec/term" && x.over(v) || v.At >= x.stands {
 				continue
 			}
 			report(x.rule(), v.At, "somebody dropped the extension %s, which was added %v before", x.Detail, v.Before-x.At)

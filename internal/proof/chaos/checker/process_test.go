@@ -51,7 +51,7 @@ func (p *process) ours(now, wrote simRecord) bool {
 func (p *process) passedOn(extensions map[string]string) map[string]string {
 	passed := maps.Clone(extensions)
 	maps.DeleteFunc(passed, func(name, _ string) bool {
-		return name[0] == 'k' && p.mutant == dropsKept || name[0] == 't' && p.mutant != keepsTenure || name[0] == 'c'
+		return name[0] == 'k' && p.mutant == dropsKept || name[0] == 't' && p.mutant != keepsTerm || name[0] == 'c'
 	})
 	return passed
 }

@@ -45,8 +45,8 @@ func TestMutants(t *testing.T) {
 		{leadsOnCritical, []string{"rec/critical"}},
 		{claimsCritical, []string{"rec/critical"}},
 		{dropsKept, []string{"rec/kept"}},
-		{keepsTenure, []string{"rec/tenure"}},
-		{ownsExtensions, []string{"rec/kept", "rec/tenure"}},
+		{keepsTerm, []string{"rec/term"}},
+		{ownsExtensions, []string{"rec/kept", "rec/term"}},
 	} {
 		t.Run(string(c.mutant), func(t *testing.T) {
 			h := simulate(1, c.mutant, 10*time.Minute)

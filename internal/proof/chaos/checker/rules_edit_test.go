@@ -197,14 +197,14 @@ var editRules = []ruleCase{
 		s.lose(1310, "A", 5)
 		s.show(1400, 5, "A", "")
 	}},
-	{"an acquisition keeps a term extension", "rec/tenure", func(s *story) {
+	{"an acquisition keeps a term extension", "rec/term", func(s *story) {
 		s.led("A", "B")
 		s.edit(1000, 5, "A", history.Extension("t_x", "1"))
 		s.resign(1300, "A", 5)
 		s.lead("B", 6, 1400, 3000)
 		s.show(3000, 6, "B", `{"t_x":"1"}`)
 	}},
-	{"a release keeps a term extension", "rec/tenure", func(s *story) {
+	{"a release keeps a term extension", "rec/term", func(s *story) {
 		s.led("A", "B")
 		s.edit(1000, 5, "A", history.Extension("t_x", "1"))
 		s.resign(1300, "A", 5)
@@ -217,7 +217,7 @@ var editRules = []ruleCase{
 		s.show(1020, 5, "", `{"t_x":"1"}`)
 		s.lose(1310, "A", 5)
 	}},
-	{"a renewal drops a term extension", "rec/tenure", func(s *story) {
+	{"a renewal drops a term extension", "rec/term", func(s *story) {
 		s.open("A", "B")
 		s.lead("A", 5, 100, 2500)
 		s.edit(1000, 5, "A", history.Extension("t_x", "1"))
