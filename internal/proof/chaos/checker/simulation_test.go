@@ -34,7 +34,7 @@ const (
 	leadsOnCritical  mutant = "a holder goes on though there is a critical extension"
 	claimsCritical   mutant = "a critical extension keeps nobody away"
 	dropsKept        mutant = "an acquisition drops what is to be kept"
-	keepsTerm      mutant = "an acquisition keeps what was of the last term"
+	keepsTerm        mutant = "an acquisition keeps what was of the last term"
 	ownsExtensions   mutant = "a holder has lost when an extension was changed"
 )
 
