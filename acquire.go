@@ -109,7 +109,7 @@ func (e *Elector) attempt(ctx context.Context, writes int) (*Lease, *failure) {
 	r := s.Record
 	if !e.succeeds(s) {
 		var f *failure
-		if r, f = e.loadShared(ctx, e.o.RequestTimeout, loading, false); f != nil {
+		if r, f = e.loadTogether(ctx, e.o.RequestTimeout, loading); f != nil {
 			return nil, f
 		}
 	}
@@ -169,7 +169,7 @@ func (e *Elector) acquire(ctx context.Context, prev backends.Record, a *acquisit
 			e.retract(ctx, a, pending)
 			return nil, f
 		}
-		r, readBack := e.loadAfter(ctx, e.o.RequestTimeout, f)
+		r, readBack := e.load(ctx, e.o.RequestTimeout, loading)
 		switch {
 		case ctx.Err() != nil:
 			e.retract(ctx, a, nil)
@@ -296,7 +296,7 @@ func (a *acquisition) vacate() error {
 				return nil
 			}
 		}
-		r, readBack := e.loadAfter(ctx, e.o.RequestTimeout, f)
+		r, readBack := e.load(ctx, e.o.RequestTimeout, loading)
 		moved := false
 		if readBack == nil {
 			switch err := a.differs(r); {

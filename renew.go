@@ -168,7 +168,11 @@ func (l *Lease) renewOnce() (f *failure, overtaken bool) {
 		l.move(deposed, none, l.lostBecause(f.err))
 		return f, false
 	}
-	r, readBack := e.loadAfter(ctx, l.limit(), f)
+	read := e.load
+	if f.kind == conflicting && l.place.Many() { // bids in all of them
+		read = e.loadTogether
+	}
+	r, readBack := read(ctx, l.limit(), loading)
 	if readBack != nil {
 		if readBack.kind == foreign {
 			l.move(lost, none, l.lostBecause(readBack.err))

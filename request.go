@@ -118,13 +118,9 @@ func (e *Elector) loadShared(ctx context.Context, limit time.Duration, why purpo
 	})
 }
 
-// loadAfter reads back after a write that failed: with others if the store has answered
-// that it was not applied, which is what bids do to the renewals of many elections.
-func (e *Elector) loadAfter(ctx context.Context, limit time.Duration, f *failure) (backends.Record, *failure) {
-	if f != nil && f.kind == conflicting {
-		return e.loadShared(ctx, limit, loading, false)
-	}
-	return e.load(ctx, limit, loading)
+// loadTogether is loadShared without a wait for others.
+func (e *Elector) loadTogether(ctx context.Context, limit time.Duration, why purpose) (backends.Record, *failure) {
+	return e.loadShared(ctx, limit, why, false)
 }
 
 // A loader is a Load that calls sent when the request is about to be sent.

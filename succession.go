@@ -278,7 +278,11 @@ func (p *bidding) later(f func()) {
 // be late, and another candidate may have written meanwhile.
 func (p *bidding) write(ctx context.Context, rank int64) {
 	e := p.e
-	if _, f := e.loadShared(ctx, e.o.RequestTimeout, loading, false); f != nil {
+	read := e.load
+	if p.place.Many() {
+		read = e.loadTogether
+	}
+	if _, f := read(ctx, e.o.RequestTimeout, loading); f != nil {
 		return
 	}
 	s := e.view.Snapshot()

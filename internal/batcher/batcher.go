@@ -286,6 +286,9 @@ const (
 	// requests can carry all swaps.
 	swapPoints = 4
 
+	// many is a number of members that should not make requests one by one.
+	many = 16
+
 	// readGrid is the longest time between the points at which members read.
 	readGrid = 50 * time.Millisecond
 )
@@ -344,6 +347,10 @@ func (p *Place) Members() int {
 	}
 	return *p.count
 }
+
+// Many reports whether there are so many that their requests, one by one, would hold up
+// each other.
+func (p *Place) Many() bool { return p.Members() >= many }
 
 // Before returns the latest common point that is not after next, of which an interval
 // has so many that few requests carry those of all members. Each grid is part of

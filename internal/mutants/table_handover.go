@@ -105,10 +105,11 @@ var handoverMutants = []mutant{
 	{name: "two candidates with one ID overwrite each other without end", breaks: "Priority", catch: "twins", pkg: ".", parent: "TestPriority", edits: []edit{{
 		"succession.go", ` && p.lowered.Load() != b.Rank`, ``}}},
 	{name: "a priority announced to what was pushed late", breaks: "Priority", catch: "pushed_late", pkg: ".", parent: "TestPriority", edits: []edit{{
-		"succession.go", `	if _, f := e.loadShared(ctx, e.o.RequestTimeout, loading, false); f != nil {
+		"succession.go", `	if _, f := read(ctx, e.o.RequestTimeout, loading); f != nil {
 		return
 	}
-	s :=`, `	s :=`}}},
+	s :=`, `	_ = read
+	s :=`}}},
 	{name: "an announced successor beats a named one", breaks: "successor", catch: "named_beats_announced", pkg: ".", parent: "TestPriority", edits: []edit{{
 		"internal/annex/annex.go", `if successor != "" {`, `if successor != "" && next.None() {`}}},
 

@@ -4,13 +4,13 @@ package main
 var recordMutants = []mutant{
 	// Lost answers.
 	{name: "acquisition believed without an answer", breaks: "7", catch: "amb/acquire", edits: []edit{{
-		"acquire.go", `		r, readBack := e.loadAfter(ctx, e.o.RequestTimeout, f)
+		"acquire.go", `		r, readBack := e.load(ctx, e.o.RequestTimeout, loading)
 		switch {
 		case ctx`, `		if f.kind != conflicting {
 			next.Version = "guessed"
 			return won(next)
 		}
-		r, readBack := e.loadAfter(ctx, e.o.RequestTimeout, f)
+		r, readBack := e.load(ctx, e.o.RequestTimeout, loading)
 		switch {
 		case ctx`}}},
 	{name: "renewal believed without an answer", breaks: "2", catch: "amb/renew", edits: []edit{{

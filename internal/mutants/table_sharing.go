@@ -87,13 +87,14 @@ var sharingMutants = []mutant{
 		"request.go", `		var start time.Duration`, `		start := e.clock.Now().Mono`}, {
 		"request.go", `mark, start = e.view.Mark(), e.clock.Now().Mono }`, `mark = e.view.Mark() }`}}},
 	{name: "the read-back of an acquisition shares", breaks: "7", catch: "of_an_acquisition", pkg: ".", parent: "TestReadBacks", edits: []edit{{
-		"acquire.go", `		r, readBack := e.loadAfter(ctx, e.o.RequestTimeout, f)
+		"acquire.go", `		r, readBack := e.load(ctx, e.o.RequestTimeout, loading)
 		switch`, `		r, readBack := e.loadShared(ctx, e.o.RequestTimeout, loading, true)
 		switch`}}},
 	{name: "the read-back of a renewal shares", breaks: "7", catch: "of_a_renewal", pkg: ".", parent: "TestReadBacks", edits: []edit{{
-		"renew.go", `	r, readBack := e.loadAfter(ctx, l.limit(), f)`, `	r, readBack := e.loadShared(ctx, l.limit(), loading, true)`}}},
+		"renew.go", `	r, readBack := read(ctx, l.limit(), loading)`, `	_ = read
+	r, readBack := e.loadShared(ctx, l.limit(), loading, true)`}}},
 	{name: "the read-back of a release shares", breaks: "7", catch: "of_a_release", pkg: ".", parent: "TestReadBacks", edits: []edit{{
-		"acquire.go", `		r, readBack := e.loadAfter(ctx, e.o.RequestTimeout, f)
+		"acquire.go", `		r, readBack := e.load(ctx, e.o.RequestTimeout, loading)
 		moved`, `		r, readBack := e.loadShared(ctx, e.o.RequestTimeout, loading, true)
 		moved`}}},
 	{name: "the read-back of a cancelled campaign shares", breaks: "7", catch: "of_a_campaign_that_was_cancelled", pkg: ".", parent: "TestReadBacks", edits: []edit{{
