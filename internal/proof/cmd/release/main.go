@@ -1,7 +1,7 @@
 // Command release rehearses a release of this repository: it puts every public
 // module, as the commit HEAD has it, at one version into a module proxy in a
 // temporary folder, and there does what users do: go get, go install, and what
-// the README begins with. Before that it does in each module of a clone what
+// the README begins with. After that it does in each module of a clone what
 // contributors do. At the end it prints the tags.
 //
 // Usage: go run ./cmd/release -version v0.1.0
@@ -42,6 +42,9 @@ func run(root, version string) error {
 	if err != nil {
 		return err
 	}
+	if err := plain(filepath.Join(dir, "clone")); err != nil {
+		return fmt.Errorf("in a clone: %w", err)
+	}
 	if err := u.readme(); err != nil {
 		return err
 	}
@@ -67,11 +70,6 @@ func rehearse(root, dir, version string) (u *user, tags []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, m := range public {
-		if err := plain(clone, m); err != nil {
-			return nil, nil, fmt.Errorf("in a clone: %s: %w", m.Dir, err)
-		}
-	}
 	p := &proxy{clone: clone, dir: filepath.Join(dir, "proxy"), version: version}
 	for _, m := range public {
 		if err := p.add(m); err != nil {
@@ -91,12 +89,19 @@ func rehearse(root, dir, version string) (u *user, tags []string, err error) {
 	return u, tags, nil
 }
 
-// plain runs the plain go commands in a module of a clone. make test runs go test.
-func plain(clone string, m modules.Module) error {
-	for _, verb := range []string{"build", "vet"} {
-		fmt.Printf("release: in %s of a clone: go %s ./...\n", m.Dir, verb)
-		if _, err := modules.Go(filepath.Join(clone, filepath.FromSlash(m.Dir)), nil, verb, "./..."); err != nil {
-			return err
+// plain runs the plain go commands in each public module of a clone. make test runs
+// go test.
+func plain(clone string) error {
+	public, err := modules.Public(clone)
+	if err != nil {
+		return err
+	}
+	for _, m := range public {
+		for _, verb := range []string{"build", "vet"} {
+			fmt.Printf("release: in %s of a clone: go %s ./...\n", m.Dir, verb)
+			if _, err := modules.Go(filepath.Join(clone, filepath.FromSlash(m.Dir)), nil, verb, "./..."); err != nil {
+				return fmt.Errorf("%s: %w", m.Dir, err)
+			}
 		}
 	}
 	return nil

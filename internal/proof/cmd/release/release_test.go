@@ -81,3 +81,18 @@ func TestRehearsalRefuses(t *testing.T) {
 		})
 	}
 }
+
+// A module that requires a version of the root builds in a clone only with a go.work.
+func TestPlain(t *testing.T) {
+	files := map[string]string{}
+	for file, content := range repository {
+		files[file] = content
+	}
+	if err := plain(commit(t, files)); err == nil {
+		t.Error("a command builds that cannot see the root")
+	}
+	files["cmd/tool/go.work"] = "go 1.25.0\n\nuse (\n\t.\n\t../..\n)\n"
+	if err := plain(commit(t, files)); err != nil {
+		t.Error(err)
+	}
+}
