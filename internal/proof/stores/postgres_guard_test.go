@@ -352,7 +352,7 @@ func TestPostgresGuardRefuses(t *testing.T) {
 	r := l.acquires("refuses", backends.Record{})
 	h := believes(l.b, "refuses", r)
 
-	wants("another store", transact(l.pool, believes(memory.New(), "refuses", r)), backends.ErrMisconfigured, "refuses", "not on PostgreSQL")
+	wants("another store", transact(l.pool, believes(memory.New(), "refuses", r)), backends.ErrMisconfigured, "refuses", "cannot guard a write to PostgreSQL")
 
 	// A table from before there were guards.
 	l.exec("create table former (like elector including defaults); alter table former add primary key (name)")
