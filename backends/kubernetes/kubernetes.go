@@ -28,6 +28,8 @@ type Backend struct {
 	closeIdle func()                 // closes the connections that are not in use
 	release   func() error           // of what Open made
 
+	connections *connections // that Open's clients have made
+
 	mutex sync.Mutex
 	seen  map[string]state // the newest one of each election that was read or written
 }

@@ -359,8 +359,12 @@ func TestClose(t *testing.T) {
 	if _, err := b.Load(t.Context(), "a"); !errors.Is(err, backends.ErrUnavailable) {
 		t.Errorf("a later call: %v", err)
 	}
-	for range len(f.opened) {
-		wait(t, f.closed)
+	b.connections.mutex.Lock()
+	defer b.connections.mutex.Unlock()
+	for one := range b.connections.open {
+		if _, err := one.Write([]byte("x")); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("a connection is open: %v", err)
+		}
 	}
 }
 

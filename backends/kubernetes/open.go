@@ -48,8 +48,8 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 	b := newBackend(c.store, c.base, c.namespace)
 	b.token = c.token
 	life, end := context.WithCancel(context.Background())
-	all := newConnections(life)
-	calls, watches := c.transport(all), c.transport(all)
+	b.connections = newConnections(life)
+	calls, watches := c.transport(b.connections), c.transport(b.connections)
 	// A connection of HTTP/1.1 that hangs holds up one call only.
 	calls.Protocols.SetHTTP1(true)
 	calls.MaxConnsPerHost, calls.MaxIdleConnsPerHost = maxConnections, maxConnections
@@ -63,7 +63,7 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 		end()
 		calls.CloseIdleConnections()
 		watches.CloseIdleConnections()
-		all.close()
+		b.connections.close()
 		return nil
 	}
 	if err := b.base.Open(ctx, patience, b.check); err != nil {

@@ -20,7 +20,7 @@ var backendMutants = []mutant{
 	{name: "the connection of a call that Close ended stays", breaks: "10", catch: "of_a_call_that_ends_late", pkg: "./backends/dynamodb", parent: "TestConnectionsEnd", edits: []edit{{
 		"backends/dynamodb/errors.go", `		b.idle()`, `		_ = ctx`}}},
 	{name: "the connections of a handle on Kubernetes stay", breaks: "10", catch: "TestClose", pkg: "./backends/kubernetes", edits: []edit{{
-		"backends/kubernetes/open.go", `		all.close()
+		"backends/kubernetes/open.go", `		b.connections.close()
 `, ``}}},
 
 	// Kubernetes.
