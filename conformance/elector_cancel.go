@@ -95,6 +95,7 @@ func cancelled(s *suite) {
 		s.must(p.lease.Resign(s.context()), "resigning")
 	} else {
 		ends(p, "after a release")
+		s.must(a.Close(), "Close, which waits until a write that was under way is released")
 	}
 	free(el, "after a release")
 
