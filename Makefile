@@ -17,7 +17,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 ERRORLINT   := github.com/polyfloyd/go-errorlint@v1.8.0
 ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.PHONY: help demo demo-stores demo-cli test metrics controllers sim mutants fuzz model chaos overlap bench bench-peers lint deps stores kube-apiserver images test-containers test-declared api release-check
+.PHONY: help demo demo-partitions demo-stores demo-cli test metrics controllers sim mutants fuzz model chaos overlap bench bench-partitions bench-peers lint deps stores kube-apiserver images test-containers test-declared api release-check
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
@@ -25,6 +25,10 @@ help: ## this list
 demo: ## three processes elect leaders on this machine; the demo kills, freezes and stops them
 	@mkdir -p bin && go build -o bin/singleton ./examples/singleton
 	@exec bin/singleton demo
+
+demo-partitions: ## processes share 24 partitions on this machine; they join, leave, are frozen and killed, and each item is counted once
+	@mkdir -p bin && go build -o bin/partitions ./examples/partitions
+	@exec bin/partitions demo
 
 demo-stores: stores ## two processes on each real store, moved by ELECTOR_URL alone; KINDS="etcd gcs" for some
 	cd $(PROOF) && go run ./cmd/demo $(KINDS)
@@ -97,7 +101,7 @@ chaos: stores ## break network, processes and stores for DURATION; SEED=7 for th
 overlap: stores $(if $(or $(if $(PEERS),,all),$(findstring client-go,$(PEERS))),kube-apiserver) ## how long two processes lead at once after a cut, with other libraries and ours; PEERS="etcd pglock" for some
 	cd bench && go run ./cmd/overlap $(PEERS)
 
-model: ## the protocol as a model for spin, searched exhaustively, and its mutants; LARGE=1 for larger bounds
+model: ## the protocol as models for spin, searched exhaustively, and its mutants; LARGE=1 for larger bounds
 	go run ./internal/model $(if $(LARGE),-large)
 
 fuzz: ## every decoder, URL, name and token, TIME for each target; what is found stays in testdata/fuzz
@@ -107,6 +111,14 @@ bench: stores ## Check against time.Now; the requests to every store against the
 	go test -run '^TestCheckCost$$' -count=1 -v . -cost
 	cd bench && go run ./cmd/budget $(KINDS)
 	cd bench && go run ./cmd/fenced $(KINDS)
+
+# With LARGE=1 the simulated group takes half an hour of a processor and 10 GB.
+SIMULATED_GROUP = -processes $(if $(LARGE),1000 -groups 10,200) -owned 100
+bench-partitions: stores ## requests, moves, time and memory of 10 processes that share 10,000 partitions, then of 200 simulated ones; LARGE=1 for 1,000; KINDS="kubernetes s3" for other stores than etcd, postgres and dynamodb
+	cd bench && go run ./cmd/partitions $(KINDS)
+ifeq ($(KINDS),)
+	cd bench && $(if $(LARGE),GOGC=25 )go test ./cmd/partitions -run '^TestSimulated$$' -count=1 -v -timeout=0 -args $(SIMULATED_GROUP)
+endif
 
 bench-peers: stores kube-apiserver ## what an election costs with other libraries and with ours; SHORT=1 for two minutes, into bin/peers
 	cd bench && go run ./cmd/compare $(if $(SHORT),-short -out $(CURDIR)/bin/peers)

@@ -54,6 +54,9 @@ func (a *acquisition) next(prev backends.Record, holder, value string) backends.
 	switch {
 	case prev.Attempt.Nonce != a.nonce:
 		r.Extensions = annex.Acquired(prev, holder, a.token, now)
+		if o.seat {
+			r.Extensions = rule.Replaced(r.Extensions, prev)
+		}
 	case holder == "":
 		r.Extensions = annex.Released(prev, a.why, a.successor, now)
 	default:

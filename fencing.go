@@ -21,6 +21,9 @@ import (
 // enter with its token before it reads: otherwise the old leader can write in
 // between.
 //
+// The tokens of two elections cannot be compared, nor those of two partitions of a group
+// (package partition): each needs a resource of its own.
+//
 // A Fence protects what one process writes. A resource with several processes
 // needs the check in their common store: see package fencesql, and the guards of
 // the backends. A Fence remembers every resource for as long as it lives, so clients

@@ -34,7 +34,7 @@ type Lease struct {
 	token Token
 	won   backends.Record // the state that acquired
 	hold  time.Duration
-	inRun bool // Run ends the lease once the worker has returned
+	inRun bool // Run, or a group, ends the lease once the worker has returned
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -98,7 +98,7 @@ type status struct {
 // read-back, has shown to be ours. The lease's context has the values of base.
 func (e *Elector) newLease(base context.Context, own *acquisition) *Lease {
 	l := &Lease{
-		e: e, token: Token(own.token), won: own.record, hold: e.o.hold(), inRun: e.running,
+		e: e, token: Token(own.token), won: own.record, hold: e.o.hold(), inRun: e.running || e.o.seat,
 		ended: make(chan struct{}), idle: make(chan struct{}),
 		proposals: make(chan *proposal), place: e.requests.Swapping(),
 		own: own, value: own.record.Value, faults: e.newBackoff("renewal"),

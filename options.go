@@ -100,12 +100,24 @@ type Options struct {
 	clock         clock.Clock
 	random        func() uint64
 	writeInterval time.Duration // the store's, see backends.Description
+	seat          bool          // the election is a seat of a group: see rule.Replaced
 }
 
 func init() {
 	inject.Machine = func(options any, c clock.Clock, random func() uint64) {
 		o := options.(*Options)
 		o.clock, o.random = c, random
+	}
+	inject.Seat = func(options any) { options.(*Options).seat = true }
+	inject.Ended = func(lease any) <-chan struct{} { return lease.(*Lease).ended }
+	inject.Abandon = func(lease any, cause error) {
+		l := lease.(*Lease)
+		l.writeRelease(workPanicked)
+		l.move(lost, none, l.lostBecause(cause))
+	}
+	inject.Inside = func(e any) inject.Parts {
+		elector := e.(*Elector)
+		return inject.Parts{Options: elector.o, Clock: elector.clock, Random: elector.o.random, View: &elector.view}
 	}
 }
 

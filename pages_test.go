@@ -10,7 +10,7 @@ import (
 )
 
 // logSources are the files that log, except for commands and tests.
-var logSources = []string{"*.go", "electorhttp/*.go", "backends/*/*.go"}
+var logSources = []string{"*.go", "electorhttp/*.go", "partition/*.go", "backends/*/*.go"}
 
 func sources(t *testing.T) (all string) {
 	t.Helper()
@@ -54,6 +54,11 @@ func logLines(t *testing.T) []string {
 	for _, what := range whats {
 		for _, suffix := range all(`[lL]og\.\w+\("elector: "\+k\.what\+"([^"]*)"`, code) {
 			lines = append(lines, "elector: "+what+suffix)
+		}
+	}
+	for _, what := range all(`\.complain\("([^"]*)"`, code) {
+		for _, prefix := range all(`Warn\("(elector: [^"]*)"\+what`, code) {
+			lines = append(lines, prefix+what)
 		}
 	}
 	for _, prefix := range all(`WarnContext\(r\.Context\(\), "(elector: [^"]*)"\+f\.text`, code) {
@@ -125,7 +130,7 @@ func TestMetricsOnPage(t *testing.T) {
 		}
 		return string(b)
 	}
-	page, code := read("docs/operate.md"), read("integrations/electorprom/electorprom.go")
+	page, code := read("docs/operate.md"), read("integrations/electorprom/electorprom.go")+read("integrations/electorprom/group.go")
 	for what, c := range map[string]struct{ named, exist []string }{
 		"metric": {all(`\b(elector_[a-z_]*[a-z])\b`, strings.ReplaceAll(page, "_count{", "{")), all(`"(elector_[a-z_]+)"`, code)},
 		"alert":  {all(`\b(Elector[A-Z]\w+)`, page), all(`(?m)^      - alert: (\w+)$`, read("integrations/electorprom/alerts.yaml"))},

@@ -32,7 +32,7 @@ func join(t *testing.T, b backends.Backend, o elector.Options) *elector.Elector 
 func campaign(t *testing.T, e *elector.Elector) <-chan *elector.Lease {
 	return begin(func() *elector.Lease {
 		l, err := e.Campaign(t.Context())
-		if err != nil {
+		if err != nil && t.Context().Err() == nil { // a case that has failed ends its campaigns
 			t.Error(err)
 		}
 		return l

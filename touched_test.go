@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/elector-go/elector"
@@ -37,6 +38,8 @@ func TestTouched(t *testing.T) {
 	t.Run("restored and resigned", func(t *testing.T) {
 		onStage(t, o, func(t *testing.T, s *stage) {
 			win(t, s.e)
+			s.fault.CutWatches(errors.New("the connection is gone")) // a watch may see the record between
+			synctest.Wait()
 			restore(s)
 			for range 2 {
 				err := s.e.Resign(t.Context())

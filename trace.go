@@ -3,6 +3,8 @@ package elector
 import (
 	"context"
 	"time"
+
+	"github.com/elector-go/elector/internal/tracing"
 )
 
 // A Trace is a set of callbacks at the steps of an election, for metrics and
@@ -46,35 +48,17 @@ type Trace struct {
 // If a callback panics, those after it are not called. Nil Traces are left out.
 func MultiTrace(traces ...*Trace) *Trace {
 	return &Trace{
-		Campaigning: multi(traces, func(t *Trace) func(context.Context, CampaignInfo) { return t.Campaigning }),
-		Waiting:     multi(traces, func(t *Trace) func(context.Context, CampaignInfo) { return t.Waiting }),
-		Campaigned:  multi(traces, func(t *Trace) func(context.Context, CampaignInfo) { return t.Campaigned }),
-		Request:     multi(traces, func(t *Trace) func(context.Context, RequestInfo) { return t.Request }),
-		Observed:    multi(traces, func(t *Trace) func(context.Context, LeaderInfo) { return t.Observed }),
-		Acquired:    multi(traces, func(t *Trace) func(context.Context, LeaseInfo) { return t.Acquired }),
-		Renewed:     multi(traces, func(t *Trace) func(context.Context, LeaseInfo) { return t.Renewed }),
-		Discarded:   multi(traces, func(t *Trace) func(context.Context, LeaseInfo) { return t.Discarded }),
-		Ended:       multi(traces, func(t *Trace) func(context.Context, LeaseInfo) { return t.Ended }),
-		Released:    multi(traces, func(t *Trace) func(context.Context, LeaseInfo) { return t.Released }),
-		Refused:     multi(traces, func(t *Trace) func(context.Context, *StaleError) { return t.Refused }),
-	}
-}
-
-// multi returns a callback that calls one of each Trace, nil if none has it.
-func multi[Info any](traces []*Trace, of func(*Trace) func(context.Context, Info)) func(context.Context, Info) {
-	var all []func(context.Context, Info)
-	for _, t := range traces {
-		if t != nil && of(t) != nil {
-			all = append(all, of(t))
-		}
-	}
-	if all == nil {
-		return nil
-	}
-	return func(ctx context.Context, info Info) {
-		for _, callback := range all {
-			callback(ctx, info)
-		}
+		Campaigning: tracing.Multi(traces, func(t *Trace) func(context.Context, CampaignInfo) { return t.Campaigning }),
+		Waiting:     tracing.Multi(traces, func(t *Trace) func(context.Context, CampaignInfo) { return t.Waiting }),
+		Campaigned:  tracing.Multi(traces, func(t *Trace) func(context.Context, CampaignInfo) { return t.Campaigned }),
+		Request:     tracing.Multi(traces, func(t *Trace) func(context.Context, RequestInfo) { return t.Request }),
+		Observed:    tracing.Multi(traces, func(t *Trace) func(context.Context, LeaderInfo) { return t.Observed }),
+		Acquired:    tracing.Multi(traces, func(t *Trace) func(context.Context, LeaseInfo) { return t.Acquired }),
+		Renewed:     tracing.Multi(traces, func(t *Trace) func(context.Context, LeaseInfo) { return t.Renewed }),
+		Discarded:   tracing.Multi(traces, func(t *Trace) func(context.Context, LeaseInfo) { return t.Discarded }),
+		Ended:       tracing.Multi(traces, func(t *Trace) func(context.Context, LeaseInfo) { return t.Ended }),
+		Released:    tracing.Multi(traces, func(t *Trace) func(context.Context, LeaseInfo) { return t.Released }),
+		Refused:     tracing.Multi(traces, func(t *Trace) func(context.Context, *StaleError) { return t.Refused }),
 	}
 }
 

@@ -216,7 +216,8 @@ type BatchSwapper interface {
 // A BatchLoader is a Backend that can read many records in one request. Where Watch
 // does not report renewals, waiters and observers read again and again; the elector
 // uses LoadMany when one process has several of them on one Backend value, which
-// must be comparable. A type that embeds a BatchLoader and has its own Load also needs
+// must be comparable, and for campaigns that begin together. Package partition uses it
+// on every store. A type that embeds a BatchLoader and has its own Load also needs
 // its own LoadMany: a record is read by either.
 type BatchLoader interface {
 	Backend

@@ -2,7 +2,8 @@ package backends
 
 import "time"
 
-// A Lease is a lease, as the guards of adapters see it. *elector.Lease is one.
+// A Lease is a lease, as guards and fences see it: an *elector.Lease, or a
+// *partition.Lease.
 type Lease interface {
 	// Acquisition returns the acquisition while the lease is valid. Otherwise
 	// it returns why the lease is over.

@@ -14,14 +14,15 @@
 //
 // # Stages
 //
-// The suite has three stages. A stage begins only if the one before it passed.
+// The suite has four stages. A stage begins only if the one before it passed.
 //
 //  1. The basic rules, on the backend alone. The first case that fails ends the
 //     suite.
 //  2. The other rules, on the backend alone.
 //  3. The elector over the backend.
+//  4. Groups of package partition over the backend.
 //
-// The second and third stage end with their second failed case. A call on the
+// Each stage but the first ends with its second failed case. A call on the
 // backend that does not return fails its case: within 20 s, or 40 s with
 // [Harness.Slow]. So a backend that cannot work is rejected within a minute. The
 // last lines of the output name the rule that was broken and what was not run.
@@ -44,8 +45,8 @@ import (
 // Legend explains the abbreviations in the names of cases. Run logs it.
 const Legend = `amb: a lost answer            auth: permissions           bad: bad records, names, set-ups
 batch: shared renewals        cb: callbacks               close: Close
-ctx: contexts                 exp: expiry                 leak: nothing left behind
-list: List                    load: shared reads
+ctx: contexts                 exp: expiry                 grp: groups of members
+leak: nothing left behind     list: List                  load: shared reads
 many: scale                   misuse: concurrent calls    move: a steered handover
 mx: mutual exclusion          obs: Observe                part: partitions, old reads
 presence: marks of presence   raw: the harness's access   rec: fields of the record
@@ -150,6 +151,6 @@ func Run(t *testing.T, h Harness) {
 		rest[g.group] += len(left)
 	}
 	if len(broken) > 0 {
-		t.Logf("not run: %d cases of group backend and %d of group elector, because they rest on the rules that were broken:\n%s", rest["backend"], rest["elector"], strings.Join(broken, "\n"))
+		t.Logf("not run: %d cases of group backend, %d of group elector and %d of group group, because they rest on the rules that were broken:\n%s", rest["backend"], rest["elector"], rest["group"], strings.Join(broken, "\n"))
 	}
 }

@@ -18,7 +18,7 @@ type testCase struct {
 
 // A stage is a part of the suite that begins only if the one before passed.
 type stage struct {
-	group    string // "backend" or "elector"
+	group    string // "backend", "elector" or "group"
 	cases    []testCase
 	failures int // with so many failed cases the stage ends
 }
@@ -27,6 +27,7 @@ var stages = []stage{
 	{"backend", basicCases, 1},
 	{"backend", backendCases, 2},
 	{"elector", electorCases, 2},
+	{"group", groupCases, 2},
 }
 
 // known reports whether there is a case of this name.
@@ -104,7 +105,7 @@ func (s *suite) hint() {
 		faster = "give the machine or the store less to do (Harness.Slow is set)"
 	}
 	switch {
-	case s.group == "elector":
+	case s.group != "backend":
 		s.Logf("hint: the backend alone has passed. If the machine is busy or the store is slow, set a longer Harness.TTL (default 400ms), or %s", faster)
 	case s.first.waited():
 		s.Logf("hint: if the machine is busy or the store is slow, %s", faster)

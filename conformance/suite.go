@@ -16,7 +16,7 @@ import (
 type suite struct {
 	*testing.T
 	h     Harness
-	group string // "backend" or "elector"
+	group string // "backend", "elector" or "group"
 	name  string
 	not   string // why the case is not applicable
 

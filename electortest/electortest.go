@@ -30,6 +30,17 @@
 // returns when all goroutines wait, so the worker has met what the step did; outside,
 // it is about to. A step that waits in vain fails the test after ten TTL and a minute,
 // and the message has the reason why the candidate does not lead.
+//
+// # Groups
+//
+// A Group scripts a group of package partition in the same manner:
+//
+//	g := electortest.NewGroup(t, "orders", &partition.Options{Partitions: 8})
+//	a, b := g.Join("a", consumer), g.Join("b", consumer)
+//	g.Balance()
+//	b.Crash()
+//	g.Balance() // a owns all, after 16.5 s
+//	err := a.Leave()
 package electortest
 
 import (

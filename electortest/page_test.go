@@ -7,4 +7,6 @@ import (
 )
 
 // The code in docs/testing.md is that of tests that run.
-func TestPage(t *testing.T) { page.Check(t, "../docs/testing.md", 4, "sender_test.go") }
+func TestPage(t *testing.T) {
+	page.Check(t, "../docs/testing.md", 8, "sender_test.go", "consumer_test.go")
+}

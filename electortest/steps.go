@@ -157,6 +157,12 @@ func (s *Script) set(change func()) {
 	change()
 	unreachable, delay := s.down || s.cut, s.delay
 	s.mutex.Unlock()
+	connect(s.fault, unreachable, delay)
+	s.settle()
+}
+
+// connect changes how a store behaves.
+func connect(f *fault.Backend, unreachable bool, delay time.Duration) {
 	var requests fault.Fault
 	var watches error
 	switch {
@@ -165,9 +171,8 @@ func (s *Script) set(change func()) {
 	case delay > 0:
 		requests = slow(delay)
 	}
-	s.fault.Always(requests)
-	s.fault.CutWatches(watches)
-	s.settle()
+	f.Always(requests)
+	f.CutWatches(watches)
 }
 
 var errOutage = fmt.Errorf("%w: electortest: the watch broke", backends.ErrUnavailable)
@@ -192,6 +197,7 @@ func slow(d time.Duration) fault.Fault {
 type machine struct {
 	clock.System
 	asleep atomic.Int64 // a time.Duration
+	until  atomic.Int64 // by the monotonic clock: the others show this time until then
 }
 
 // newMachine returns a machine. In a bubble of testing/synctest, where time begins in
@@ -208,7 +214,7 @@ func newMachine(bubble bool) *machine {
 // Now implements [clock.Clock].
 func (m *machine) Now() clock.Reading {
 	r := m.System.Now()
-	r.Wall += time.Duration(m.asleep.Load())
+	r.Wall += time.Duration(m.asleep.Load()) + m.ahead(r.Mono)
 	return r
 }
 
@@ -216,7 +222,12 @@ func (m *machine) Now() clock.Reading {
 func (m *machine) Boot() time.Duration {
 	boot := m.System.Boot()
 	if boot != 0 {
-		boot += time.Duration(m.asleep.Load())
+		boot += time.Duration(m.asleep.Load()) + m.ahead(m.System.Now().Mono)
 	}
 	return boot
+}
+
+// ahead is by how much the clocks are ahead in a pause, whose end they show from its start.
+func (m *machine) ahead(now time.Duration) time.Duration {
+	return max(0, time.Duration(m.until.Load())-now)
 }

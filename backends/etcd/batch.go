@@ -11,7 +11,7 @@ import (
 )
 
 // maxBatch stays below the 128 operations that a server takes in a transaction
-// by default, max-txn-ops. One that takes fewer refuses, and each swap then
+// by default, max-txn-ops. One that takes fewer refuses, and each request then
 // goes by itself.
 const maxBatch = 100
 
@@ -37,6 +37,37 @@ func (b *Backend) SwapMany(ctx context.Context, changes []backends.Change) []bac
 		for i, a := range answer.Responses {
 			if txn := a.GetResponseTxn(); txn == nil || !txn.Succeeded {
 				outcomes[i] = backends.Outcome{Err: backends.ErrConflict}
+			}
+		}
+		return outcomes, nil
+	})
+}
+
+// LoadMany implements [backends.BatchLoader]: a transaction of nothing but linearizable
+// ranges, which is as linearizable as one of them and makes no revision.
+func (b *Backend) LoadMany(ctx context.Context, names []string) []backends.Outcome {
+	return b.base.LoadMany(ctx, names, func(ctx context.Context) ([]backends.Outcome, error) {
+		each := make([]clientv3.Op, len(names))
+		for i, name := range names {
+			each[i] = clientv3.OpGet(b.prefix + name)
+		}
+		answer, err := b.client.Txn(ctx).Then(each...).Commit()
+		switch {
+		case err != nil && (is(err, rpctypes.ErrTooManyOps) || is(err, rpctypes.ErrPermissionDenied)): // one key may be the reason
+			return nil, fmt.Errorf("%w: %w", backends.ErrNotTried, err)
+		case err != nil:
+			return nil, err
+		case len(answer.Responses) != len(names):
+			return nil, fmt.Errorf("%w: it answered %d of %d reads", backends.ErrUnavailable, len(answer.Responses), len(names))
+		}
+		outcomes := make([]backends.Outcome, len(names))
+		for i, a := range answer.Responses {
+			o, found := &outcomes[i], a.GetResponseRange()
+			switch {
+			case found == nil:
+				o.Err = fmt.Errorf("%w: it answered a read with something else", backends.ErrUnavailable)
+			case len(found.Kvs) > 0:
+				o.Record, o.Err = decode(names[i], found.Kvs[0].Value)
 			}
 		}
 		return outcomes, nil

@@ -21,7 +21,8 @@
 // range, never a serializable one.
 //
 // When one process holds many elections through one handle, their renewals are one
-// transaction of up to 100 smaller ones, each with its own comparison.
+// transaction of up to 100 smaller ones, each with its own comparison. Up to 100 reads
+// are one transaction of nothing but linearizable ranges.
 //
 // Each write is sent once. The client library repeats requests that etcd certainly
 // refused (an expired token, a learner), and gRPC repeats requests that certainly never

@@ -29,6 +29,7 @@ type Backend struct {
 var (
 	_ backends.Watcher      = (*Backend)(nil)
 	_ backends.BatchSwapper = (*Backend)(nil)
+	_ backends.BatchLoader  = (*Backend)(nil)
 	_ backends.Lister       = (*Backend)(nil)
 	_ backends.Inspector    = (*Backend)(nil)
 )
@@ -137,7 +138,7 @@ func (b *Backend) change(name string, prev, next backends.Record) (clientv3.Cmp,
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.base.Store(), MinTTL: minTTL, MaxSwaps: maxBatch, PushesRenewals: true}
+	return backends.Description{Store: b.base.Store(), MinTTL: minTTL, MaxSwaps: maxBatch, MaxLoads: maxBatch, PushesRenewals: true}
 }
 
 // Close implements [backends.Backend]. It ends the calls and watches under way,

@@ -3,6 +3,7 @@ package report
 
 import (
 	"bytes"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,11 @@ import (
 
 // ShortRun is on the page of a short run, and on no other.
 const ShortRun = "This is a short run"
+
+// partitions is the chapter about groups, from the output of make bench-partitions.
+//
+//go:embed partitions.md
+var partitions string
 
 // A chapter is a subject of the page.
 type chapter struct {
@@ -53,6 +59,9 @@ func Page(w io.Writer, figures []results.Figure, about About) error {
 	p.head()
 	for _, c := range chapters {
 		p.chapter(c)
+	}
+	if !about.Short {
+		p.printf("%s", partitions)
 	}
 	_, err = w.Write(p.Bytes())
 	return err

@@ -24,6 +24,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
 )
 
 // The keys of the metadata.
@@ -40,11 +41,14 @@ type Server struct {
 	Fence *elector.Fence
 
 	// Election is the name of the election whose tokens count. Calls that name
-	// another one, or none, are refused. Default any.
+	// another one, or none, are refused. Partition N of the group NAME has the
+	// election NAME.p.N. Default any.
 	Election string
 
-	// Resource names the resource that a method changes. Default one for all
-	// methods.
+	// Resource names the resource that a method changes. The tokens of two
+	// partitions of a group cannot be compared, so each partition is a resource of
+	// its own: make a Server for each, and let an interceptor of yours choose by
+	// what the call changes. Default one for all methods.
 	Resource func(fullMethod string) string
 
 	// Safe reports whether a method changes nothing, and so needs no token. A
@@ -226,49 +230,52 @@ func (f *fenced) end() {
 //
 //	client := pb.NewLedgerClient(&fencegrpc.Conn{Lease: lease, Base: conn})
 type Conn struct {
-	Lease *elector.Lease
+	Lease backends.Lease           // an *elector.Lease or a *partition.Lease
 	Base  grpc.ClientConnInterface // a *grpc.ClientConn
 }
 
 // Invoke implements [grpc.ClientConnInterface].
 func (c *Conn) Invoke(ctx context.Context, method string, request, reply any, options ...grpc.CallOption) error {
-	if err := c.Lease.Check(); err != nil {
+	a, err := c.Lease.Acquisition()
+	if err != nil {
 		return err
 	}
-	return c.Base.Invoke(c.with(ctx), method, request, reply, options...)
+	return c.Base.Invoke(with(ctx, a), method, request, reply, options...)
 }
 
 // NewStream implements [grpc.ClientConnInterface].
 func (c *Conn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, options ...grpc.CallOption) (grpc.ClientStream, error) {
-	if err := c.Lease.Check(); err != nil {
+	a, err := c.Lease.Acquisition()
+	if err != nil {
 		return nil, err
 	}
-	stream, err := c.Base.NewStream(c.with(ctx), desc, method, options...)
+	stream, err := c.Base.NewStream(with(ctx, a), desc, method, options...)
 	if err != nil {
 		return nil, err
 	}
 	return checked{stream, c.Lease}, nil
 }
 
-func (c *Conn) with(ctx context.Context) context.Context {
+// with returns a context that sends the acquisition's token and election.
+func with(ctx context.Context, a backends.Acquisition) context.Context {
 	md, _ := metadata.FromOutgoingContext(ctx) // a copy
 	if md == nil {
 		md = metadata.MD{}
 	}
-	md.Set(TokenKey, c.Lease.Token().String())
-	md.Set(ElectionKey, c.Lease.Election())
+	md.Set(TokenKey, elector.Token(a.Record.Token).String())
+	md.Set(ElectionKey, a.Election)
 	return metadata.NewOutgoingContext(ctx, md)
 }
 
 // A checked stream sends messages only while the lease is valid.
 type checked struct {
 	grpc.ClientStream
-	lease *elector.Lease
+	lease backends.Lease
 }
 
 // SendMsg implements [grpc.ClientStream].
 func (c checked) SendMsg(message any) error {
-	if err := c.lease.Check(); err != nil {
+	if _, err := c.lease.Acquisition(); err != nil {
 		return err
 	}
 	return c.ClientStream.SendMsg(message)

@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
 )
 
 // ElectionHeader is the name of the header that carries the election's name.
@@ -54,11 +55,15 @@ type Handler struct {
 	Fence *elector.Fence
 
 	// Election is the name of the election whose tokens count. Requests that
-	// name another one, or none, are refused. Default any.
+	// name another one, or none, are refused. Partition N of the group NAME has
+	// the election NAME.p.N. Default any.
 	Election string
 
 	// Resource names the resource that a request changes. The Fence remembers
-	// each name for good. Default one resource for all requests.
+	// each name for good. The tokens of two partitions of a group cannot be
+	// compared, so each partition is a resource of its own: name it by what the
+	// request changes, or make a Handler for each. Default one resource for all
+	// requests.
 	Resource func(*http.Request) string
 
 	// Wait is how long a request waits for older ones and for the Keeper.
@@ -250,13 +255,14 @@ func safe(method string) bool {
 // A redirect to another host is followed without the token: it is for the service
 // that the caller named.
 type Transport struct {
-	Lease *elector.Lease
+	Lease backends.Lease    // an *elector.Lease or a *partition.Lease
 	Base  http.RoundTripper // default http.DefaultTransport
 }
 
 // RoundTrip implements [http.RoundTripper].
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := t.Lease.Check(); err != nil {
+	a, err := t.Lease.Acquisition()
+	if err != nil {
 		if r.Body != nil {
 			r.Body.Close()
 		}
@@ -264,8 +270,8 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if r.URL.Host == origin(r).URL.Host {
 		r = r.Clone(r.Context())
-		r.Header.Set(elector.TokenHeader, t.Lease.Token().String())
-		r.Header.Set(ElectionHeader, t.Lease.Election())
+		r.Header.Set(elector.TokenHeader, elector.Token(a.Record.Token).String())
+		r.Header.Set(ElectionHeader, a.Election)
 	}
 	base := t.Base
 	if base == nil {

@@ -14,7 +14,8 @@
 // Enter must be the first statement of the transaction: it locks the row of the
 // resource, so that transactions on one resource run one after the other, and those
 // of an old leader come before a new leader's first or not at all. A new leader that
-// reads before it writes reads within such a transaction.
+// reads before it writes reads within such a transaction. The tokens of two partitions of
+// a group cannot be compared, so each partition is a resource of its own.
 //
 // A leader that stops in such a transaction holds up its successor until the database
 // ends it. Bound that on the server: with idle_in_transaction_session_timeout on

@@ -1,12 +1,17 @@
-// Package electorotel reports elections to OpenTelemetry: metrics and spans. One
-// Trace serves all elections of a process:
+// Package electorotel reports elections to OpenTelemetry, by metrics and spans, and groups
+// of package partition, by metrics. One Trace serves all elections of a process, and
+// another one all groups:
 //
 //	trace, err := electorotel.New(nil, nil)
 //	...
 //	e, err := elector.Open(ctx, url, "invoices", &elector.Options{Trace: trace})
 //
-// If you have a Trace of your own, combine the two with [elector.MultiTrace]. The
-// same Trace in an [elector.Fence] counts the writes that the Fence refuses.
+//	groups, err := electorotel.NewGroup(nil)
+//	...
+//	g, err := partition.Join(ctx, url, "orders", &partition.Options{Partitions: 64, Trace: groups})
+//
+// If you have a Trace of your own, combine the two with [elector.MultiTrace] or
+// [partition.MultiTrace]. The same Trace of elections in an [elector.Fence] counts the writes that the Fence refuses.
 //
 // # Metrics
 //
@@ -31,16 +36,38 @@
 //   - elector.fence.refused ({write}) counts the writes that Fences refused. It does
 //     not count what a guard in a store or package fencesql refuses.
 //
+// Of groups, with group and backend:
+//
+//   - elector.group.partitions ({partition}) is how many partitions the group has, as each
+//     of its processes knows.
+//   - elector.group.owned ({partition}) is how many of them this process owns. If the sum
+//     over all processes is lower than elector.group.partitions, the rest has no owner.
+//   - elector.group.wanted ({partition}) is how many this process should own by the plan.
+//   - elector.group.transitions ({transition}), with cause too, counts partitions that this
+//     process acquired, and the ends of their leases. cause is acquired, returned (given
+//     up when the worker had returned), timeout (given up although the worker has not
+//     returned within ReleaseTimeout), or lost.
+//   - elector.group.unowned (s) is a histogram of how long a partition that this process
+//     acquired had no owner: see [partition.LeaseInfo.Unowned] for what it has and has not.
+//   - elector.group.drain.duration (s) is a histogram of how long it took to give a
+//     partition up, from when its worker was told to stop.
+//   - elector.group.worker.failures ({failure}) counts workers that failed, panicked or
+//     returned although their partition was still this process's.
+//
+// The seats of a group are elections. Set Options.Elector.Trace to a Trace of New for their
+// renewals: elections with the names of the group and ".seat." and a number.
+//
 // OpenTelemetry's Prometheus exporter gives them the names of package electorprom, and
 // the alert rules and the dashboard beside that package fit both.
 //
 // # Cardinality
 //
-// No attribute has a candidate's ID, a token, or the name of a fenced resource. In each
-// process an election has 8 sets of attributes, 5 of them in elector.transitions, and a
-// kind of store has one for each operation and result that occurred, at most 16. The
-// SDK drops attributes beyond 2,000 sets of an instrument: a process with more than 400
-// elections must raise its limit, by metric.WithCardinalityLimit.
+// No attribute has a candidate's ID, a token, the number of a partition, or the name of a
+// fenced resource. In each process an election has 8 sets of attributes, 5 of them in
+// elector.transitions, a group has 10, and a kind of store has one for each operation and
+// result that occurred, at most 16. The SDK drops attributes beyond 2,000 sets of an
+// instrument: a process with more than 400 elections must raise its limit, by
+// metric.WithCardinalityLimit.
 //
 // # Spans
 //

@@ -7,6 +7,7 @@ import (
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/integrations/electorotel"
+	"github.com/elector-go/elector/partition"
 )
 
 func ExampleNew() {
@@ -19,4 +20,16 @@ func ExampleNew() {
 		log.Fatal(err)
 	}
 	defer e.Close()
+}
+
+func ExampleNewGroup() {
+	groups, err := electorotel.NewGroup(nil) // OpenTelemetry's global provider
+	if err != nil {
+		log.Fatal(err)
+	}
+	g, err := partition.Join(context.Background(), os.Getenv("ELECTOR_URL"), "orders", &partition.Options{Partitions: 64, Trace: groups})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer g.Close()
 }

@@ -1,12 +1,13 @@
-// Package electorprom reports elections to Prometheus. One collector serves all
-// elections of a process:
+// Package electorprom reports elections, and groups of package partition, to Prometheus.
+// One collector serves all of a process:
 //
 //	metrics := electorprom.New()
 //	prometheus.MustRegister(metrics)
 //	e, err := elector.Open(ctx, url, "invoices", &elector.Options{Trace: metrics.Trace()})
+//	g, err := partition.Join(ctx, url, "orders", &partition.Options{Partitions: 64, Trace: metrics.GroupTrace()})
 //
-// If you have a Trace of your own, combine the two with [elector.MultiTrace]. The
-// same Trace in an [elector.Fence] counts the writes that the Fence refuses.
+// If you have a Trace of your own, combine the two with [elector.MultiTrace] or
+// [partition.MultiTrace]. The same Trace of elections in an [elector.Fence] counts the writes that the Fence refuses.
 //
 // # Metrics
 //
@@ -31,15 +32,38 @@
 //   - elector_fence_refused_total counts the writes that Fences refused. It does not
 //     count what a guard in a store or package fencesql refuses.
 //
+// Of groups:
+//
+//   - elector_group_partitions{group, backend} is how many partitions the group has, as
+//     each of its processes knows.
+//   - elector_group_owned{group, backend} is how many of them this process owns. If the
+//     sum over all processes is lower than elector_group_partitions, the rest has no owner.
+//   - elector_group_wanted{group, backend} is how many this process should own by the
+//     plan.
+//   - elector_group_transitions_total{group, backend, cause} counts partitions that this
+//     process acquired, and the ends of their leases. cause is acquired, returned (given
+//     up when the worker had returned), timeout (given up although the worker has not
+//     returned within ReleaseTimeout), or lost.
+//   - elector_group_unowned_seconds{group, backend} is a histogram of how long a
+//     partition that this process acquired had no owner: see
+//     [partition.LeaseInfo.Unowned] for what it has and has not.
+//   - elector_group_drain_duration_seconds{group, backend} is a histogram of how long it
+//     took to give a partition up, from when its worker was told to stop.
+//   - elector_group_worker_failures_total{group, backend} counts workers that failed,
+//     panicked or returned although their partition was still this process's.
+//
+// The seats of a group are elections. Set Options.Elector.Trace to Trace for their
+// renewals: elections with the names of the group and ".seat." and a number.
+//
 // OpenTelemetry's Prometheus exporter gives the metrics of package electorotel the
 // same names. The alert rules and the dashboard beside this file fit both.
 //
 // # Cardinality
 //
-// No label has a candidate's ID, a token, or the name of a fenced resource. In each
-// process an election has 21 series, buckets included, and a kind of store has 14 for
-// each operation and result that occurred, at most 168. A process with 1,000
-// elections has about 21,000. Kubernetes' names are two more series for each name.
+// No label has a candidate's ID, a token, the number of a partition, or the name of a
+// fenced resource. In each process an election has 21 series, buckets included, a group
+// has 34, and a kind of store has 14 for each operation and result that occurred, at most
+// 168. A process with 1,000 elections has about 21,000. Kubernetes' names are two more series for each name.
 //
 // # Cost
 //
@@ -59,13 +83,14 @@ import (
 	"github.com/elector-go/elector"
 )
 
-// Metrics collects the metrics of all elections of a process.
+// Metrics collects the metrics of all elections and groups of a process.
 type Metrics struct {
 	margin      *prometheus.HistogramVec
 	transitions *prometheus.CounterVec
 	requests    *prometheus.HistogramVec
 	refused     prometheus.Counter
 	slow        *prometheus.CounterVec
+	groups      groups
 
 	mutex  sync.Mutex
 	leases map[key][]*elector.Lease // of all elections, also without a lease
@@ -107,6 +132,7 @@ func New() *Metrics {
 			Name: "leader_election_slowpath_total",
 			Help: "Renewals that failed and read the record, under Kubernetes' name.",
 		}, []string{"name"}),
+		groups: newGroups(),
 		leases: map[key][]*elector.Lease{},
 	}
 }
@@ -195,8 +221,9 @@ func backend(store string) string {
 
 // Describe implements [prometheus.Collector].
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
-	ch <- leading
-	ch <- remaining
+	for _, d := range []*prometheus.Desc{leading, remaining, partitions, owned, wanted} {
+		ch <- d
+	}
 	for _, c := range m.vectors() {
 		c.Describe(ch)
 	}
@@ -211,10 +238,12 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(leading, prometheus.GaugeValue, oneIf(left > 0), k.election, k.backend)
 		ch <- prometheus.MustNewConstMetric(remaining, prometheus.GaugeValue, left.Seconds(), k.election, k.backend)
 	}
+	m.collectGroups(ch)
 }
 
 func (m *Metrics) vectors() []prometheus.Collector {
-	return []prometheus.Collector{m.margin, m.transitions, m.requests, m.refused}
+	return []prometheus.Collector{m.margin, m.transitions, m.requests, m.refused,
+		m.groups.transitions, m.groups.unowned, m.groups.drains, m.groups.failures}
 }
 
 func oneIf(b bool) float64 {

@@ -20,6 +20,7 @@ import (
 	"github.com/elector-go/elector/backends/memory"
 	"github.com/elector-go/elector/integrations/electorprom"
 	"github.com/elector-go/elector/internal/fault"
+	"github.com/elector-go/elector/partition"
 )
 
 // join makes a candidate whose lease is valid for 27 s and renewed every 9 s.
@@ -222,6 +223,11 @@ func TestManyElections(t *testing.T) {
 		}
 		if n := series() - before; n != 168 {
 			t.Errorf("a kind of store has %d series", n)
+		}
+		before = series()
+		metrics.GroupTrace().Planned(t.Context(), partition.PlanInfo{Group: "orders", Store: "memory://"})
+		if n := series() - before; n != 34 {
+			t.Errorf("a group has %d series", n)
 		}
 		problems, err := testutil.GatherAndLint(registry(metrics))
 		if err != nil || len(problems) > 0 {

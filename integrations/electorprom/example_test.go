@@ -9,6 +9,7 @@ import (
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/integrations/electorprom"
+	"github.com/elector-go/elector/partition"
 )
 
 func ExampleNew() {
@@ -20,4 +21,14 @@ func ExampleNew() {
 		log.Fatal(err)
 	}
 	defer e.Close()
+
+	g, err := partition.Join(context.Background(), os.Getenv("ELECTOR_URL"), "orders", &partition.Options{
+		Partitions: 64,
+		Trace:      metrics.GroupTrace(),
+		Elector:    elector.Options{Trace: metrics.Trace()}, // for the renewals of its seat
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer g.Close()
 }

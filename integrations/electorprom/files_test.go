@@ -10,6 +10,7 @@ import (
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends/memory"
 	"github.com/elector-go/elector/integrations/electorprom"
+	"github.com/elector-go/elector/partition"
 )
 
 var metric = regexp.MustCompile(`\belector_[a-z_]+`)
@@ -19,6 +20,7 @@ func TestFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		metrics := electorprom.New()
 		win(t, join(t, memory.New(), "invoices", metrics.Trace(), elector.Options{}))
+		metrics.GroupTrace().Planned(t.Context(), partition.PlanInfo{Group: "orders", Store: "memory://"})
 		unused := map[string]bool{}
 		for _, family := range gather(t, metrics) {
 			unused[family.GetName()] = true

@@ -85,11 +85,11 @@ func HistoryOf(r backends.Record) History {
 func (h History) latest() History { return h[max(0, len(h)-MaxTerms):] }
 
 func newTerm(id string, token uint64) Term {
-	return Term{ID: Legible(id), Token: token, Start: startOf(token)}
+	return Term{ID: Legible(id), Token: token, Start: StartOf(token)}
 }
 
-// startOf returns the time of day that is in a token, zero if there is none.
-func startOf(token uint64) time.Time {
+// StartOf returns the time of day that is in a token, zero if there is none.
+func StartOf(token uint64) time.Time {
 	t := time.UnixMilli(int64(token / 1000))
 	if t.Before(time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)) || t.After(time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)) {
 		return time.Time{}
@@ -143,7 +143,7 @@ func (h History) String() string {
 	var texts []string
 	for i, t := range h {
 		start := instant(t.Start)
-		if t.Start.Equal(startOf(t.Token)) {
+		if t.Start.Equal(StartOf(t.Token)) {
 			start = ""
 		}
 		if start == "" && t.Reason == "" && i == len(h)-1 {

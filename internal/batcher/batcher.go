@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/elector-go/elector/backends"
@@ -43,6 +44,8 @@ type Member struct {
 	alone   bool            // the backend takes one request at a time
 	swaps   trust
 	loads   trust
+
+	hungSwaps, hungLoads atomic.Int32 // see bounded
 }
 
 // New returns a Member whose requests end after timeout. A request that a caller has
@@ -241,7 +244,7 @@ func newHub(backend backends.Backend) *hub {
 	if b, ok := backend.(backends.BatchSwapper); ok && d.MaxSwaps > 1 {
 		h.swaps = &line[backends.Change]{
 			most: d.MaxSwaps, wait: swapWait,
-			bytes: func(c backends.Change) int { return chosen(c.Prev) + chosen(c.Next) },
+			bytes: size,
 			clash: func(a, b backends.Change) bool { return a.Name == b.Name },
 			send: func(ctx context.Context, all []backends.Change) []backends.Outcome {
 				if len(all) > 1 {

@@ -217,5 +217,9 @@ func (l *line[T]) request(b *batch[T]) []backends.Outcome {
 	if len(outcomes) == len(b.requests) {
 		return outcomes
 	}
-	return backends.Outcomes(len(b.requests), fmt.Errorf("%w: the backend answered %d of %d requests", backends.ErrUnavailable, len(outcomes), len(b.requests)))
+	return backends.Outcomes(len(b.requests), badAnswer(len(outcomes), len(b.requests)))
+}
+
+func badAnswer(outcomes, requests int) error {
+	return fmt.Errorf("%w: the backend answered %d of %d requests", backends.ErrUnavailable, outcomes, requests)
 }

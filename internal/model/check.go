@@ -6,17 +6,36 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
 
-// A check is one search of the model's states.
+// A check is one search of a model's states.
 type check struct {
 	name    string
 	defines string // of the model, separated by spaces
 	expect  string // holds, or the property that must fail
 	about   string
 	large   bool // only with -large
+}
+
+// A search is a check of one model.
+type search struct {
+	check
+	model string // its file in spec
+}
+
+// The models, files in spec.
+var models = []string{"election.pml", "partition.pml"}
+
+var searches = slices.Concat(of(models[0], elections), of(models[1], partitions))
+
+func of(model string, checks []check) (list []search) {
+	for _, c := range checks {
+		list = append(list, search{c, model})
+	}
+	return list
 }
 
 // holds is found when every state was searched and no property failed.
@@ -41,16 +60,15 @@ func (c check) arguments() []string {
 }
 
 // run makes a program of the model in a new directory, and lets it search.
-func (c check) run(source, dir string) (r result) {
+func (c search) run(spec, dir string) (r result) {
 	var spent time.Duration
 	defer func() { r.time = spent }()
-	model := filepath.Base(source)
-	text, err := os.ReadFile(source)
+	text, err := os.ReadFile(filepath.Join(spec, c.model))
 	if err == nil {
 		err = os.Mkdir(dir, 0o755)
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, model), text, 0o644)
+		err = os.WriteFile(filepath.Join(dir, c.model), text, 0o644)
 	}
 	if err != nil {
 		return result{found: failed, detail: err.Error()}
@@ -66,7 +84,7 @@ func (c check) run(source, dir string) (r result) {
 		compile = append(compile, "-DCOLLAPSE") // slower, and half the memory
 	}
 	for _, command := range [][]string{
-		append(append([]string{"spin"}, c.arguments()...), "-a", model),
+		append(append([]string{"spin"}, c.arguments()...), "-a", c.model),
 		compile,
 		{"./pan", "-m100000"},
 	} {

@@ -1,8 +1,8 @@
-// Command model checks the model of the protocol in spec/election.pml with spin:
-// the good model must hold in every state within its bounds, each mutant of it
-// must be caught by the property named for it, and what the good model claims to
-// allow must be seen to happen. It also checks that spec/README.md names code that
-// exists.
+// Command model checks the models of the protocol, spec/election.pml and
+// spec/partition.pml, with spin: the good model must hold in every state within its
+// bounds, each mutant of it must be caught by the property named for it, and what the
+// good model claims to allow must be seen to happen. It also checks that
+// spec/README.md names code that exists.
 //
 //	model            the bounds of CI
 //	model -large     larger ones too, some minutes
@@ -37,7 +37,7 @@ func run(large bool, show string) error {
 	if err != nil {
 		return err
 	}
-	source := filepath.Join(root, "spec", "election.pml")
+	spec := filepath.Join(root, "spec")
 	if err := checkPage(root); err != nil {
 		return err
 	}
@@ -50,21 +50,21 @@ func run(large bool, show string) error {
 	}
 	defer os.RemoveAll(dir)
 	if show != "" {
-		i := slices.IndexFunc(checks, func(c check) bool { return c.name == show })
+		i := slices.IndexFunc(searches, func(c search) bool { return c.name == show })
 		if i < 0 {
 			return fmt.Errorf("there is no check %q; the names are in the first column of what make model prints", show)
 		}
-		return replay(source, filepath.Join(dir, show), checks[i])
+		return replay(spec, filepath.Join(dir, show), searches[i])
 	}
-	return runAll(source, dir, large)
+	return runAll(spec, dir, large)
 }
 
 // runAll runs the checks, as many at a time as there are processors, and prints
 // a line for each in their order, with the processor time that it took.
-func runAll(source, dir string, large bool) error {
+func runAll(spec, dir string, large bool) error {
 	started := time.Now()
-	var selected []check
-	for _, c := range checks {
+	var selected []search
+	for _, c := range searches {
 		if large || !c.large {
 			selected = append(selected, c)
 		}
@@ -75,7 +75,7 @@ func runAll(source, dir string, large bool) error {
 		go func() {
 			for i := range next {
 				c := selected[i]
-				results[i] <- c.run(source, filepath.Join(dir, c.name))
+				results[i] <- c.run(spec, filepath.Join(dir, c.name))
 			}
 		}()
 	}
@@ -158,8 +158,8 @@ func apt(arguments ...string) ([]byte, error) {
 }
 
 // replay prints the steps that lead to what a check finds.
-func replay(source, dir string, c check) error {
-	r := c.run(source, dir)
+func replay(spec, dir string, c search) error {
+	r := c.run(spec, dir)
 	fmt.Printf("%s: expected %s, found %s\n", c.name, c.expect, r.found)
 	if r.detail != "" {
 		return errors.New(r.detail)
@@ -168,7 +168,7 @@ func replay(source, dir string, c check) error {
 		fmt.Println("There is nothing to replay.")
 		return nil
 	}
-	cmd := exec.Command("spin", append(c.arguments(), "-t", filepath.Base(source))...)
+	cmd := exec.Command("spin", append(c.arguments(), "-t", c.model)...)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	if err != nil && len(out) == 0 {

@@ -15,23 +15,24 @@ import (
 // Names of functions on the page, as file:function.
 var (
 	goName    = regexp.MustCompile("`([\\w/]+\\.go):(\\w+)`")
-	modelName = regexp.MustCompile("`election\\.pml:(\\w+)`")
-	inModel   = regexp.MustCompile(`(?m)^(?:inline|active (?:\[N\] )?proctype) (\w+)`)
+	modelName = regexp.MustCompile("`(\\w+\\.pml):(\\w+)`")
+	inModel   = regexp.MustCompile(`(?m)^(?:inline|active (?:\[\w+\] )?proctype) (\w+)`)
 	ifdef     = regexp.MustCompile(`(?m)^#if(?:n?def) (\w+)`)
 )
 
 // checkPage checks that what spec/README.md names exists, and that it names
-// every step and every mutant of the model.
+// every step and every mutant of the models.
 func checkPage(root string) error {
 	page, err := os.ReadFile(filepath.Join(root, "spec", "README.md"))
 	if err != nil {
 		return err
 	}
-	model, err := os.ReadFile(filepath.Join(root, "spec", "election.pml"))
-	if err != nil {
-		return err
+	errs := []error{namesCode(root, string(page))}
+	for _, model := range models {
+		text, err := os.ReadFile(filepath.Join(root, "spec", model))
+		errs = append(errs, err, namesModel(string(page), model, string(text)))
 	}
-	return errors.Join(namesCode(root, string(page)), namesModel(string(page), string(model)))
+	return errors.Join(errs...)
 }
 
 func namesCode(root, page string) error {
@@ -61,26 +62,28 @@ func declares(file *ast.File, name string) bool {
 	return false
 }
 
-func namesModel(page, model string) error {
+func namesModel(page, model, text string) error {
 	var errs []error
 	onPage, steps := map[string]bool{}, map[string]bool{}
 	for _, name := range modelName.FindAllStringSubmatch(page, -1) {
-		onPage[name[1]] = true
+		if name[1] == model {
+			onPage[name[2]] = true
+		}
 	}
-	for _, step := range inModel.FindAllStringSubmatch(model, -1) {
+	for _, step := range inModel.FindAllStringSubmatch(text, -1) {
 		steps[step[1]] = true
 		if !onPage[step[1]] {
-			errs = append(errs, fmt.Errorf("spec/README.md does not say what code `election.pml:%s` stands for", step[1]))
+			errs = append(errs, fmt.Errorf("spec/README.md does not say what code `%s:%s` stands for", model, step[1]))
 		}
 	}
 	for name := range onPage {
-		if !steps[name] && !regexp.MustCompile(`\b`+name+`\b`).MatchString(model) {
-			errs = append(errs, fmt.Errorf("spec/README.md names election.pml:%s, which is not there", name))
+		if !steps[name] && !regexp.MustCompile(`\b`+name+`\b`).MatchString(text) {
+			errs = append(errs, fmt.Errorf("spec/README.md names %s:%s, which is not there", model, name))
 		}
 	}
-	for _, name := range ifdef.FindAllStringSubmatch(model, -1) {
+	for _, name := range ifdef.FindAllStringSubmatch(text, -1) {
 		if !strings.Contains(page, "`"+name[1]+"`") {
-			errs = append(errs, fmt.Errorf("spec/README.md does not name the definition %s of the model", name[1]))
+			errs = append(errs, fmt.Errorf("spec/README.md does not name the definition %s of %s", name[1], model))
 		}
 	}
 	return errors.Join(errs...)

@@ -1,6 +1,6 @@
 package main
 
-// The bounds. T is the TTL in ticks, TOKENS the number of acquisitions, LATE the
+// The bounds of election.pml. T is the TTL in ticks, TOKENS the number of acquisitions, LATE the
 // number of creations that were given up and are on their way at a time. There
 // are two candidates: with three the search did not come to an end in four
 // minutes. No search of CI has everything in it; those of -large have.
@@ -14,7 +14,7 @@ const (
 	calm     = life + " CALM"
 )
 
-var checks = []check{
+var elections = []check{
 	{"good", small, holds, "two acquisitions, workers, a fenced resource", false},
 	{"good-life", life, holds, "three acquisitions, every end of a lease, requests", false},
 	{"good-creation", creation, holds, "a creation may come late, after others have led", false},

@@ -22,7 +22,7 @@ import (
 
 func main() {
 	seed := flag.Uint64("seed", 1, "seed of the runs")
-	only := flag.String("only", "", "run only the mutants whose name holds this text")
+	only := flag.String("only", "", "run only the mutants whose name, or what it breaks, holds this text")
 	jobs := flag.Int("j", 2, "how many to run at a time")
 	verbose := flag.Bool("v", false, "print what the cases print")
 	flag.Parse()
@@ -51,7 +51,7 @@ func runAll(l *lab, only string, jobs int, verbose bool) bool {
 	started := time.Now()
 	var chosen []mutant
 	for _, m := range mutants {
-		if strings.Contains(m.name, only) {
+		if strings.Contains(m.name, only) || strings.Contains(m.breaks, only) {
 			chosen = append(chosen, m)
 		}
 	}

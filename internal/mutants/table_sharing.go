@@ -112,4 +112,10 @@ var sharingMutants = []mutant{
 		"backends/postgres/postgres.go", `; doubtful[i] {`, `; false {`}}},
 	{name: "an unprocessed key taken for absence", breaks: "BatchLoader", catch: "some_are_unprocessed", pkg: "./backends/dynamodb", parent: "TestLoadMany", edits: []edit{{
 		"backends/dynamodb/dynamodb.go", `found[name] = backends.Outcome{Err: errUnprocessed}`, `found[name] = backends.Outcome{}`}}},
+	{name: "a key without an answer taken for absence", breaks: "BatchLoader", catch: "one_is_answered_with_nothing", pkg: "./backends/etcd", parent: "TestLoadMany", edits: []edit{{
+		"backends/etcd/batch.go", `case found == nil:`, `case false:`}}},
+	{name: "many keys read from a member that lags", breaks: "BatchLoader", catch: "both_are_missing", pkg: "./backends/etcd", parent: "TestLoadMany", edits: []edit{{
+		"backends/etcd/batch.go", `clientv3.OpGet(b.prefix + name)`, `clientv3.OpGet(b.prefix+name, clientv3.WithSerializable())`}}},
+	{name: "one denied key denies all", breaks: "BatchLoader", catch: "one_is_denied", pkg: "./backends/etcd", parent: "TestLoadMany", edits: []edit{{
+		"backends/etcd/batch.go", ` || is(err, rpctypes.ErrPermissionDenied)): // one`, `): // one`}}},
 }

@@ -43,6 +43,9 @@ func (c *checker) answered(n *node, prev, next backends.Record, err error) {
 	if !prev.Exists() && err != nil && !errors.Is(err, backends.ErrConflict) {
 		w.doubtful[next.Attempt.Nonce] = true
 	}
+	if err != nil && !isWord(prev, next) {
+		w.unclear = next.Attempt.Nonce
+	}
 	if next.Vacant() && err == nil {
 		w.told[next.Attempt.Nonce] = true
 	}

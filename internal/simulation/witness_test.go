@@ -26,7 +26,8 @@ type witness struct {
 	confirmed map[string]moment            // by nonce: the latest write that an answer showed to be applied
 	doubtful  map[string]bool              // nonces whose creation was in doubt
 	told      map[string]bool              // nonces whose release was acknowledged
-	edited    map[string]time.Duration     // by nonce: when a read showed that somebody else had changed the record
+	unclear   string                       // nonce of the own acquisition whose latest write has failed, and is read back
+	edited    map[string]time.Duration     // by nonce: when that read showed that somebody else had changed the record
 
 	heldFrom  time.Duration // monotonic, of a store fault
 	heldUntil time.Duration // by guarantee 3 nothing sent after it and before this acquires,
@@ -105,7 +106,7 @@ func (n *node) saw(op string, a answer) {
 			if at := w.sent[r.Attempt].at; at.boot >= w.confirmed[nonce].boot {
 				w.confirmed[nonce] = at
 			}
-		case op == "load" && w.mine[nonce] && !older && !late && w.edited[nonce] == 0:
+		case op == "load" && w.unclear == nonce && !older && !late && w.edited[nonce] == 0:
 			w.edited[nonce] = n.w.now()
 		}
 	}
@@ -127,7 +128,7 @@ func (w *witness) sends(next backends.Record, now moment) {
 		w.sent, w.names = map[backends.Attempt]sending{}, map[uint64]string{}
 		w.mine, w.doubtful, w.told = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	}
-	w.sent[next.Attempt] = sending{now, own(next)}
+	w.sent[next.Attempt], w.unclear = sending{now, own(next)}, ""
 	w.names[next.Token] = next.Attempt.Nonce
 	w.mine[next.Attempt.Nonce] = true
 }
@@ -157,8 +158,8 @@ func (w *witness) since(nonce string) (at moment, known bool) {
 	return at, known
 }
 
-// editedAt returns when a read showed the process that somebody had changed its
-// own record, 0 if none did.
+// editedAt returns when a read-back showed the holder that somebody had changed its
+// record, 0 if none did. Other reads, such as one for a bid that was late, decide nothing.
 func (w *witness) editedAt(nonce string) time.Duration {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

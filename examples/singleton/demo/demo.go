@@ -12,16 +12,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"sync"
-	"time"
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/examples/internal/stage"
 	"github.com/elector-go/elector/examples/singleton/protected"
 	"github.com/elector-go/elector/internal/clock"
 )
@@ -40,8 +37,8 @@ func Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if d.err == nil {
-		v.judgeStory(d.history)
+	if d.Err == nil {
+		v.judgeStory(d.History)
 	}
 	print.verdict(v)
 	if len(v.problems) > 0 {
@@ -53,55 +50,37 @@ func Run(ctx context.Context) error {
 // perform plays something from beginning to end and judges what must be so
 // whatever was played. It returns an error only if there is nothing to judge.
 func (d *demo) perform(ctx context.Context, play func()) (*verdict, error) {
-	if signals == nil {
-		return nil, errors.New("the demo stops and continues processes with signals, which " + runtime.GOOS + " does not have")
-	}
-	// A child dies with the thread that started it, so that thread must stay.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	dir, err := os.MkdirTemp("", "singleton-demo-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
 
-	playing, cancel := context.WithCancel(ctx)
-	d.ctx, d.dir, d.start = playing, dir, clock.Shared()
-	d.events, d.children = make(chan Event), map[string]*child{}
-	d.helpers.Go(func() { d.pulse.run(playing) })
-	play()
-	cancel()
-	d.end()
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	d.dir, d.children = dir, map[string]*child{}
+	d.Take, d.Patience = d.take, 10*d.rules.ttl
+	if err := d.Perform(ctx, play); err != nil {
+		return nil, err
 	}
 	journal, err := (&protected.File{Path: filepath.Join(dir, "invoices.txt")}).Read(elector.MaxToken)
 	if err != nil {
 		return nil, err
 	}
-	d.history = inOrder(d.history)
-	v := judge(d.rules, &d.pulse, d.history, journal)
-	if d.err != nil {
-		v.problem("%v", d.err)
+	d.History = stage.InOrder(d.History)
+	v := judge(d.rules, &d.Pulse, d.History, journal)
+	if d.Err != nil {
+		v.problem("%v", d.Err)
 	}
 	return v, nil
 }
 
 // demo is the state of the play. One goroutine owns it.
 type demo struct {
+	stage.Stage
 	program string // the singleton
 	url     string // of the store; empty for files in dir
 	rules   rules
 	print   *printer
-
-	ctx     context.Context
 	dir     string
-	start   time.Duration
-	events  chan Event
-	helpers sync.WaitGroup
-	history []Event
-	err     error // the first failure
-	pulse   pulse
 
 	children map[string]*child
 	leader   string        // empty once we have done something to it, or its lease has ended
@@ -111,8 +90,6 @@ type demo struct {
 }
 
 type child struct {
-	process  *os.Process
-	stdin    io.Writer
 	joined   bool   // has seen a leader, or was one
 	ready    bool   // a write waits for us
 	answered bool   // the journal has answered a write since the child was stopped
@@ -122,48 +99,48 @@ type child struct {
 }
 
 // play does one thing after the other and waits for what must come of it. After
-// the first failure, which d.err keeps, nothing more is done.
+// the first failure, which d.Err keeps, nothing more is done.
 func (d *demo) play() {
 	d.launch("A")
-	d.until("A leads and writes", d.leads)
+	d.Until("A leads and writes", d.leads)
 	d.launch("B")
 	d.launch("C")
-	d.until("one leads and two wait", func() bool { return d.leads() && d.joined("B", "C") })
+	d.Until("one leads and two wait", func() bool { return d.leads() && d.joined("B", "C") })
 
-	d.act(killed, d.leader)
-	d.until("another process leads", d.leads)
+	d.Act(killed, d.leader)
+	d.Until("another process leads", d.leads)
 	d.launch("D") // to have enough candidates
-	d.until("one leads and D waits", func() bool { return d.leads() && d.joined("D") })
+	d.Until("one leads and D waits", func() bool { return d.leads() && d.joined("D") })
 
 	// Stop the leader between its Check and its write, let another one lead,
 	// and let the first one write then. Stop it just after a renewal: during
 	// one it may hold the lock of the file store, and then nobody could lead
 	// until it continues (see package backends/file).
 	d.hold = true
-	d.until("the leader is about to write, and has just renewed", d.holdsAndRenewed)
+	d.Until("the leader is about to write, and has just renewed", d.holdsAndRenewed)
 	late := d.leader
-	at := d.act(stopped, late)
+	at := d.Act(stopped, late)
 	d.hold = false
-	d.until("another process leads", func() bool { return d.leads() && clock.Shared()-at > d.rules.ttl })
+	d.Until("another process leads", func() bool { return d.leads() && clock.Shared()-at > d.rules.ttl })
 	d.permit(late)
-	d.act(continued, late)
-	d.until("the journal has answered the late write", func() bool { return d.children[late].answered })
+	d.Act(continued, late)
+	d.Until("the journal has answered the late write", func() bool { return d.children[late].answered })
 
-	d.until("a process leads", d.leads)
+	d.Until("a process leads", d.leads)
 	last := d.leader
-	d.act(terminated, last)
-	d.until("the election is handed over", func() bool { return d.leads() && d.children[last].gone })
+	d.Act(terminated, last)
+	d.Until("the election is handed over", func() bool { return d.leads() && d.children[last].gone })
 
 	// The end: the leader goes last, so that no process follows it.
 	last = d.leader
 	for name, c := range d.children {
 		if name != last && !c.gone {
-			d.act(terminated, name)
+			d.Act(terminated, name)
 		}
 	}
-	d.until("the candidates have ended", func() bool { return d.gone() == len(d.children)-1 })
-	d.act(terminated, last)
-	d.until("all have ended", func() bool { return d.gone() == len(d.children) })
+	d.Until("the candidates have ended", func() bool { return d.gone() == len(d.children)-1 })
+	d.Act(terminated, last)
+	d.Until("all have ended", func() bool { return d.gone() == len(d.children) })
 }
 
 // leads reports whether there is a leader that nothing was done to yet, and
@@ -183,7 +160,7 @@ func (d *demo) joined(names ...string) bool {
 // holdsAndRenewed reports whether a write of the leader waits for us, and the
 // latest event is that its lease was renewed.
 func (d *demo) holdsAndRenewed() bool {
-	latest := d.history[len(d.history)-1]
+	latest := d.History[len(d.History)-1]
 	return latest.Kind == renewed && latest.Process == d.leader && d.children[d.leader].ready
 }
 
@@ -198,83 +175,14 @@ func (d *demo) gone() (n int) {
 
 // launch starts a child.
 func (d *demo) launch(name string) {
-	if d.err != nil {
-		return
-	}
 	cmd := exec.Command(d.program, d.dir)
 	cmd.Env = append(os.Environ(), idVariable+"="+name, ttlVariable+"="+d.rules.ttl.String(), "ELECTOR_URL="+d.url)
-	cmd.Stderr = os.Stderr
-	cmd.SysProcAttr = childAttributes()
-	stdin, err1 := cmd.StdinPipe()
-	stdout, err2 := cmd.StdoutPipe()
-	if d.err = errors.Join(err1, err2); d.err != nil {
-		return
-	}
-	if d.err = cmd.Start(); d.err != nil {
-		return
-	}
-	d.children[name] = &child{process: cmd.Process, stdin: stdin}
-	d.take(Event{Process: name, Kind: started, Boot: clock.Shared(), Detail: fmt.Sprint(cmd.Process.Pid)})
-	d.helpers.Go(func() {
-		e := Event{Process: name, Kind: exited}
-		err := readEvents(name, stdout, d.send)
-		if err != nil {
-			cmd.Process.Kill() // its events are not read any more
-		}
-		if err := errors.Join(err, cmd.Wait()); err != nil {
-			e.Detail = err.Error()
-		}
-		e.Boot = clock.Shared()
-		d.send(e)
-	})
+	d.children[name] = &child{}
+	d.Launch(name, cmd)
 }
 
-// send hands an event to the goroutine that plays, while there is one.
-func (d *demo) send(e Event) {
-	select {
-	case d.events <- e:
-	case <-d.ctx.Done():
-	}
-}
-
-// act does something to a process and returns when.
-func (d *demo) act(kind, name string) time.Duration {
-	if d.err != nil {
-		return 0
-	}
-	e := Event{Process: name, Kind: kind, Boot: clock.Shared()}
-	d.take(e)
-	d.err = d.children[name].process.Signal(signals[kind])
-	return e.Boot
-}
-
-// until takes events until something is so. It waits for ten TTLs, in which the
-// times at which the machine stood still do not count.
-func (d *demo) until(what string, so func() bool) {
-	begun, patience := clock.Shared(), 10*d.rules.ttl
-	watchdog := time.NewTimer(patience)
-	defer watchdog.Stop()
-	for d.err == nil && !so() {
-		select {
-		case e := <-d.events:
-			d.take(e)
-		case <-watchdog.C:
-			now := clock.Shared()
-			still := d.pulse.between(begun, now).total
-			if left := patience + still - (now - begun); left > 0 {
-				watchdog.Reset(left)
-				continue
-			}
-			d.err = fmt.Errorf("waited in vain until %s: for %v, and the %.2f s for which the machine stood still", what, patience, still.Seconds())
-		case <-d.ctx.Done():
-			d.err = context.Cause(d.ctx)
-		}
-	}
-}
-
-// take notes an event, and allows a write that need not wait.
+// take takes note of an event, and allows a write that need not wait.
 func (d *demo) take(e Event) {
-	d.history = append(d.history, e)
 	c := d.children[e.Process]
 	switch e.Kind {
 	case waits:
@@ -308,13 +216,13 @@ func (d *demo) take(e Event) {
 		c.gone = true
 		// Run returns an error when the lease was lost after it was told to stop.
 		if c.ending == "" || c.ending == terminated && e.Detail != "" && !c.lost {
-			d.err = fmt.Errorf("%s should not have ended like this: %s", e.Process, cmp.Or(e.Detail, "of its own accord"))
+			d.Err = fmt.Errorf("%s should not have ended like this: %s", e.Process, cmp.Or(e.Detail, "of its own accord"))
 		}
 	}
 	if d.leader == e.Process && (e.Kind == killed || e.Kind == stopped || e.Kind == terminated) {
 		d.leader = ""
 	}
-	d.print.event(e.Boot-d.start, e, d.writes == 1, d.holds(e.Process))
+	d.print.event(e.Boot-d.Start, e, d.writes == 1, d.holds(e.Process))
 }
 
 // holds reports whether the writes of a child wait until we allow them.
@@ -323,18 +231,9 @@ func (d *demo) holds(name string) bool { return d.hold && name == d.leader }
 // permit allows a child the write that it is about to do. A child that is
 // stopped finds the permission when it is continued.
 func (d *demo) permit(name string) {
-	if d.err != nil {
+	if d.Err != nil {
 		return
 	}
-	c := d.children[name]
-	c.ready = false
-	c.stdin.Write([]byte{'\n'}) // a child that is gone is noticed elsewhere
-}
-
-// end ends what still runs, in whatever state, and waits for it.
-func (d *demo) end() {
-	for _, c := range d.children {
-		c.process.Kill() // fails for those that are gone
-	}
-	d.helpers.Wait()
+	d.children[name].ready = false
+	d.Tell(name, "\n")
 }

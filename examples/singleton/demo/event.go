@@ -1,13 +1,10 @@
 package demo
 
 import (
-	"encoding/json"
-	"errors"
-	"io"
 	"time"
 
-	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/examples/internal/stage"
 )
 
 // rules are a TTL and what follows from it by the rules and defaults of package
@@ -46,54 +43,27 @@ func rulesOf(d backends.Description, pushes bool) rules {
 // Kinds of events. The first group comes from the children, the second is what
 // the demo does to them, or sees.
 const (
-	opened  = "opened"  // the store has answered and the campaign begins
-	asked   = "asked"   // a request to the store was answered or given up
-	waits   = "waits"   // a candidate has seen the record of another process
-	leads   = "leads"   // the worker was started with a new lease
-	about   = "about"   // Check has succeeded and the write comes next
-	wrote   = "wrote"   // the journal took the write
-	refused = "refused" // the journal refused the write as stale
-	failed  = "failed"  // the write failed for another reason
-	renewed = "renewed" // the lease was renewed
-	ended   = "ended"   // the lease is over, the store has not been told; Detail says whether it was lost
+	opened  = "opened"    // the store has answered and the campaign begins
+	asked   = "asked"     // a request to the store was answered or given up
+	waits   = "waits"     // a candidate has seen the record of another process
+	leads   = "leads"     // the worker was started with a new lease
+	about   = "about"     // Check has succeeded and the write comes next
+	wrote   = "wrote"     // the journal took the write
+	refused = "refused"   // the journal refused the write as stale
+	failed  = "failed"    // the write failed for another reason
+	renewed = "renewed"   // the lease was renewed
+	ended   = stage.Ended // the lease is over, the store has not been told; Detail says whether it was lost
 
-	started    = "started"
-	killed     = "killed"     // SIGKILL
-	stopped    = "stopped"    // SIGSTOP
-	continued  = "continued"  // SIGCONT
-	terminated = "terminated" // SIGTERM
-	exited     = "exited"     // Detail says why if it was not in order
+	started    = stage.Started
+	killed     = stage.Killed
+	stopped    = stage.Stopped
+	continued  = stage.Continued
+	terminated = stage.Terminated
+	exited     = stage.Exited
 )
 
 // lost is the detail of an ended lease that was lost, and not resigned.
 const lost = "lost"
 
-// An Event is what happened in or to one process, and if a child reports it,
-// what its lease looked like right then.
-type Event struct {
-	Process string        // A, B, …
-	Kind    string        // see above
-	Boot    time.Duration // when, on a clock that all processes of the machine share
-	Token   elector.Token `json:",omitzero"` // 0 is no token to its decoder
-	Valid   bool          // Check succeeded
-	Left    time.Duration // Remaining, read between Boot and Boot + Within
-	Within  time.Duration // the process may have been paused while it looked
-	Invoice int
-	Detail  string
-}
-
-// readEvents passes on the events that a child prints, until it ends.
-func readEvents(process string, r io.Reader, take func(Event)) error {
-	for d := json.NewDecoder(r); ; {
-		var e Event
-		switch err := d.Decode(&e); {
-		case err == nil:
-			e.Process = process
-			take(e)
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // killed, maybe in the middle of a line
-			return nil
-		default:
-			return err
-		}
-	}
-}
+// An Event is what happened to a candidate. Its number is that of an invoice.
+type Event = stage.Event

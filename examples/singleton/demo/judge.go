@@ -1,18 +1,18 @@
 package demo
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/examples/internal/stage"
 )
 
 // A verdict is what the judge makes of a history.
 type verdict struct {
 	rules     rules
-	pulse     *pulse
+	pulse     *stage.Pulse
 	elections int
 	overlaps  int
 	tried     int // stale writes
@@ -27,7 +27,7 @@ type verdict struct {
 type step struct {
 	what        string
 	took, limit time.Duration
-	still       standstill // of the machine, meanwhile
+	still       stage.Standstill // of the machine, meanwhile
 }
 
 // late returns how late the step was, and for how long the machine stood still
@@ -37,70 +37,36 @@ func (s step) late() string {
 		return ""
 	}
 	return fmt.Sprintf("%.2f s late; meanwhile the machine stood still for %.2f s, %.2f s at a time",
-		(s.took - s.limit).Seconds(), s.still.total.Seconds(), s.still.longest.Seconds())
+		(s.took - s.limit).Seconds(), s.still.Total.Seconds(), s.still.Longest.Seconds())
 }
 
 // judge compares what happened, in order, with what is promised whatever the
 // story. It knows only what the processes reported and what is in the journal.
-func judge(r rules, p *pulse, events []Event, journal []string) *verdict {
+func judge(r rules, p *stage.Pulse, events []Event, journal []string) *verdict {
 	v := &verdict{rules: r, pulse: p, growing: true}
 	v.judgeLeases(events)
 	v.judgeJournal(events, journal)
 	return v
 }
 
-// inOrder returns the events as they happened, and not as they were reported.
-func inOrder(events []Event) []Event {
-	return slices.SortedStableFunc(slices.Values(events), func(a, b Event) int { return cmp.Compare(a.Boot, b.Boot) })
-}
-
 func (v *verdict) problem(format string, args ...any) {
 	v.problems = append(v.problems, fmt.Sprintf(format, args...))
 }
 
-// A span is the time for which one process believed in one lease.
-type span struct {
-	process     string
-	token       elector.Token
-	from, until time.Duration
-}
-
-// spans finds the lease behind each token. Whenever a process reports that its
-// lease is valid, with so much left, it is valid until then unless the process
-// gives it up, and counts from a full hold time before that: when the request
-// that won or renewed it was sent. So a span starts a request before Check first
-// succeeds. Of the time in which the process looked, which is long if it was
-// paused there, a span takes what is sure.
-func (r rules) spans(events []Event) []span {
-	var all []span
-	for _, e := range events {
-		if e.Token == 0 || e.Kind == waits { // that is the token of another process
-			continue
-		}
-		i := slices.IndexFunc(all, func(s span) bool { return s.process == e.Process && s.token == e.Token })
-		switch {
-		case e.Valid && i < 0:
-			looked := e.Boot + e.Within
-			all = append(all, span{e.Process, e.Token, min(looked, looked+e.Left-r.hold), e.Boot + e.Left})
-		case e.Valid:
-			all[i].until = max(all[i].until, e.Boot+e.Left)
-		case e.Kind == ended && i >= 0:
-			all[i].until = min(all[i].until, e.Boot)
-		}
-	}
-	return all
+// begun returns when the lease began that an event is the first to show. It counts
+// from a full hold time before its end: when the request that won or renewed it
+// was sent, which is before Check first succeeds. Of the time in which the process
+// looked, which is long if it was paused there, a span takes what is sure.
+func (r rules) begun(e Event) time.Duration {
+	looked := e.Boot + e.Within
+	return min(looked, looked+e.Left-r.hold)
 }
 
 // judgeLeases checks that no two leases were valid at the same time.
 func (v *verdict) judgeLeases(events []Event) {
-	all := v.rules.spans(events)
-	for i, a := range all {
-		for _, b := range all[:i] {
-			if both := min(a.until, b.until) - max(a.from, b.from); both > 0 {
-				v.overlaps++
-				v.problem("the leases of %s (token %v) and %s (token %v) were both valid for %v", b.process, b.token, a.process, a.token, both)
-			}
-		}
+	for _, o := range stage.Overlaps(stage.Spans(events, v.rules.begun)) {
+		v.overlaps++
+		v.problem("the leases of %s (token %v) and %s (token %v) were both valid for %v", o.A.Process, o.A.Token, o.B.Process, o.B.Token, o.Both)
 	}
 	highest := elector.Token(0)
 	for _, e := range events {
@@ -192,7 +158,7 @@ func (v *verdict) succession(events []Event, act, what string, limit time.Durati
 		v.problem("no process led after %s was %s", done.Process, act)
 		return done, false
 	}
-	v.steps = append(v.steps, step{what, max(0, next.Boot-done.Boot), limit, v.pulse.between(done.Boot, next.Boot)})
+	v.steps = append(v.steps, step{what, max(0, next.Boot-done.Boot), limit, v.pulse.Between(done.Boot, next.Boot)})
 	return done, true
 }
 

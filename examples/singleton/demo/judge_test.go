@@ -8,6 +8,7 @@ import (
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/examples/internal/stage"
 )
 
 const ms = time.Millisecond
@@ -16,8 +17,8 @@ var usual = rulesOf(backends.Description{}, true)
 
 // judged is the judgement of a history in any order, as Run has it made.
 func judged(events []Event, journal []string) *verdict {
-	events = inOrder(events)
-	v := judge(usual, &pulse{}, events, journal)
+	events = stage.InOrder(events)
+	v := judge(usual, &stage.Pulse{}, events, journal)
 	v.judgeStory(events)
 	return v
 }
@@ -149,14 +150,14 @@ func TestJudgeReportsLateness(t *testing.T) {
 			events[i].Boot += 600 * ms
 		}
 	}
-	p := &pulse{}
+	p := &stage.Pulse{}
 	// It stands still from 610 to 1200, from 1220 to 1500, from 1510 to 4400,
 	// from 4410 to 7600, and from 7620 on.
 	for _, at := range []time.Duration{600, 1200, 1210, 1500, 4400, 7600, 7610} {
-		p.tick(at * ms)
+		p.Tick(at * ms)
 	}
-	v := judge(usual, p, inOrder(events), journal)
-	v.judgeStory(inOrder(events))
+	v := judge(usual, p, stage.InOrder(events), journal)
+	v.judgeStory(stage.InOrder(events))
 	if len(v.problems) > 0 {
 		t.Errorf("problems: %q", v.problems)
 	}
@@ -182,7 +183,7 @@ func TestJudgeSuccessionBefore(t *testing.T) {
 		{Process: "B", Kind: leads, Boot: 3200 * ms, Token: 200},
 		{Process: "A", Kind: stopped, Boot: 3300 * ms},
 	}
-	v := &verdict{rules: usual, pulse: &pulse{}}
+	v := &verdict{rules: usual, pulse: &stage.Pulse{}}
 	if _, ok := v.succession(events, stopped, "takeover", usual.takeover); !ok || len(v.problems) > 0 || v.steps[0].took != 0 {
 		t.Errorf("found: %v, problems %q, steps %v", ok, v.problems, v.steps)
 	}

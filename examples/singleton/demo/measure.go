@@ -66,8 +66,8 @@ func Measure(ctx context.Context, program, url string) (*Figures, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.judgeRecord(d.history, r)
-	f := v.figures(d.history)
+	v.judgeRecord(d.History, r)
+	f := v.figures(d.History)
 	f.TimeLine = timeLine.String()
 	return f, nil
 }
@@ -99,22 +99,22 @@ const settling, counting = 3, 10
 // playPair has two processes, of which one leads.
 func (d *demo) playPair() {
 	d.launch("A")
-	d.until("A leads and writes", d.leads)
+	d.Until("A leads and writes", d.leads)
 	d.launch("B")
-	d.until("B waits", func() bool { return d.joined("B") })
+	d.Until("B waits", func() bool { return d.joined("B") })
 	for n := range settling + counting + 2 { // one more than needed: reports come out of order
-		d.until("A renews its lease", func() bool { return len(renewals(d.history, "B")) > n })
+		d.Until("A renews its lease", func() bool { return len(renewals(d.History, "B")) > n })
 	}
 
-	d.act(terminated, "A")
-	d.until("the election is handed over to B", func() bool { return d.leads() && d.children["A"].gone })
+	d.Act(terminated, "A")
+	d.Until("the election is handed over to B", func() bool { return d.leads() && d.children["A"].gone })
 	d.launch("C")
-	d.until("C waits", func() bool { return d.joined("C") })
+	d.Until("C waits", func() bool { return d.joined("C") })
 
-	d.act(killed, "B")
-	d.until("C leads", d.leads)
-	d.act(terminated, "C")
-	d.until("all have ended", func() bool { return d.gone() == len(d.children) })
+	d.Act(killed, "B")
+	d.Until("C leads", d.leads)
+	d.Act(terminated, "C")
+	d.Until("all have ended", func() bool { return d.gone() == len(d.children) })
 }
 
 // renewals returns the renewals of the first leader that came after the

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/examples/internal/stage"
 
 	"github.com/elector-go/elector"
 )
@@ -45,8 +46,8 @@ func pair(requests ...time.Duration) []Event {
 }
 
 func figuresOf(r rules, events []Event) *Figures {
-	events = inOrder(events)
-	return judge(r, &pulse{}, events, []string{"invoice 1 sent by 11 token 100"}).figures(events)
+	events = stage.InOrder(events)
+	return judge(r, &stage.Pulse{}, events, []string{"invoice 1 sent by 11 token 100"}).figures(events)
 }
 
 func TestFigures(t *testing.T) {
@@ -143,7 +144,7 @@ func TestJudgeRecord(t *testing.T) {
 		"not released": {backends.Record{Token: 300, Holder: "C"}, "still names C"},
 	} {
 		v := &verdict{rules: usual}
-		v.judgeRecord(inOrder(pair()), c.record)
+		v.judgeRecord(stage.InOrder(pair()), c.record)
 		if got := strings.Join(v.problems, "; "); c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%s: problems %q; want %q", name, got, c.want)
 		}

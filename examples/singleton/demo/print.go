@@ -5,74 +5,57 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/elector-go/elector/examples/internal/stage"
 )
 
 // A printer prints for people, with colours on a terminal.
 type printer struct {
-	out     io.Writer
-	colours bool
+	out io.Writer
+	stage.Painter
 }
 
-func newPrinter(f *os.File) *printer {
-	info, err := f.Stat()
-	terminal := err == nil && info.Mode()&os.ModeCharDevice != 0
-	return &printer{f, terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
-}
-
-const (
-	plain  = ""
-	green  = "32"
-	yellow = "33"
-	red    = "31"
-	bold   = "1"
-)
-
-func (p *printer) paint(colour, text string) string {
-	if !p.colours || colour == plain {
-		return text
-	}
-	return "\x1b[" + colour + "m" + text + "\x1b[0m"
-}
+func newPrinter(f *os.File) *printer { return &printer{f, stage.PainterFor(f)} }
 
 // event prints a line of the time line, unless it is everyday business:
 // renewals, and all but the first write of a leader.
 func (p *printer) event(at time.Duration, e Event, firstWrite, held bool) {
-	colour, text := plain, ""
+	colour, text := stage.Plain, ""
 	switch e.Kind {
 	case started:
 		text = "starts as process " + e.Detail
 	case waits:
 		text = "waits: " + e.Detail + " leads"
 	case leads:
-		colour, text = green, fmt.Sprintf("LEADS with token %v", e.Token)
+		colour, text = stage.Green, fmt.Sprintf("LEADS with token %v", e.Token)
 	case about:
 		if held {
-			text = fmt.Sprintf("has checked its lease, %.1f s left, and is about to write invoice %d", e.Left.Seconds(), e.Invoice)
+			text = fmt.Sprintf("has checked its lease, %.1f s left, and is about to write invoice %d", e.Left.Seconds(), e.Number)
 		}
 	case wrote:
 		if firstWrite {
-			text = fmt.Sprintf("writes invoice %d, and more", e.Invoice)
+			text = fmt.Sprintf("writes invoice %d, and more", e.Number)
 		}
 	case refused:
-		colour, text = red, fmt.Sprintf("its late write of invoice %d is REFUSED, token %v is stale", e.Invoice, e.Token)
+		colour, text = stage.Red, fmt.Sprintf("its late write of invoice %d is REFUSED, token %v is stale", e.Number, e.Token)
 		if !e.Valid {
 			text += "; its Check fails too"
 		}
 	case failed:
-		colour, text = red, "cannot write: "+e.Detail
+		colour, text = stage.Red, "cannot write: "+e.Detail
 	case ended:
 		text = "leads no more: it has resigned"
 		if e.Detail == lost {
 			text = "leads no more: its lease is lost"
 		}
 	case killed:
-		colour, text = yellow, "is killed with kill -9"
+		colour, text = stage.Yellow, "is killed with kill -9"
 	case stopped:
-		colour, text = yellow, "is stopped with SIGSTOP, right there"
+		colour, text = stage.Yellow, "is stopped with SIGSTOP, right there"
 	case continued:
-		colour, text = yellow, "is continued with SIGCONT, and goes on to write"
+		colour, text = stage.Yellow, "is continued with SIGCONT, and goes on to write"
 	case terminated:
-		colour, text = yellow, "is told to end with SIGTERM"
+		colour, text = stage.Yellow, "is told to end with SIGTERM"
 	case exited:
 		text = "has ended"
 		if e.Detail != "" {
@@ -80,7 +63,7 @@ func (p *printer) event(at time.Duration, e Event, firstWrite, held bool) {
 		}
 	}
 	if text != "" {
-		fmt.Fprintf(p.out, "%6.2f s  %s  %s\n", at.Seconds(), e.Process, p.paint(colour, text))
+		fmt.Fprintf(p.out, "%6.2f s  %s  %s\n", at.Seconds(), e.Process, p.Paint(colour, text))
 	}
 }
 
@@ -93,7 +76,7 @@ func (p *printer) verdict(v *verdict) {
 	for _, s := range v.steps {
 		row(s.what, "%.2f s, at most %.2f s on a machine that is not busy", s.took.Seconds(), s.limit.Seconds())
 		if late := s.late(); late != "" {
-			row("", "%s", p.paint(yellow, late))
+			row("", "%s", p.Paint(stage.Yellow, late))
 			inTime = false
 		}
 	}
@@ -108,13 +91,13 @@ clock, as its process reported at each check and renewal.
 
 `)
 	for _, problem := range v.problems {
-		fmt.Fprintln(p.out, p.paint(red, "NOT AS PROMISED: ")+problem)
+		fmt.Fprintln(p.out, p.Paint(stage.Red, "NOT AS PROMISED: ")+problem)
 	}
 	switch {
 	case len(v.problems) > 0:
 	case inTime:
-		fmt.Fprintln(p.out, p.paint(bold, "Everything was as promised."))
+		fmt.Fprintln(p.out, p.Paint(stage.Bold, "Everything was as promised."))
 	default:
-		fmt.Fprintln(p.out, p.paint(bold, "Everything was as promised, but late.")+" On a busy machine that is no failure.")
+		fmt.Fprintln(p.out, p.Paint(stage.Bold, "Everything was as promised, but late.")+" On a busy machine that is no failure.")
 	}
 }

@@ -3,7 +3,6 @@ package demo
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"os"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/examples/internal/stage"
 	"github.com/elector-go/elector/internal/clock"
 )
 
@@ -20,9 +20,9 @@ type Probe struct {
 	id     string
 	ttl    time.Duration
 	permit chan struct{} // a value for each byte on standard input
+	*stage.Reporter
 
 	mutex sync.Mutex
-	out   *json.Encoder
 	seen  bool
 	lease *elector.Lease // the latest
 }
@@ -43,7 +43,7 @@ func NewProbe() *Probe {
 	if err != nil {
 		panic(err) // the demo has set it
 	}
-	p := &Probe{id: id, ttl: ttl, permit: make(chan struct{}), out: json.NewEncoder(os.Stdout)}
+	p := &Probe{id: id, ttl: ttl, permit: make(chan struct{}), Reporter: stage.NewReporter(os.Stdout)}
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	go func() {
 		in := bufio.NewReader(os.Stdin)
@@ -64,7 +64,7 @@ func (p *Probe) Options() *elector.Options {
 	}
 	return &elector.Options{ID: p.id, TTL: p.ttl, Trace: &elector.Trace{
 		Request: func(_ context.Context, r elector.RequestInfo) {
-			p.report(Event{Kind: asked, Boot: clock.Shared(), Detail: r.Op})
+			p.Report(Event{Kind: asked, Boot: clock.Shared(), Detail: r.Op})
 		},
 		Observed: func(_ context.Context, i elector.LeaderInfo) {
 			if l := i.Leader; l.ID != p.id && !l.Vacant() {
@@ -77,7 +77,7 @@ func (p *Probe) Options() *elector.Options {
 			if errors.Is(l.Err, elector.ErrLost) {
 				why = lost
 			}
-			p.report(Event{Kind: ended, Token: l.Token, Boot: clock.Shared(), Detail: why})
+			p.Report(Event{Kind: ended, Token: l.Token, Boot: clock.Shared(), Detail: why})
 		},
 	}}
 }
@@ -88,10 +88,10 @@ func (p *Probe) renews(token elector.Token) {
 	lease := p.lease
 	p.mutex.Unlock()
 	if lease == nil || lease.Token() != token {
-		p.report(Event{Kind: renewed, Token: token, Boot: clock.Shared()})
+		p.Report(Event{Kind: renewed, Token: token, Boot: clock.Shared()})
 		return
 	}
-	p.report(look(renewed, lease))
+	p.Report(stage.Look(renewed, lease))
 }
 
 func (p *Probe) sees(l elector.Leader) {
@@ -100,14 +100,14 @@ func (p *Probe) sees(l elector.Leader) {
 	p.seen = true
 	p.mutex.Unlock()
 	if first {
-		p.report(Event{Kind: waits, Token: l.Token, Boot: clock.Shared(), Detail: l.ID})
+		p.Report(Event{Kind: waits, Token: l.Token, Boot: clock.Shared(), Detail: l.ID})
 	}
 }
 
 // Opened reports that the store has answered, and that the campaign begins.
 func (p *Probe) Opened() {
 	if p != nil {
-		p.report(Event{Kind: opened, Boot: clock.Shared()})
+		p.Report(Event{Kind: opened, Boot: clock.Shared()})
 	}
 }
 
@@ -119,7 +119,7 @@ func (p *Probe) Leads(lease *elector.Lease) {
 	p.mutex.Lock()
 	p.lease = lease
 	p.mutex.Unlock()
-	p.report(look(leads, lease))
+	p.Report(stage.Look(leads, lease))
 }
 
 // BeforeWrite reports that the write comes next, and waits for the demo to allow
@@ -128,9 +128,9 @@ func (p *Probe) BeforeWrite(lease *elector.Lease, invoice int) {
 	if p == nil {
 		return
 	}
-	e := look(about, lease)
-	e.Invoice = invoice
-	p.report(e)
+	e := stage.Look(about, lease)
+	e.Number = invoice
+	p.Report(e)
 	<-p.permit
 }
 
@@ -139,27 +139,13 @@ func (p *Probe) AfterWrite(lease *elector.Lease, invoice int, err error) {
 	if p == nil {
 		return
 	}
-	e := look(wrote, lease)
-	e.Invoice = invoice
+	e := stage.Look(wrote, lease)
+	e.Number = invoice
 	if err != nil {
 		e.Kind, e.Detail = failed, err.Error()
 	}
 	if errors.Is(err, elector.ErrStale) {
 		e.Kind = refused
 	}
-	p.report(e)
-}
-
-// look describes the lease as it is now.
-func look(kind string, lease *elector.Lease) Event {
-	e := Event{Kind: kind, Token: lease.Token(), Boot: clock.Shared()}
-	e.Valid, e.Left = lease.Check() == nil, lease.Remaining()
-	e.Within = clock.Shared() - e.Boot
-	return e
-}
-
-func (p *Probe) report(e Event) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	p.out.Encode(e) // if the demo is gone, so is this process
+	p.Report(e)
 }

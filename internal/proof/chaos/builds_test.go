@@ -139,7 +139,7 @@ func (b *builds) pass(times int) {
 func (b *builds) handOver(other *slot, end func() error) {
 	position := b.log.Position()
 	b.must(end())
-	_, err := b.written(b.t.Context(), position, func(name string) bool { return name == other.name })
+	_, err := b.written(b.t.Context(), position, b.name, func(name string) bool { return name == other.name })
 	b.must(err)
 }
 
@@ -165,7 +165,7 @@ func (b *builds) look() *slot {
 
 func (b *builds) load() (x backends.Record) {
 	b.must(insist(b.t.Context(), func() (err error) {
-		x, err = raw.Load(b.t.Context(), b.place.records, b.election.Name)
+		x, err = raw.Load(b.t.Context(), b.place.records, b.name)
 		return err
 	}))
 	return x

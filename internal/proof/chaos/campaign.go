@@ -24,6 +24,10 @@ type Campaign struct {
 	Dir      string        // for the processes' logs and the histories of violations; must exist
 	Program  string        // the candidate, see Build
 
+	// Groups, if not 0, makes one of so many rounds one of a group. All others are
+	// elections.
+	Groups int
+
 	// Until, if not empty, are rules of the checker: a violation of any ends the
 	// campaign, which judges more often then.
 	Until []string
@@ -88,20 +92,27 @@ func (c *Campaign) hold(ctx context.Context, name string, end time.Time) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	all := Faults(p)
-	c.mutex.Lock()
-	c.result.How[name] = p.How
-	for _, f := range all {
-		c.result.At[f.Name] = append(c.result.At[f.Name], name)
-	}
-	c.mutex.Unlock()
-
 	h := fnv.New64a()
 	h.Write([]byte(name))
 	// Two of them: what a fault draws has no influence on which comes next.
 	shuffle, random := rand.New(rand.NewPCG(c.Seed, h.Sum64())), rand.New(rand.NewPCG(h.Sum64(), c.Seed))
-	for number, deck := 1, []Fault(nil); time.Now().Before(end); number++ {
-		r, err := NewRound(ctx, p, Settings{Programs: slices.Repeat([]string{c.Program}, candidates), Dir: c.Dir, Random: random, Name: fmt.Sprintf("%s-%d", p.id(), number)})
+	ofElections := []*deck{newDeck(shuffle, Faults(p))}
+	records, others := GroupFaults(p)
+	ofGroups := []*deck{newDeck(shuffle, records), newDeck(shuffle, others)} // in turn
+	c.mutex.Lock()
+	c.result.How[name] = p.How
+	for _, f := range c.faults(p) {
+		c.result.At[f] = append(c.result.At[f], name)
+	}
+	c.mutex.Unlock()
+
+	for number := 1; time.Now().Before(end); number++ {
+		s := Settings{Programs: slices.Repeat([]string{c.Program}, candidates), Dir: c.Dir, Random: random, Name: fmt.Sprintf("%s-%d", p.id(), number)}
+		decks := ofElections
+		if c.Groups > 0 && (h.Sum64()+c.Seed+uint64(number))%uint64(c.Groups) == 0 {
+			decks, s.Partitions, s.Name = ofGroups, partitions, s.Name+"-group"
+		}
+		r, err := NewRound(ctx, p, s)
 		if err != nil {
 			return err
 		}
@@ -109,22 +120,16 @@ func (c *Campaign) hold(ctx context.Context, name string, end time.Time) (err er
 		if len(c.Until) > 0 {
 			faults = 3
 		}
-		for range faults {
-			if !time.Now().Before(end) {
+		for i := range faults {
+			f, ok := decks[i%len(decks)].draw(time.Until(end), p.Rules.TTL)
+			if !ok {
 				break
 			}
-			// Each fault comes once before any comes again, as in a deck of
-			// cards: a short campaign sees them all too.
-			if len(deck) == 0 {
-				deck = slices.Clone(all)
-				shuffle.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
-			}
-			c.now(name, deck[0].Name)
-			if err := r.Strike(ctx, deck[0]); err != nil {
+			c.now(name, f.Name)
+			if err := r.Strike(ctx, f); err != nil {
 				return errors.Join(c.failed(r, err), r.kill())
 			}
-			c.struck(deck[0].Name)
-			deck = deck[1:]
+			c.struck(f.Name)
 		}
 		h, err := r.End(ctx)
 		if err := errors.Join(err, c.judge(h)); err != nil {
@@ -135,11 +140,28 @@ func (c *Campaign) hold(ctx context.Context, name string, end time.Time) (err er
 	return nil
 }
 
+// faults returns the names of all faults that the campaign has for a place.
+func (c *Campaign) faults(p *Place) (names []string) {
+	all := Faults(p)
+	records, others := GroupFaults(p)
+	switch c.Groups {
+	case 0:
+	case 1:
+		all = slices.Concat(records, others)
+	default:
+		all = slices.Concat(all, records)
+	}
+	for _, f := range all {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
 // failed keeps the history of a round that could not go on, and judges it: why
 // it could not may well be a violation.
 func (c *Campaign) failed(r *Round, err error) error {
 	h := r.History()
-	path := filepath.Join(c.Dir, r.election.Name+".failed")
+	path := filepath.Join(c.Dir, r.name+".failed")
 	return errors.Join(fmt.Errorf("%w; what happened is in %s", err, path), h.Save(path), c.judge(h))
 }
 

@@ -10,6 +10,10 @@
 // it waits until a leader writes again. Everybody tells what it believes, on one
 // clock of the machine; package checker judges that, and package report draws it.
 //
+// In one of several rounds the candidates are members of a group instead. Each of its
+// partitions is an election for the checker and the report, and the records of the group
+// are changed by hand: seats, the plan and partitions.
+//
 // The lot of the faults follows from a seed, their timing does not: a campaign
 // cannot be repeated exactly. That is why the history of a violation is kept as
 // a file, from which the checker finds it again.

@@ -26,6 +26,14 @@ type Fault struct {
 
 	// felt says that it has struck only if a candidate told of trouble.
 	felt bool
+
+	// takes is how long it lasts, with what comes of it, in TTLs, if that is much
+	// longer than others last.
+	takes float64
+
+	// missing says that after it a partition has no owner before the record that it
+	// lacks is taken for gone.
+	missing bool
 }
 
 // Faults returns all that can be had at the place.
@@ -47,7 +55,8 @@ func faults() []Fault {
 	return all
 }
 
-// Strike lets the fault happen and waits until a leader writes again. One that
+// Strike lets the fault happen and waits until a leader writes again, or the owner of
+// each partition. One that
 // nobody noticed is tried again.
 func (r *Round) Strike(ctx context.Context, f Fault) error {
 	const tries = 10
@@ -56,6 +65,9 @@ func (r *Round) Strike(ctx context.Context, f Fault) error {
 		limited, cancel := context.WithTimeoutCause(ctx, 2*patience, fmt.Errorf("not done within %v", 2*patience))
 		err := f.strike(limited, r)
 		cancel()
+		if r.group != nil {
+			r.group.quiet(f)
+		}
 		if err != nil && !errors.Is(err, errMissed) {
 			return fmt.Errorf("%s, fault %q: %w", r.place.Name, f.Name, err)
 		}
@@ -162,6 +174,7 @@ var processFaults = []Fault{
 			return err
 		}
 		position := r.log.Position()
+		led := r.leads(v)
 		if err := v.freezeBeforeWrite(); err != nil {
 			return r.replaceMissed(v)
 		}
@@ -177,7 +190,11 @@ var processFaults = []Fault{
 			return errors.Join(err, v.thaw())
 		}
 		// A successor must have written, or there is nothing to refuse.
-		_, err = r.written(ctx, position, func(name string) bool { return name != v.name })
+		for _, office := range led {
+			if err == nil {
+				_, err = r.written(ctx, position, office, func(name string) bool { return name != v.name })
+			}
+		}
 		return errors.Join(err, v.thaw())
 	}},
 }

@@ -139,7 +139,7 @@ func (r *Round) change(ctx context.Context, held bool, edits ...edit) error {
 	var told []history.Event
 	before := history.BootTime()
 	err := insist(ctx, func() error {
-		_, err := raw.Edit(ctx, r.place.records, r.election.Name, func(x *backends.Record) error {
+		_, err := raw.Edit(ctx, r.place.records, r.name, func(x *backends.Record) error {
 			if held && x.Vacant() {
 				return errMissed
 			}
@@ -171,12 +171,12 @@ func (r *Round) change(ctx context.Context, held bool, edits ...edit) error {
 
 // show reads the record behind everybody's back and tells what it is.
 func (r *Round) show(ctx context.Context) error {
-	if r.place.records == nil {
+	if r.place.records == nil || r.group != nil {
 		return nil
 	}
 	e := history.Event{Kind: history.Shown, Before: history.BootTime()}
 	err := insist(ctx, func() error {
-		x, err := raw.Load(ctx, r.place.records, r.election.Name)
+		x, err := raw.Load(ctx, r.place.records, r.name)
 		e.Token, e.Holder, e.Detail = elector.Token(x.Token), x.Holder, string(x.Extensions)
 		return err
 	})

@@ -15,7 +15,7 @@ var moveFaults = []Fault{
 		if r.random.IntN(2) == 0 {
 			to = r.slots[r.random.IntN(len(r.slots))].name
 		}
-		return r.move(ctx, to)
+		return r.move(ctx, r.asked, to)
 	}},
 	{Name: "request to resign, and the successor killed", on: anywhere, strike: func(ctx context.Context, r *Round) error {
 		leader, err := r.leader()
@@ -26,17 +26,17 @@ var moveFaults = []Fault{
 		if successor == leader {
 			return errMissed
 		}
-		return errors.Join(successor.kill(), r.move(ctx, successor.name), r.start(successor))
+		return errors.Join(successor.kill(), r.move(ctx, r.asked, successor.name), r.start(successor))
 	}},
 }
 
-// move requests the resignation of the leader. It returns errMissed if nobody leads
+// move requests the resignation of the leader of an election. It returns errMissed if nobody leads
 // just then, or if the candidate that should lead next does already.
-func (r *Round) move(ctx context.Context, to string) error {
+func (r *Round) move(ctx context.Context, asked *elector.Elector, to string) error {
 	limited, cancel := context.WithTimeout(ctx, 2*r.place.Rules.TTL)
 	defer cancel()
 	defer r.breaks("request to resign", "")()
-	err := r.asked.RequestResign(limited, elector.ResignRequest{To: to})
+	err := asked.RequestResign(limited, elector.ResignRequest{To: to})
 	switch {
 	case errors.Is(err, elector.ErrInvalid), errors.Is(err, elector.ErrNotLeader), errors.Is(err, elector.ErrRequested):
 		return errMissed

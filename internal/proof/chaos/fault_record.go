@@ -22,7 +22,7 @@ var recordFaults = append([]Fault{
 		// beginning. There is one: that of the first leader.
 		old := r.states[r.random.IntN(len(r.states))]
 		e := history.Event{Kind: history.Restored, Token: old.leader.Token, Holder: old.leader.ID, Before: history.BootTime()}
-		if err := insist(ctx, func() error { return r.place.records.Put(ctx, r.election.Name, old.content) }); err != nil {
+		if err := insist(ctx, func() error { return r.place.records.Put(ctx, r.name, old.content) }); err != nil {
 			return err
 		}
 		e.At = history.BootTime()
@@ -31,7 +31,7 @@ var recordFaults = append([]Fault{
 	}},
 	{Name: "record: garbage", on: hasRecords, felt: true, strike: func(ctx context.Context, r *Round) error {
 		e := history.Event{Kind: history.Spoiled, Before: history.BootTime()}
-		if err := insist(ctx, func() error { return r.spoil(ctx) }); err != nil {
+		if err := insist(ctx, func() error { return r.spoil(ctx, r.name) }); err != nil {
 			return err
 		}
 		e.At = history.BootTime()
@@ -44,7 +44,7 @@ func hasRecords(p *Place) bool { return p.records != nil }
 
 func (r *Round) remove(ctx context.Context) error {
 	e := history.Event{Kind: history.Removed, Before: history.BootTime()}
-	if err := insist(ctx, func() error { return r.place.records.Delete(ctx, r.election.Name) }); err != nil {
+	if err := insist(ctx, func() error { return r.place.records.Delete(ctx, r.name) }); err != nil {
 		return fmt.Errorf("deleting the record: %w", err)
 	}
 	e.At = history.BootTime()
@@ -64,13 +64,16 @@ func (r *Round) remember(ctx context.Context) error {
 	if r.place.records == nil {
 		return nil
 	}
+	if r.group != nil {
+		return r.group.remember(ctx)
+	}
 	var before, after elector.Leader
 	var content []byte
 	err := insist(ctx, func() (err error) {
 		if before, err = r.asked.Leader(ctx); err != nil {
 			return err
 		}
-		if content, err = r.place.records.Get(ctx, r.election.Name); err != nil {
+		if content, err = r.place.records.Get(ctx, r.name); err != nil {
 			return err
 		}
 		after, err = r.asked.Leader(ctx)
@@ -85,14 +88,14 @@ func (r *Round) remember(ctx context.Context) error {
 
 // spoil makes the record one that nobody can read. PostgreSQL and MySQL take nothing
 // but rows.
-func (r *Round) spoil(ctx context.Context) error {
+func (r *Round) spoil(ctx context.Context, name string) error {
 	if s := r.place.store; s != nil && s.Kind == stores.MySQL {
-		return s.MySQLExec(ctx, "update elector set attempt = '' where name = '"+r.election.Name+"'")
+		return s.MySQLExec(ctx, "update elector set attempt = '' where name = '"+name+"'")
 	}
 	if s := r.place.store; s != nil && s.Kind == stores.Postgres {
-		return runPostgres(ctx, s, "update elector set attempt = '' where name = '"+r.election.Name+"'")
+		return runPostgres(ctx, s, "update elector set attempt = '' where name = '"+name+"'")
 	}
-	return r.place.records.Put(ctx, r.election.Name, []byte("no record"))
+	return r.place.records.Put(ctx, name, []byte("no record"))
 }
 
 // insist does something with the campaign's own connections until it succeeds,

@@ -2,6 +2,8 @@ package chaos
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -20,7 +22,24 @@ func (r *Round) standsInLock(ctx context.Context) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	lock, err := os.Open(filepath.Join(dir.dir, r.election.Name+".lock"))
+	names := []string{r.name}
+	if r.group != nil {
+		names = r.group.records()
+	}
+	for _, name := range names {
+		if inLock, err := isHeld(ctx, filepath.Join(dir.dir, name+".lock")); inLock || err != nil {
+			return inLock, err
+		}
+	}
+	return false, nil
+}
+
+// isHeld reports whether a lock stays held.
+func isHeld(ctx context.Context, path string) (bool, error) {
+	lock, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil // nobody has written the record yet
+	}
 	if err != nil {
 		return false, err
 	}

@@ -5,14 +5,12 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-
-	"github.com/elector-go/elector/internal/proof/chaos/history"
 )
 
 // A lock that is kept is seen, and one that is not is left free.
 func TestStandsInLock(t *testing.T) {
 	dir := t.TempDir()
-	r := &Round{place: &Place{records: folder{dir: dir}}, election: history.Election{Name: "e"}}
+	r := &Round{place: &Place{records: folder{dir: dir}}, name: "e"}
 	lock, err := os.Create(filepath.Join(dir, "e.lock"))
 	if err != nil {
 		t.Fatal(err)

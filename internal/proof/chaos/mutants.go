@@ -11,6 +11,7 @@ type Mutant struct {
 	Breaks string   // what it does, for people
 	Rules  []string // of the checker, any of which finds it
 	Places []string // where it is looked for; it is the same everywhere
+	Groups bool     // it breaks groups: all rounds are such; else none is
 	edits  []overlay.Edit
 }
 
@@ -51,6 +52,27 @@ var Mutants = map[string]Mutant{
 		Rules:  []string{"rec/kept"},
 		Places: []string{"postgres", "file"},
 		edits:  []overlay.Edit{{File: "internal/annex/annex.go", Old: "into(prev.Extensions.Class('k'))", New: "into(prev.Extensions.Class('-'))"}},
+	},
+	"drain-not-awaited": {
+		Breaks: "a partition that moves is free before its worker has returned",
+		Rules:  []string{"mx/two-valid"},
+		Places: []string{"postgres", "file"},
+		Groups: true,
+		edits: []overlay.Edit{{File: "partition/move.go", Old: `			x.enter(draining, now)
+			x.next = s.deadline(now)
+			x.lease.stop(`, New: `			x.enter(ended, now)
+			x.lease.stop(`}},
+	},
+	"any-state-over": {
+		Breaks: "a partition is taken from a member of which nothing is known",
+		Rules:  []string{"mx/two-valid"},
+		Places: []string{"etcd", "file"},
+		Groups: true,
+		edits: []overlay.Edit{{File: "internal/rule/partition.go", Old: `	if !absent {
+		return Never
+	}`, New: `	if !absent {
+		return 0
+	}`}},
 	},
 	"guard-left-out": {
 		Breaks: "a leader only checks its lease before it writes to data in the store",

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 var processCases = []struct {
 	name  string
 	fault Fault
-	check func(t *testing.T, victim string, since []history.Event)
+	check func(t *testing.T, victim string, log *history.Log, position int)
 }{
 	{"mx/takeover-bound", faultNamed("kill -9"), isTold(history.Killed)},
 	{"res/handover", faultNamed("SIGTERM"), isTold(history.Terminated)},
@@ -85,7 +85,7 @@ func faultNamed(name string) Fault {
 }
 
 // strikeLeader lets a fault strike whoever leads, and checks what it did there.
-func strikeLeader(t *testing.T, r *Round, f Fault, check func(t *testing.T, victim string, since []history.Event)) {
+func strikeLeader(t *testing.T, r *Round, f Fault, check func(t *testing.T, victim string, log *history.Log, position int)) {
 	leader, err := r.leader()
 	if err != nil {
 		t.Fatal(err)
@@ -94,14 +94,13 @@ func strikeLeader(t *testing.T, r *Round, f Fault, check func(t *testing.T, vict
 	if err := r.Strike(t.Context(), f); err != nil {
 		t.Fatal(err)
 	}
-	since, _, _ := r.log.From(position)
-	check(t, victim, since)
+	check(t, victim, r.log, position)
 }
 
 // isTold checks that something was told of the leader that was struck.
-func isTold(kind history.Kind) func(*testing.T, string, []history.Event) {
-	return func(t *testing.T, victim string, since []history.Event) {
-		if !slices.ContainsFunc(since, func(e history.Event) bool { return e.Candidate == victim && e.Kind == kind }) {
+func isTold(kind history.Kind) func(*testing.T, string, *history.Log, int) {
+	return func(t *testing.T, victim string, log *history.Log, position int) {
+		if since, _, _ := log.From(position); !slices.ContainsFunc(since, func(e history.Event) bool { return e.Candidate == victim && e.Kind == kind }) {
 			t.Errorf("the leader, %s, was not %s", victim, kind)
 		}
 	}
@@ -109,22 +108,23 @@ func isTold(kind history.Kind) func(*testing.T, string, []history.Event) {
 
 // firstCheckFails checks that the leader knows, as soon as it goes on, that it
 // leads no more.
-func firstCheckFails(t *testing.T, victim string, since []history.Event) {
-	// What others tell of it may arrive later than what it tells itself.
-	h := history.History{Events: slices.Clone(since)}
-	h.Sort()
-	continued := slices.IndexFunc(h.Events, func(e history.Event) bool { return e.Candidate == victim && e.Kind == history.Continued })
-	for _, e := range h.Events {
-		look := e.Kind == history.Checked || e.Kind == history.Writing
-		if continued < 0 || e.Candidate != victim || !look || e.Before < h.Events[continued].Before {
-			continue
-		}
-		if e.Valid {
-			t.Errorf("the first Check of a leader that stood still for more than the TTL succeeds: %v", e)
-		}
-		return
+func firstCheckFails(t *testing.T, victim string, log *history.Log, position int) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	continued, err := log.Wait(ctx, position, victim+" to go on", func(e history.Event) bool { return e.Candidate == victim && e.Kind == history.Continued })
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Errorf("the leader, %s, was not stopped, or did not go on", victim)
+	looks := func(e history.Event) bool {
+		return e.Candidate == victim && (e.Kind == history.Checked || e.Kind == history.Writing) && e.Before >= continued.Before
+	}
+	first, err := log.Wait(ctx, position, victim+" to look at its lease", looks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.Valid {
+		t.Errorf("the first Check of a leader that stood still for more than the TTL succeeds: %v", first)
+	}
 }
 
 // open opens a place for the test.

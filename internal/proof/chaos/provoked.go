@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +18,7 @@ func unprovoked(h *history.History) (violations []checker.Violation) {
 	for _, e := range h.Events {
 		kind := ""
 		switch {
-		case e.Kind == history.Spoiled:
+		case e.Kind == history.Spoiled, e.Kind == history.Fault && ofGroup(e.Detail):
 			kind = task.Foreign
 		case e.Kind == history.Fault && strings.HasPrefix(e.Detail, "store: "): // one of them revokes, and a server that starts or ends may refuse anything
 			kind = task.Denied
@@ -40,4 +41,10 @@ func unprovoked(h *history.History) (violations []checker.Violation) {
 		}
 	}
 	return violations
+}
+
+// ofGroup reports whether a fault is one of a group's records, which no candidate may
+// know then.
+func ofGroup(fault string) bool {
+	return slices.ContainsFunc(groupFaults, func(f Fault) bool { return f.Name == fault })
 }

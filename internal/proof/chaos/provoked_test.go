@@ -21,6 +21,7 @@ func TestUnprovoked(t *testing.T) {
 		"garbage while it is written":      {[]history.Event{at(history.Trouble, task.Foreign+"x", 2, 2), at(history.Spoiled, "", 1, 4)}, ""},
 		"refused although nothing broke":   {[]history.Event{at(history.Fault, "network: cut", 1, 1), at(history.Trouble, task.Denied+"x", 2, 2)}, "auth/denied"},
 		"refused after it was revoked":     {[]history.Event{at(history.Fault, "store: permission revoked", 1, 1), at(history.Trouble, task.Denied+"x", 2, 2)}, ""},
+		"garbage in a plan":                {[]history.Event{at(history.Fault, "plan: garbage", 1, 1), at(history.Trouble, task.Foreign+"x", 2, 2)}, ""},
 		"a store that cannot be reached":   {[]history.Event{at(history.Trouble, "load: no answer", 1, 1)}, ""},
 		"revoked is no reason for garbage": {[]history.Event{at(history.Fault, "store: permission revoked", 1, 1), at(history.Trouble, task.Foreign+"x", 2, 2)}, "bad/garbage"},
 	} {

@@ -13,22 +13,21 @@ import (
 )
 
 // A resource is a service that takes the writes of leaders and refuses stale ones.
-// It is what an election protects.
+// It is what an election protects, and each partition of a group.
 type resource struct {
-	election string
-	tell     func(history.Event)
-	fence    elector.Fence
-	server   http.Server
-	url      string
+	tell   func(history.Event)
+	fence  elector.Fence
+	server http.Server
+	url    string
 }
 
 // newResource listens on 127.0.0.1.
-func newResource(election string, tell func(history.Event)) (*resource, error) {
+func newResource(tell func(history.Event)) (*resource, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	r := &resource{election: election, tell: tell, url: "http://" + l.Addr().String() + "/"}
+	r := &resource{tell: tell, url: "http://" + l.Addr().String() + "/"}
 	r.server.Handler = r
 	r.server.ReadHeaderTimeout = time.Minute
 	go r.server.Serve(l) // until Close
@@ -38,7 +37,7 @@ func newResource(election string, tell func(history.Event)) (*resource, error) {
 // ServeHTTP serves one write. It tells Accepted inside the fence: a write with a
 // higher token cannot be told before all older ones.
 func (r *resource) ServeHTTP(w http.ResponseWriter, request *http.Request) {
-	e := history.Event{Election: r.election, Kind: history.Accepted, Candidate: request.FormValue("candidate"), Before: history.BootTime()}
+	e := history.Event{Election: request.FormValue("election"), Kind: history.Accepted, Candidate: request.FormValue("candidate"), Before: history.BootTime()}
 	var err error
 	if e.Number, err = strconv.ParseUint(request.FormValue("number"), 10, 64); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -46,7 +45,8 @@ func (r *resource) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	}
 	e.Token, _ = elector.ParseToken(request.Header.Get(elector.TokenHeader)) // the Handler refuses a malformed one
 	answer := &answer{ResponseWriter: w}
-	door := &fencehttp.Handler{Fence: &r.fence, Election: r.election, Next: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	each := func(*http.Request) string { return e.Election } // tokens of two elections cannot be compared
+	door := &fencehttp.Handler{Fence: &r.fence, Election: e.Election, Resource: each, Next: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		e.At = history.BootTime()
 		r.tell(e)
 		w.WriteHeader(http.StatusNoContent)

@@ -19,18 +19,20 @@ import (
 // the checker to say.
 const patience = 90 * time.Second
 
-// A Round is one election that is held while things break.
+// A Round is one election that is held, or one group that works, while things break.
 type Round struct {
 	place    *Place
 	dir      string // for the logs of the processes
 	random   *rand.Rand
 	sure     bool
-	election history.Election
+	name     string             // of the election or the group
+	offices  []history.Election // the election, or the partitions of the group
+	group    *group             // nil in an election
 	log      *history.Log
 	resource *resource
 	slots    []*slot
 	extra    []string         // more environment for the processes
-	asked    *elector.Elector // for what the campaign itself wants to know
+	asked    *elector.Elector // for what the campaign itself wants to know; nil in a group
 	states   []state          // of the record, see remember
 }
 
@@ -50,15 +52,22 @@ type Settings struct {
 	Programs    []string   // the candidates, one of each, see Build
 	Dir         string     // where the processes' logs go
 	Random      *rand.Rand // decides what happens
-	Name        string     // of the election, unique
+	Name        string     // of the election or the group, unique
+	Partitions  int        // of the group; 0 for an election
 	Sure        bool       // faults strike the leader, and last for more than a TTL
 	Environment []string   // more variables for the processes
 }
 
-// NewRound starts the candidates of a new election and waits until one leads.
+// NewRound starts the candidates of a new election or a new group and waits until one
+// leads, or until each partition has an owner.
 func NewRound(ctx context.Context, p *Place, s Settings) (*Round, error) {
-	r := &Round{place: p, dir: s.Dir, random: s.Random, sure: s.Sure, extra: s.Environment, log: &history.Log{}}
-	r.election = history.Election{Store: p.Name, Name: s.Name, Rules: p.Rules}
+	r := &Round{place: p, dir: s.Dir, random: s.Random, sure: s.Sure, extra: s.Environment, name: s.Name, log: &history.Log{}}
+	if s.Partitions > 0 {
+		r.group = newGroup(r, s.Partitions)
+		r.offices = r.group.offices()
+	} else {
+		r.offices = []history.Election{{Store: p.Name, Name: s.Name, Rules: p.Rules}}
+	}
 	if err := r.begin(ctx, s.Programs); err != nil {
 		return nil, errors.Join(err, r.kill())
 	}
@@ -66,12 +75,17 @@ func NewRound(ctx context.Context, p *Place, s Settings) (*Round, error) {
 }
 
 func (r *Round) begin(ctx context.Context, programs []string) (err error) {
-	if r.resource, err = newResource(r.election.Name, r.tell); err != nil {
+	if r.resource, err = newResource(r.tell); err != nil {
 		return err
 	}
 	err = insist(ctx, func() (err error) {
+		url := r.place.URL(func(address string) string { return address })
 		// The default TTL, and so a longer RequestTimeout than the candidates'.
-		r.asked, err = elector.Open(ctx, r.place.URL(func(address string) string { return address }), r.election.Name, &elector.Options{ID: "campaign", Logger: quiet})
+		o := elector.Options{ID: "campaign", Logger: quiet}
+		if r.group != nil {
+			return r.group.join(ctx, url, o)
+		}
+		r.asked, err = elector.Open(ctx, url, r.name, &o)
 		return err
 	})
 	if err != nil {
@@ -93,9 +107,11 @@ func (r *Round) begin(ctx context.Context, programs []string) (err error) {
 	return r.remember(ctx)
 }
 
-// tell takes an event of this election.
+// tell takes an event: of the election, or of the whole group, if it names none.
 func (r *Round) tell(e history.Event) {
-	e.Election = r.election.Name
+	if e.Election == "" {
+		e.Election = r.name
+	}
 	r.log.Tell(e)
 }
 
@@ -119,25 +135,40 @@ func (r *Round) start(s *slot) (err error) {
 	if s.processes > 1 {
 		name = fmt.Sprintf("%s%d", s.letter, s.processes)
 	}
-	s.process, err = startProcess(s.program, r.dir, task.Task{
+	t := task.Task{
 		URL:        s.url,
-		Election:   r.election.Name,
+		Election:   r.name,
 		Candidate:  name,
 		TTL:        r.place.Rules.TTL,
 		Priority:   s.processes % 3, // it changes with each start
 		Resource:   r.resource.url,
 		WriteEvery: 200 * time.Millisecond,
 		ReadEvery:  time.Second,
-	}, r.extra, r.tell)
+	}
+	if r.group != nil {
+		t.Partitions = r.group.partitions
+		t.WriteEvery *= 2 // as there are many of them
+		t.ReadEvery /= 4
+	}
+	s.process, err = startProcess(s.program, r.dir, t, r.extra, r.tell)
 	return err
 }
 
-// calm waits until all is well again: the record says who leads, that
-// candidate has written since, and all candidates have reached the store.
+// calm waits until all is well again: the records say who leads, those
+// candidates have written since, and all candidates have reached the store.
 func (r *Round) calm(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not within %v", patience))
 	defer cancel()
-	for {
+	for r.group != nil {
+		settled, err := r.group.settled(ctx)
+		if err != nil {
+			return fmt.Errorf("waiting until each partition has an owner that writes: %w", err)
+		}
+		if settled {
+			break
+		}
+	}
+	for r.group == nil {
 		position := r.log.Position()
 		var l elector.Leader
 		if err := insist(ctx, func() (err error) { l, err = r.asked.Leader(ctx); return err }); err != nil {
@@ -200,11 +231,31 @@ func (r *Round) leader() (*slot, error) {
 	return nil, errors.New("nobody leads")
 }
 
+// leads returns the offices that a slot leads, or led last, as far as their writes
+// tell.
+func (r *Round) leads(s *slot) (offices []string) {
+	last := map[string]string{}
+	events, _, _ := r.log.From(0)
+	for _, e := range events {
+		if e.Kind == history.Wrote {
+			last[e.Election] = e.Candidate
+		}
+	}
+	for _, o := range r.offices {
+		if last[o.Name] == s.name {
+			offices = append(offices, o.Name)
+		}
+	}
+	return offices
+}
+
 // written waits until somebody has written who is wanted.
-func (r *Round) written(ctx context.Context, position int, wanted func(candidate string) bool) (history.Event, error) {
+func (r *Round) written(ctx context.Context, position int, office string, wanted func(candidate string) bool) (history.Event, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("none within %v", patience))
 	defer cancel()
-	return r.log.Wait(ctx, position, "a write", func(e history.Event) bool { return e.Kind == history.Wrote && wanted(e.Candidate) })
+	return r.log.Wait(ctx, position, "a write", func(e history.Event) bool {
+		return e.Kind == history.Wrote && e.Election == office && wanted(e.Candidate)
+	})
 }
 
 // victim returns the leader, or with a chance of a quarter anybody.
@@ -247,22 +298,35 @@ func (r *Round) readData(ctx context.Context) error {
 	if r.place.data == nil {
 		return nil
 	}
-	var all []data.Write
-	before := history.BootTime()
-	err := insist(ctx, func() (err error) { all, err = r.place.data.Read(ctx, r.election.Name); return err })
-	if err != nil {
-		return fmt.Errorf("reading the data: %w", err)
-	}
-	for _, w := range all {
-		r.tell(history.Event{Kind: history.Kept, Candidate: w.Candidate, Token: w.Token, Number: w.Number, Before: before, At: history.BootTime()})
+	for _, o := range r.offices {
+		var all []data.Write
+		before := history.BootTime()
+		err := insist(ctx, func() (err error) { all, err = r.place.data.Read(ctx, o.Name); return err })
+		if err != nil {
+			return fmt.Errorf("reading the data: %w", err)
+		}
+		for _, w := range all {
+			r.tell(history.Event{Election: o.Name, Kind: history.Kept, Candidate: w.Candidate, Token: w.Token, Number: w.Number, Before: before, At: history.BootTime()})
+		}
 	}
 	return nil
 }
 
-// History returns what has happened so far.
+// History returns what has happened so far. What happened to a whole group has
+// happened to each of its partitions.
 func (r *Round) History() *history.History {
 	events, _, _ := r.log.From(0)
-	h := &history.History{Elections: []history.Election{r.election}, Events: append([]history.Event(nil), events...)}
+	h := &history.History{Elections: r.offices}
+	for _, e := range events {
+		if r.group == nil || e.Election != r.name {
+			h.Events = append(h.Events, e)
+			continue
+		}
+		for _, o := range r.offices {
+			e.Election = o.Name
+			h.Events = append(h.Events, e)
+		}
+	}
 	h.Sort()
 	return h
 }
@@ -286,6 +350,9 @@ func (r *Round) close() (err error) {
 	}
 	if r.asked != nil {
 		err = errors.Join(err, r.asked.Close())
+	}
+	if r.group != nil {
+		err = errors.Join(err, r.group.close())
 	}
 	if r.resource != nil {
 		err = errors.Join(err, r.resource.close())

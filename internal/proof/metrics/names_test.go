@@ -23,6 +23,7 @@ import (
 	"github.com/elector-go/elector/backends/memory"
 	"github.com/elector-go/elector/integrations/electorotel"
 	"github.com/elector-go/elector/integrations/electorprom"
+	"github.com/elector-go/elector/partition"
 )
 
 // OpenTelemetry's Prometheus exporter shows the metrics of electorotel as electorprom
@@ -60,6 +61,15 @@ func TestNames(t *testing.T) {
 		if _, err := e.Campaign(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		groups, err := electorotel.NewGroup(provider)
+		if err != nil {
+			t.Fatal(err)
+		}
+		both := partition.MultiTrace(metrics.GroupTrace(), groups)
+		store := memory.NewStore()
+		defer member(t, store.Handle(), "a", time.Minute, both)()
+		time.Sleep(time.Minute)
+		defer member(t, store.Handle(), "b", time.Minute, both)()
 		time.Sleep(time.Minute)
 		sick.Store(true)
 		time.Sleep(time.Minute)

@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -27,12 +28,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
 	_ "github.com/elector-go/elector/backends/etcd"
+	"github.com/elector-go/elector/backends/memory"
 	"github.com/elector-go/elector/integrations/electorprom"
 	"github.com/elector-go/elector/internal/proof/chaos/network"
 	"github.com/elector-go/elector/internal/proof/child"
 	"github.com/elector-go/elector/internal/proof/internal/binaries"
 	"github.com/elector-go/elector/internal/proof/stores"
+	"github.com/elector-go/elector/partition"
 )
 
 // Prometheus watches a leader on a real etcd, behind a proxy whose latency rises with
@@ -101,18 +105,51 @@ func TestAlertBeforeTheLoss(t *testing.T) {
 		t.Errorf("the lease was lost at %v, and the alert for the margin fired at %v", lost, at)
 	}
 
+	group := memory.NewStore()
+	defer member(t, group.Handle(), "a", 2*time.Second, metrics.GroupTrace())()
+	p.until(`elector_group_owned == 4 and elector_group_worker_failures_total > 0`)
+	defer member(t, group.Handle(), "b", 2*time.Second, metrics.GroupTrace())()
+	p.until(`elector_group_transitions_total{cause="returned"} == 2 and on () elector_group_owned == 4`)
 	fence := elector.Fence{Trace: metrics.Trace()}
 	fence.Admit(t.Context(), "ledger", 2)
 	fence.Admit(t.Context(), "ledger", 1)
 	p.until(`elector_fence_refused_total == 1`)
 	queries := panels(t)
 	for _, query := range queries {
-		query = strings.NewReplacer("$__rate_interval", "2m", "$election", ".*", "$backend", ".*").Replace(query)
+		query = strings.NewReplacer("$__rate_interval", "2m", "$election", ".*", "$group", ".*", "$backend", ".*").Replace(query)
 		if data := p.query(query); !slices.ContainsFunc(data, func(s series) bool { return s.number() == s.number() }) {
 			t.Errorf("without data: %s", query)
 		}
 	}
 	t.Logf("%d queries of the dashboard have data", len(queries))
+}
+
+// member starts a member of a group of 4 partitions. The first worker of each partition
+// fails.
+func member(t *testing.T, b backends.Backend, id string, ttl time.Duration, trace *partition.Trace) (stop func()) {
+	t.Helper()
+	g, err := partition.New(b, "orders", &partition.Options{Partitions: 4, Trace: trace, Elector: elector.Options{ID: id, TTL: ttl, Logger: slog.New(slog.DiscardHandler)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	var failed [4]atomic.Bool
+	go func() {
+		done <- g.Run(ctx, func(ctx context.Context, l *partition.Lease) error {
+			if failed[l.Partition()].CompareAndSwap(false, true) {
+				return errors.New("no ledger")
+			}
+			<-ctx.Done()
+			return nil
+		})
+	}()
+	return func() {
+		cancel()
+		if err := errors.Join(<-done, g.Close()); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // panels returns the queries of the dashboard.

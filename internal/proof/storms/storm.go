@@ -1,7 +1,8 @@
 // Package storms shows that the guards of the backends refuse stale writes: on a
 // real store, leaders follow each other every few milliseconds by real Swaps, and
 // renew in between, while paused writers of the last generations write to data next
-// to the record. No write may succeed under an acquisition that another one has
+// to the record. Every second leader holds it as a member of a group holds a partition,
+// and does not renew it. No write may succeed under an acquisition that another one has
 // followed, and no guard may make a renewal fail.
 package storms
 
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/rule"
 )
 
 // A Storm is what to do to a store.
@@ -159,6 +161,10 @@ func (w *weather) lead(ctx context.Context) error {
 			Holder: fmt.Sprintf("candidate-%d", n), Token: record.Token + 1, TTL: 15 * time.Second, RenewEvery: 2 * time.Second,
 			Attempt: backends.Attempt{Nonce: fmt.Sprintf("nonce%d", n), Sequence: 1},
 		}
+		partition := n%2 == 1 // its record is as that of a partition, which no process renews
+		if partition {
+			next.Extensions, _ = next.Extensions.With(rule.SeatName, rule.Incarnation{Seat: n, Nonce: next.Attempt.Nonce}.String())
+		}
 		acquired, err := w.takeOver(ctx, b, record, next)
 		if err != nil {
 			return err
@@ -167,6 +173,9 @@ func (w *weather) lead(ctx context.Context) error {
 		end := time.Now().Add(w.Every/2 + rand.N(w.Every/2))
 		for time.Now().Before(end) && ctx.Err() == nil {
 			time.Sleep(2 * time.Millisecond)
+			if partition {
+				continue
+			}
 			renewed := record
 			renewed.Attempt.Sequence++
 			if random.IntN(4) == 0 {

@@ -88,7 +88,7 @@ names. NO_COLOR switches colours off.
 	f.StringVarP(&t.output, "output", "o", "", "table, tsv or json (default table on a terminal, tsv elsewhere)")
 	f.BoolVarP(&t.verbose, "verbose", "v", false, "log what happens on stderr")
 	root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
-	root.AddCommand(t.runCommand(), t.leaderCommand(), t.resignCommand(), t.historyCommand(), t.observeCommand(), t.listCommand(), t.serveCommand(), t.doctorCommand(), t.versionCommand(), t.manCommand())
+	root.AddCommand(t.runCommand(), t.leaderCommand(), t.resignCommand(), t.historyCommand(), t.observeCommand(), t.listCommand(), t.partitionsCommand(), t.serveCommand(), t.doctorCommand(), t.versionCommand(), t.manCommand())
 	return root
 }
 

@@ -26,7 +26,7 @@ const longest = 2.5
 // guard checks the lease for a write to the data in the store. send makes the
 // write, mostly after a pause, and does not wait for it. The end of ctx ends the
 // pause.
-func (c *candidate) guard(ctx context.Context, lease *elector.Lease, number uint64) (send func()) {
+func (c *candidate) guard(ctx context.Context, r *history.Recorder, lease lease, number uint64) (send func()) {
 	held, err := lease.Acquisition()
 	if c.data == nil || err != nil {
 		return func() {}
@@ -38,17 +38,17 @@ func (c *candidate) guard(ctx context.Context, lease *elector.Lease, number uint
 	return func() {
 		c.late.Go(func() {
 			pause(ctx, time.Until(due))
-			c.recorder.Event(c.commit(context.WithoutCancel(ctx), checked{held}, data.Write{Token: lease.Token(), Candidate: c.task.Candidate, Number: number}))
+			r.Event(c.commit(context.WithoutCancel(ctx), checked{held}, r.Election, data.Write{Token: lease.Token(), Candidate: c.task.Candidate, Number: number}))
 		})
 	}
 }
 
 // commit returns what became of a guarded write.
-func (c *candidate) commit(ctx context.Context, held checked, w data.Write) history.Event {
+func (c *candidate) commit(ctx context.Context, held checked, election string, w data.Write) history.Event {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	e := history.Event{Token: w.Token, Number: w.Number, Before: history.BootTime()}
-	err := c.data.Write(ctx, held, c.task.Election, w)
+	err := c.data.Write(ctx, held, election, w)
 	switch {
 	case err == nil:
 		e.Kind = history.Committed

@@ -1,7 +1,7 @@
-// Command candidate is one process of a campaign: it runs for an election as a
-// service does, writes to the protected resource and to data in the election's
-// store while it leads, and tells on its standard output, as package history says,
-// what it believes.
+// Command candidate is one process of a campaign: it runs for an election, or is a
+// member of a group, as a service does, writes to the protected resource and to data
+// in the store while it leads, and tells on its standard output, as package history
+// says, what it believes.
 //
 // SIGTERM ends it in order. SIGUSR1 makes it stop itself, with SIGSTOP, after
 // the next Check that succeeds and before the writes that it allows.
@@ -11,14 +11,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
-	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 	_ "github.com/elector-go/elector/backends/azureblob"
 	_ "github.com/elector-go/elector/backends/consul"
@@ -64,7 +63,7 @@ func main() {
 type candidate struct {
 	task     task.Task
 	recorder *history.Recorder
-	number   uint64 // of the last write
+	number   atomic.Uint64 // of the last write
 	stop     stopper
 	data     data.Data      // in the store, nil if it has none
 	late     sync.WaitGroup // guarded writes under way
@@ -72,17 +71,16 @@ type candidate struct {
 
 // run is what a service does, and what whoever starts it again does.
 func (c *candidate) run(ctx context.Context) error {
-	e, err := c.open(ctx)
+	o, err := c.open(ctx)
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
 	c.recorder.Event(history.Event{Kind: history.Opened})
 	reading, stopReading := context.WithCancel(ctx)
 	read := make(chan struct{})
-	go func() { defer close(read); c.read(reading, e) }()
+	go func() { defer close(read); c.read(reading, o) }()
 	for ctx.Err() == nil && err == nil {
-		work := func(ctx context.Context, lease *elector.Lease) error { return c.work(ctx, reading, lease) }
-		if err = c.forgive(ctx, e.Run(ctx, work)); err == nil {
+		if err = c.forgive(ctx, o.run(ctx, reading)); err == nil {
 			pause(ctx, c.task.ReadEvery)
 		}
 	}
@@ -92,22 +90,21 @@ func (c *candidate) run(ctx context.Context) error {
 	if c.data != nil {
 		err = errors.Join(err, c.data.Close())
 	}
-	return errors.Join(err, e.Close())
+	return errors.Join(err, o.Close())
 }
 
 // open tries until the store answers: a campaign may break it just then.
-func (c *candidate) open(ctx context.Context) (*elector.Elector, error) {
-	o := &elector.Options{
-		ID:       c.task.Candidate,
-		TTL:      c.task.TTL,
-		Priority: c.task.Priority,
-		Trace:    c.recorder.Trace(),
-		Logger:   slog.New(slog.NewTextHandler(os.Stderr, nil)),
-	}
+func (c *candidate) open(ctx context.Context) (office, error) {
 	for {
-		e, err := elector.Open(ctx, c.task.URL, c.task.Election, o)
+		var o office
+		var err error
+		if c.task.Partitions > 0 {
+			o, err = c.join(ctx)
+		} else {
+			o, err = c.stand(ctx)
+		}
 		if err == nil || c.forgive(ctx, err) != nil {
-			return e, err
+			return o, err
 		}
 		if !pause(ctx, c.task.ReadEvery) {
 			return nil, nil
@@ -134,38 +131,43 @@ func (c *candidate) forgive(ctx context.Context, err error) error {
 	return nil
 }
 
-// work is the singleton worker: it writes as often as it may. Late writes of it
-// come after ctx has ended, but no later than late.
-func (c *candidate) work(ctx, late context.Context, lease *elector.Lease) error {
-	c.recorder.Look(history.Acquired, lease, 0)
+// work is the worker of an election or of a partition: it writes as often as it may.
+// Late writes of it come after ctx has ended, but no later than late.
+func (c *candidate) work(ctx, late context.Context, r *history.Recorder, lease lease) {
+	r.Look(history.Acquired, lease, 0)
 	told := make(chan struct{})
 	go func() {
 		defer close(told)
 		<-ctx.Done()
-		c.recorder.Event(history.Event{Kind: history.Canceled, Token: lease.Token()})
+		r.Event(history.Event{Kind: history.Canceled, Token: lease.Token()})
 	}()
-	for {
-		c.number++
-		if !c.recorder.Look(history.Writing, lease, c.number) {
-			<-told // Check fails no later than the context ends, and it may be earlier
-			return nil
-		}
-		send := c.guard(late, lease, c.number)
-		c.recorder.Event(c.write(lease, c.number))
-		send()
+	for c.writes(late, r, lease) {
 		if !pause(ctx, c.task.WriteEvery) {
-			c.recorder.Look(history.Checked, lease, 0)
-			<-told
-			return nil
+			r.Look(history.Checked, lease, 0)
+			break
 		}
 	}
+	<-told // Check fails no later than the context ends, and it may be earlier
+}
+
+// writes makes a write, and a guarded one, if the lease allows it, and reports whether
+// it does.
+func (c *candidate) writes(late context.Context, r *history.Recorder, lease lease) bool {
+	number := c.number.Add(1)
+	if !r.Look(history.Writing, lease, number) {
+		return false
+	}
+	send := c.guard(late, r, lease, number)
+	r.Event(c.write(r.Election, lease, number))
+	send()
+	return true
 }
 
 // read asks the store every now and then who leads.
-func (c *candidate) read(ctx context.Context, e *elector.Elector) {
+func (c *candidate) read(ctx context.Context, o office) {
 	for pause(ctx, c.task.ReadEvery) {
 		limited, cancel := context.WithTimeout(ctx, c.task.TTL)
-		c.recorder.Leader(limited, e)
+		o.read(limited)
 		cancel()
 	}
 }

@@ -6,16 +6,15 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/fence/fencehttp"
 	"github.com/elector-go/elector/internal/proof/chaos/history"
 )
 
 // write sends a write under the lease to the resource, and returns what became of
 // it. The lease's context does not end it: once sent, nothing takes it back.
-func (c *candidate) write(lease *elector.Lease, number uint64) history.Event {
+func (c *candidate) write(election string, lease lease, number uint64) history.Event {
 	e := history.Event{Token: lease.Token(), Number: number, Before: history.BootTime()}
-	status, refused, err := c.post(lease, number)
+	status, refused, err := c.post(election, lease, number)
 	switch {
 	case err != nil:
 		e.Kind, e.Detail = history.Failed, err.Error()
@@ -29,9 +28,9 @@ func (c *candidate) write(lease *elector.Lease, number uint64) history.Event {
 	return e
 }
 
-func (c *candidate) post(lease *elector.Lease, number uint64) (status int, refused bool, err error) {
+func (c *candidate) post(election string, lease lease, number uint64) (status int, refused bool, err error) {
 	client := &http.Client{Transport: &fencehttp.Transport{Lease: lease, Base: &c.stop}}
-	answer, err := client.Post(fmt.Sprintf("%s?candidate=%s&number=%d", c.task.Resource, c.task.Candidate, number), "", nil)
+	answer, err := client.Post(fmt.Sprintf("%s?election=%s&candidate=%s&number=%d", c.task.Resource, election, c.task.Candidate, number), "", nil)
 	if err != nil {
 		return 0, false, err
 	}

@@ -86,6 +86,7 @@ var direct = []func(*election, tell){
 	(*election).checkEdited,
 	(*election).checkExtensions,
 	(*election).checkTakeover,
+	(*election).checkOwned,
 	(*election).checkProcesses,
 }
 

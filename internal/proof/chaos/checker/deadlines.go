@@ -24,6 +24,16 @@ func (e *election) checkDeadlines(report tell) {
 	}
 }
 
+// deadline returns the latest time until which a renewal can have made a lease valid.
+// What remains of that on a partition may be less for a while: it is also bound by the
+// last audit.
+func (e *election) deadline(renewal history.Event) time.Duration {
+	if e.isPartition() {
+		return renewal.At + e.rules.Hold
+	}
+	return renewal.At + renewal.Left
+}
+
 // over returns when the lease was over at the latest, as its candidate told.
 func (l *lease) over() time.Duration {
 	over := forever
@@ -69,7 +79,7 @@ func (e *election) checkOverdue(l *lease, report tell) {
 	known := time.Duration(0) // the latest deadline of the renewals so far
 	for _, look := range l.looks {
 		for len(renewals) > 0 && renewals[0].Before < look.At {
-			known = max(known, renewals[0].At+renewals[0].Left)
+			known = max(known, e.deadline(renewals[0]))
 			renewals = renewals[1:]
 		}
 		if !look.Valid || look.Before > over || known == 0 {
@@ -79,7 +89,7 @@ func (e *election) checkOverdue(l *lease, report tell) {
 		if len(renewals) > 0 {
 			complete = true
 			if next := renewals[0]; next.Before+next.Left <= look.At+e.rules.Hold {
-				latest = max(latest, next.At+next.Left)
+				latest = max(latest, e.deadline(next))
 			}
 		}
 		if look.Before <= latest+slack {

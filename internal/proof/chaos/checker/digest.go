@@ -23,7 +23,12 @@ type election struct {
 	faults     []fault
 	untold     []history.Event // sightings of leases that nobody told to have acquired
 	swaps      []history.Event // Discarded
+	quiets     []history.Event // Quiet
 }
+
+// isPartition reports whether it is a partition of a group: its lease begins with a swap
+// of its own record, and is then renewed with that of its owner's seat.
+func (e *election) isPartition() bool { return e.rules.Audit > 0 }
 
 // A lease is what its candidate told of it.
 type lease struct {
@@ -85,6 +90,9 @@ func digest(name string, rules history.Rules, events []history.Event) *election 
 			continue
 		case history.Shown:
 			e.shown = append(e.shown, v)
+			continue
+		case history.Quiet:
+			e.quiets = append(e.quiets, v)
 			continue
 		case history.Fault:
 			e.faults = append(e.faults, fault{v.Candidate, v.Detail, v, interval{v.Before, forever}})
@@ -207,9 +215,10 @@ func (e *election) sentAfter(look history.Event) (t time.Duration, ok bool) {
 	return look.Before + look.Left - e.rules.Hold, look.Left > 0
 }
 
-// sentBefore returns a time before which that request was sent.
+// sentBefore returns a time before which that request was sent, and the swap that
+// acquired a partition.
 func (e *election) sentBefore(look history.Event) time.Duration {
-	if look.Left <= 0 {
+	if look.Left <= 0 || e.isPartition() {
 		return look.At
 	}
 	return min(look.At, look.At+look.Left-e.rules.Hold)

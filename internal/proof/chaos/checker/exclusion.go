@@ -45,6 +45,9 @@ func (e *election) checkEarly(p, b *lease, report tell) {
 	if len(b.acquired) == 0 || p.candidate == b.candidate || p.resigned() || p.first.Before >= b.first.At {
 		return
 	}
+	if e.isPartition() && p.ended != nil && p.ended.At <= b.acquired[0].At {
+		return // whoever knows that its lease is over may replace its seat
+	}
 	renewed, ok := e.lastRenewal(p)
 	if !ok || len(e.tamperedWith(p, b)) > 0 {
 		return
@@ -60,7 +63,7 @@ func (e *election) checkEarly(p, b *lease, report tell) {
 // see that, so not before it was done.
 func (e *election) checkVanished(i int, b *lease, report tell) {
 	x := e.tampering[i]
-	if len(b.acquired) == 0 || x.Kind == history.Spoiled {
+	if len(b.acquired) == 0 || x.Kind == history.Spoiled || e.isPartition() { // its owner may have written it again
 		return
 	}
 	won := b.acquired[0]
@@ -100,9 +103,13 @@ func (e *election) tamperedWith(p, b *lease) (indexes []int) {
 
 // unknowing reports whether b's candidate may not have known that p's lease is
 // valid, because the record was tampered with before the candidate, or another
-// one after which it came, had seen it. Nothing is promised then.
+// one after which it came, had seen it. Nothing is promised then. A partition that is
+// missing is taken only when all leases are over that anybody may have.
 func (e *election) unknowing(p, b *lease) bool {
 	for _, i := range e.tamperedWith(p, b) {
+		if e.isPartition() && e.tampering[i].Kind != history.Restored {
+			continue
+		}
 		// An earlier state of p's own lease may be what they saw last.
 		if e.tampering[i].Token >= p.token || !e.seenByAll(i, p.token, b.first.At) {
 			return true

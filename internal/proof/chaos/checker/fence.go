@@ -67,7 +67,11 @@ func (e *election) renewedAfter(v history.Event) bool {
 		if l.candidate.name != v.Candidate || l.token != v.Token {
 			continue
 		}
-		if renewed, ok := e.lastRenewal(l); ok && renewed > v.At && !e.wentBack(v.Before, forever) {
+		since := v.Before
+		if e.isPartition() {
+			since = 0 // its owner may have written it again
+		}
+		if renewed, ok := e.lastRenewal(l); ok && renewed > v.At && !e.wentBack(since, forever) {
 			return true
 		}
 	}

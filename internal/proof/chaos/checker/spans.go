@@ -52,9 +52,7 @@ func (e *election) spans() (spans []span) {
 			s.Until = max(s.Until, look.Before+max(look.Left, 0))
 		}
 		s.How = l.how()
-		if l.ended != nil {
-			s.Until = min(s.Until, l.ended.At)
-		}
+		s.Until = min(s.Until, l.over())
 		if valid && s.Until > s.From {
 			spans = append(spans, s)
 		}

@@ -22,6 +22,9 @@ type vacancy struct {
 // checkTakeover is mx/takeover-bound: a holder that is gone is replaced within
 // tau, if anybody waits who is well all that time.
 func (e *election) checkTakeover(report tell) {
+	if e.isPartition() {
+		return // not each member takes over: see checkOwned
+	}
 	for i, p := range e.leases {
 		v, ok := e.vacancyAfter(i)
 		if !ok {

@@ -22,6 +22,11 @@ func (e *election) checkTokens(report tell) {
 	for _, l := range e.leases {
 		for _, won := range l.acquired {
 			sent, shows := e.sentAfter(won)
+			if e.isPartition() {
+				// When the swap was sent is not told. But all leases before were over
+				// when this one began.
+				sent, shows = won.Before, won.Valid
+			}
 			if !shows {
 				sent = 0
 			}

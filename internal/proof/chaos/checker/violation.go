@@ -12,6 +12,10 @@ import (
 // before the holder's lease was over.
 const TooEarly = "mx/takeover-bound: too early"
 
+// Unowned is the rule that a partition has an owner that writes soon after all faults
+// have ended.
+const Unowned = "group/owned"
+
 // A Violation is a rule that a history breaks beyond doubt. If Rule is
 // Undecided, it is a check that could not be brought to its end.
 type Violation struct {
@@ -36,7 +40,7 @@ func (v Violation) Class() Class {
 	switch v.Rule {
 	case Linearizable, Undecided:
 		return Account
-	case "mx/takeover-bound", GaveUp, "bad/garbage", "auth/denied":
+	case "mx/takeover-bound", Unowned, GaveUp, "bad/garbage", "auth/denied":
 		return Progress
 	}
 	return Safety

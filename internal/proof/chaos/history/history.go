@@ -19,10 +19,11 @@ type History struct {
 	Events    []Event // in the order of At, see Sort
 }
 
-// An Election is one name in one store.
+// An Election is one name in one store. A partition of a group is one too.
 type Election struct {
 	Store string // the kind of store, "etcd 3 nodes" for a cluster
 	Name  string // unique in a history
+	Group string `json:",omitempty"` // the group whose partition it is; empty for an election of its own
 	Rules Rules
 }
 
@@ -35,6 +36,10 @@ type Rules struct {
 	Renew    time.Duration // the time between renewals, and between a waiter's reads
 	Request  time.Duration // the longest that a request takes
 	Takeover time.Duration // from the end of a holder that crashed to the next leader, at most: tau
+
+	// Audit is how long the owner of a partition trusts what it last saw of its
+	// record: A. It is 0 for an election.
+	Audit time.Duration `json:",omitempty"`
 }
 
 // RulesOf returns the rules for candidates that set nothing but the TTL, on a
@@ -47,6 +52,23 @@ func RulesOf(ttl, interval time.Duration) Rules {
 	r.Takeover = r.Wait + r.Renew + r.Request + jitter
 	return r
 }
+
+// RulesOfGroup returns the rules for the partitions of a group whose members set
+// nothing but the TTL, and whose audit bound is so many TTLs.
+func RulesOfGroup(ttl, interval time.Duration, audit int) Rules {
+	r := RulesOf(ttl, interval)
+	r.Audit = time.Duration(audit) * ttl
+	// The last deputy reads the seats once in three intervals, and takes over a seat
+	// three quarters of one after the others would. Then come the plan and the swap,
+	// each with a read of what was before.
+	r.Takeover = r.Wait + 8*r.Renew
+	return r
+}
+
+// Missing is how much later a partition has an owner whose record was deleted, or
+// put back, than one whose record is there: until its owner's audit, and then until
+// others may take it.
+func (r Rules) Missing() time.Duration { return r.Audit*4/10 + r.Audit*11/10 }
 
 // A Kind is what an Event tells.
 type Kind string
@@ -103,6 +125,10 @@ const (
 	Spoiled    Kind = "spoiled"    // the record was replaced by garbage
 	Edited     Kind = "edited"     // one thing in the record was changed by hand: Detail is what, see the constants below; Token and Holder are what the record has then
 	Shown      Kind = "shown"      // the record was read behind everybody's back: Token, Holder; Detail is its extensions
+
+	// Nothing is broken from now on, until something is told to be. In a group each
+	// partition has an owner then that writes within Left.
+	Quiet Kind = "quiet"
 
 	// A guarded write of Candidate stands in the data: Token, Number. All of an
 	// election are told at its end, in the store's own order.

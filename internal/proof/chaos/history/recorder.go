@@ -17,21 +17,24 @@ type Recorder struct {
 	Candidate string // also the ID in Options
 	Tell      func(Event)
 
-	lease atomic.Pointer[elector.Lease] // that Look has told of last
+	lease atomic.Pointer[Lease] // that Look has told of last
 
 	mutex sync.Mutex
 	seen  string
+}
+
+// A Lease is what a candidate has: an *elector.Lease or a *partition.Lease.
+type Lease interface {
+	Token() elector.Token
+	Check() error
+	Remaining() time.Duration
 }
 
 // Trace returns callbacks that tell what the elector does. Acquired is not among
 // them: the worker tells it, by Look, of the lease that it was given.
 func (r *Recorder) Trace() *elector.Trace {
 	return &elector.Trace{
-		Request: func(_ context.Context, i elector.RequestInfo) {
-			if i.Err != nil && !errors.Is(i.Err, context.Canceled) {
-				r.Event(Event{Kind: Trouble, Detail: i.Op + ": " + i.Err.Error()})
-			}
-		},
+		Request: r.Request,
 		Observed: func(_ context.Context, i elector.LeaderInfo) {
 			l := i.Leader
 			r.mutex.Lock()
@@ -45,20 +48,14 @@ func (r *Recorder) Trace() *elector.Trace {
 		Renewed: func(_ context.Context, i elector.LeaseInfo) {
 			// What remains is asked again: between the two readings of the
 			// clock, as Event says.
-			if l := r.lease.Load(); l != nil && l.Token() == i.Token {
-				r.Look(Renewed, l, 0)
+			if l := r.lease.Load(); l != nil && (*l).Token() == i.Token {
+				r.Look(Renewed, *l, 0)
 			}
 		},
 		Discarded: func(_ context.Context, i elector.LeaseInfo) {
 			r.Event(Event{Kind: Discarded, Token: i.Token, Detail: i.Err.Error()})
 		},
-		Ended: func(_ context.Context, i elector.LeaseInfo) {
-			why := "resigned: "
-			if errors.Is(i.Err, elector.ErrLost) {
-				why = "lost: "
-			}
-			r.Event(Event{Kind: Ended, Token: i.Token, Detail: why + i.Err.Error()})
-		},
+		Ended: func(_ context.Context, i elector.LeaseInfo) { r.Over(i.Token, i.Err) },
 		Released: func(_ context.Context, i elector.LeaseInfo) {
 			e := Event{Kind: Released, Token: i.Token}
 			if i.Err != nil {
@@ -67,6 +64,22 @@ func (r *Recorder) Trace() *elector.Trace {
 			r.Event(e)
 		},
 	}
+}
+
+// Request is a callback of a Trace that tells of requests that failed.
+func (r *Recorder) Request(_ context.Context, i elector.RequestInfo) {
+	if i.Err != nil && !errors.Is(i.Err, context.Canceled) {
+		r.Event(Event{Kind: Trouble, Detail: i.Op + ": " + i.Err.Error()})
+	}
+}
+
+// Over tells that a lease is over, and why.
+func (r *Recorder) Over(token elector.Token, err error) {
+	why := "resigned: "
+	if errors.Is(err, elector.ErrLost) {
+		why = "lost: "
+	}
+	r.Event(Event{Kind: Ended, Token: token, Detail: why + err.Error()})
 }
 
 // Event tells something that is known now.
@@ -80,8 +93,8 @@ func (r *Recorder) Event(e Event) {
 }
 
 // Look asks the lease and tells what it says, as an event of the kind.
-func (r *Recorder) Look(kind Kind, lease *elector.Lease, number uint64) bool {
-	r.lease.Store(lease)
+func (r *Recorder) Look(kind Kind, lease Lease, number uint64) bool {
+	r.lease.Store(&lease)
 	e := Event{Kind: kind, Token: lease.Token(), Number: number, Before: BootTime()}
 	if e.Valid = lease.Check() == nil; !e.Valid && kind == Writing {
 		e.Kind = Checked // no write follows

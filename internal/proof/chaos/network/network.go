@@ -59,12 +59,19 @@ func New(upstream string) (*Proxy, error) {
 	var err error
 	for range 100 {
 		p.address = "127.0.0.1:" + strconv.Itoa(14000+rand.IntN(6000))
+		if _, taken := addresses.LoadOrStore(p.address, p); taken {
+			continue // by a proxy that may refuse now
+		}
 		if err = p.listen(); err == nil {
 			return p, nil
 		}
+		addresses.Delete(p.address)
 	}
 	return nil, fmt.Errorf("a proxy of %s finds no free port on 127.0.0.1: %w", upstream, err)
 }
+
+// addresses are those of the proxies of this process that were not closed.
+var addresses sync.Map
 
 // Address is where the proxy listens, host and port.
 func (p *Proxy) Address() string { return p.address }
@@ -81,6 +88,7 @@ func (p *Proxy) Close() error {
 	err = errors.Join(err, p.refuse())
 	p.cut(false)
 	p.serving.Wait()
+	addresses.Delete(p.address)
 	return err
 }
 

@@ -113,16 +113,17 @@ func count(all []*story) (rows, stores []*figures, sum *figures) {
 	sum = &figures{Store: "all"}
 	var names []string
 	for _, s := range all {
-		if !slices.Contains(names, s.election.Store) {
-			names = append(names, s.election.Store)
+		if !slices.Contains(names, s.store()) {
+			names = append(names, s.store())
 		}
 	}
+	counted := map[faultOfGroup]bool{}
 	for _, name := range names {
 		of := map[string]*figures{}
 		store := &figures{Store: name}
 		for _, s := range all {
-			if s.election.Store == name {
-				s.count(of)
+			if s.store() == name {
+				s.count(of, counted)
 			}
 		}
 		var list []*figures
@@ -148,7 +149,21 @@ func btoi(b bool) int {
 	return 0
 }
 
-func (s *story) count(of map[string]*figures) {
+// A faultOfGroup is one that is told of each partition of a group.
+type faultOfGroup struct {
+	group, kind, candidate string
+	from                   time.Duration
+}
+
+// store returns the name of the store for the figures: groups are counted apart.
+func (s *story) store() string {
+	if s.election.Group != "" {
+		return s.election.Store + ", groups"
+	}
+	return s.election.Store
+}
+
+func (s *story) count(of map[string]*figures, counted map[faultOfGroup]bool) {
 	row := func(kind string) *figures {
 		if of[kind] == nil {
 			of[kind] = &figures{Fault: kind}
@@ -156,7 +171,11 @@ func (s *story) count(of map[string]*figures) {
 		return of[kind]
 	}
 	for _, f := range s.faults {
-		row(f.kind).Faults++
+		once := faultOfGroup{s.election.Group, f.kind, f.candidate, f.from}
+		if s.election.Group == "" || !counted[once] {
+			row(f.kind).Faults++
+		}
+		counted[once] = true
 	}
 	for _, e := range s.events {
 		switch e.Kind {

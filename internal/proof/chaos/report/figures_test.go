@@ -149,7 +149,7 @@ func TestGapsThatAreDisturbed(t *testing.T) {
 			story := stories(s.h, nil)[0]
 			gaps := story.gaps
 			of := map[string]*figures{}
-			story.count(of)
+			story.count(of, map[faultOfGroup]bool{})
 			if killed := of[kill]; killed.Elections != 1 || killed.Takeovers.Number() != 1 {
 				t.Errorf("the election and its gap are not counted for the kill at the gap's beginning: %+v", of)
 			}

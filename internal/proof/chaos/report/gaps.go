@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"time"
 
 	"github.com/elector-go/elector/internal/proof/chaos/history"
@@ -81,7 +82,12 @@ func (s *story) addGap(i interval, how string) {
 	g := gap{interval: i, how: how, counted: i.until - from}
 	r := s.election.Rules
 	g.bound = r.Takeover
-	if how == handover && from == i.from {
+	switch {
+	case r.Audit > 0:
+		if s.missed(i.until) {
+			g.bound += r.Missing()
+		}
+	case how == handover && from == i.from:
 		g.bound = handoverBound(r)
 	}
 	var stalled time.Duration
@@ -100,6 +106,18 @@ func (s *story) addGap(i interval, how string) {
 		return // all were told to end, one after the other
 	}
 	s.gaps = append(s.gaps, g)
+}
+
+// missed reports whether the record of a partition was deleted or put back so late before a
+// moment that its owner, or another member, may not have written it again.
+func (s *story) missed(at time.Duration) bool {
+	return slices.ContainsFunc(s.events, func(e history.Event) bool {
+		switch e.Kind {
+		case history.Removed, history.Restored, history.Spoiled:
+			return e.Before <= at && at <= e.At+s.election.Rules.Missing()+s.election.Rules.Takeover
+		}
+		return false
+	})
 }
 
 // handoverBound is how long a handover may take on a store that is read at each

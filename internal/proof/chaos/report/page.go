@@ -48,7 +48,7 @@ func Page(out io.Writer, h *history.History, problems []Problem, about About) er
 			}
 		}
 		for i, s := range all {
-			if s.election.Store == f.Store && g.Link == "" {
+			if s.store() == f.Store && g.Link == "" {
 				g.Link = lineName(i)
 			}
 		}
@@ -134,7 +134,7 @@ func (l line) rowAt(f finding) string {
 // line draws an election.
 func (s *story) line(id string) line {
 	of := map[string]*figures{}
-	s.count(of)
+	s.count(of, map[faultOfGroup]bool{})
 	sum := &figures{}
 	for _, f := range of {
 		sum.merge(f)

@@ -44,6 +44,9 @@ import (
 //     guarded, and sent after a newer acquisition was acknowledged (Committed).
 //   - guarded writes, below the table: those to data in the store, through its
 //     guard (Committed, Stale, Doubtful).
+//   - groups, below the table: the rounds in which the candidates were members of a
+//     group. In the table each of its partitions is an election, and the fault of a
+//     whole group is one.
 //   - violations: the problems, and what they are about: safety, progress, or the
 //     account, which says that no guarantee is seen broken and yet what was told
 //     does not fit together. Overlaps: pairs of leases that were surely valid at
@@ -74,6 +77,12 @@ func Figures(out io.Writer, h *history.History, problems []Problem) error {
 	if guarded := GuardedWrites(h); len(guarded) > 0 {
 		fmt.Fprintln(w)
 		for _, g := range guarded {
+			fmt.Fprintln(w, g)
+		}
+	}
+	if groups := Groups(h); len(groups) > 0 {
+		fmt.Fprintln(w)
+		for _, g := range groups {
 			fmt.Fprintln(w, g)
 		}
 	}

@@ -10,12 +10,13 @@ import (
 
 // A Task is what one candidate needs to know.
 type Task struct {
-	URL       string        // of the store, maybe through proxies
-	Election  string        // the name in the store
-	Candidate string        // the ID of this process
-	TTL       time.Duration // of its leases
-	Priority  int           // see elector.Options
-	Resource  string        // URL at which the protected resource takes writes
+	URL        string        // of the store, maybe through proxies
+	Election   string        // the name in the store; that of the group if there are Partitions
+	Candidate  string        // the ID of this process
+	TTL        time.Duration // of its leases
+	Priority   int           // see elector.Options
+	Partitions int           // of a group; 0 for an election
+	Resource   string        // URL at which the protected resource takes writes
 
 	WriteEvery time.Duration // how long a leader waits after a write
 	ReadEvery  time.Duration // how long everybody waits after reading who leads

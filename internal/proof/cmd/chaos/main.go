@@ -34,6 +34,7 @@ func main() {
 	flag.Uint64Var(&s.seed, "seed", uint64(time.Now().UnixNano()%1e6), "decides which faults come in which order at each place; their timing is the machine's")
 	flag.StringVar(&s.out, "out", "", "the folder for the page, and for the logs and histories of violations")
 	flag.StringVar(&s.mutant, "mutant", "", "a broken candidate: "+strings.Join(mutantNames(), ", "))
+	flag.IntVar(&s.groups, "groups", 4, "one of so many rounds is one of a group; 0 for none")
 	places := flag.String("places", "", "a list, with commas, of some of: "+strings.Join(chaos.Known(), ", ")+"; if empty "+strings.Join(chaos.Names(), ", "))
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -53,6 +54,7 @@ type settings struct {
 	out      string
 	mutant   string
 	places   []string
+	groups   int
 }
 
 func (s settings) run(ctx context.Context) error {
@@ -97,7 +99,13 @@ func (s settings) run(ctx context.Context) error {
 		fmt.Printf("mutant %s: %s\n", s.mutant, mutant.Breaks)
 	}
 	fmt.Printf("seed %d, %v, on: %s\n", s.seed, s.duration, strings.Join(s.places, ", "))
-	c := &chaos.Campaign{Places: s.places, Duration: s.duration, Seed: s.seed, Dir: out, Program: program, Until: mutant.Rules}
+	c := &chaos.Campaign{Places: s.places, Duration: s.duration, Seed: s.seed, Dir: out, Program: program, Until: mutant.Rules, Groups: s.groups}
+	if isMutant {
+		c.Groups = 0
+		if mutant.Groups {
+			c.Groups = 1
+		}
+	}
 	result, took, err := follow(ctx, c)
 	if reportErr := s.report(out, result, took); reportErr != nil {
 		err = errors.Join(err, reportErr)
@@ -183,6 +191,9 @@ func notes(r *chaos.Result, s settings) (all []string) {
 		all = append(all, fmt.Sprintf("%s: %s.", place, r.How[place]))
 	}
 	for _, g := range report.GuardedWrites(&r.History) {
+		all = append(all, g.String())
+	}
+	for _, g := range report.Groups(&r.History) {
 		all = append(all, g.String())
 	}
 	return all

@@ -1,9 +1,9 @@
 //go:build !linux
 
-package demo
+package stage
 
 import "syscall"
 
 // childAttributes are the default: a child ends when its standard input does,
-// and so with the demo.
+// and so with the stage.
 func childAttributes() *syscall.SysProcAttr { return nil }

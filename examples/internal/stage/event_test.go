@@ -1,8 +1,7 @@
-package demo
+package stage
 
 import (
 	"bytes"
-	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
@@ -11,17 +10,17 @@ import (
 	"github.com/elector-go/elector"
 )
 
-// The demo reads what a child reports.
+// The stage reads what a child reports.
 func TestEventsArrive(t *testing.T) {
 	reported := []Event{
-		{Kind: opened, Boot: time.Second},
-		{Kind: asked, Boot: 2 * time.Second, Detail: "load"},
-		{Kind: wrote, Boot: 3 * time.Second, Token: elector.MaxToken, Valid: true, Left: time.Second, Within: time.Microsecond, Invoice: 7},
+		{Kind: Started, Boot: time.Second},
+		{Kind: Ended, Boot: 2 * time.Second, Detail: "load"},
+		{Kind: "wrote", Partition: 5, Boot: 3 * time.Second, Token: elector.MaxToken, Valid: true, Left: time.Second, Within: time.Microsecond, Number: 7},
 	}
 	var out bytes.Buffer
-	p := &Probe{out: json.NewEncoder(&out)}
+	p := NewReporter(&out)
 	for _, e := range reported {
-		p.report(e)
+		p.Report(e)
 	}
 	out.WriteString(`{"Kind":"wro`) // killed in the middle of a line
 	var got []Event

@@ -1,4 +1,4 @@
-package demo
+package stage
 
 import (
 	"context"
@@ -6,11 +6,13 @@ import (
 	"time"
 )
 
+const ms = time.Millisecond
+
 func TestPulse(t *testing.T) {
-	p := &pulse{}
+	p := &Pulse{}
 	// Late by 90 ms, by 1 ms, by 40 ms, and not again since.
 	for _, at := range []time.Duration{1000, 1010, 1110, 1121, 1131, 1181, 1191} {
-		p.tick(at * ms)
+		p.Tick(at * ms)
 	}
 	for _, c := range []struct{ from, until, total, longest time.Duration }{
 		{1000, 1190, 130, 90},
@@ -19,11 +21,11 @@ func TestPulse(t *testing.T) {
 		{1110, 1141, 0, 0},
 		{1200, 1210, 0, 0},
 	} {
-		if got, want := p.between(c.from*ms, c.until*ms), (standstill{c.total * ms, c.longest * ms}); got != want {
+		if got, want := p.Between(c.from*ms, c.until*ms), (Standstill{c.total * ms, c.longest * ms}); got != want {
 			t.Errorf("between %d and %d ms: %v; want %v", c.from, c.until, got, want)
 		}
 	}
-	if got := (&pulse{}).between(0, time.Hour); got != (standstill{}) {
+	if got := (&Pulse{}).Between(0, time.Hour); got != (Standstill{}) {
 		t.Errorf("without a tick: %v", got)
 	}
 }
@@ -31,7 +33,7 @@ func TestPulse(t *testing.T) {
 // However often it is run, it ticks and ends.
 func TestPulseRuns(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	p := &pulse{}
+	p := &Pulse{}
 	ended := make(chan struct{})
 	go func() { p.run(ctx); close(ended) }()
 	for ticked := false; !ticked; {

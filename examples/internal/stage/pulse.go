@@ -1,4 +1,4 @@
-package demo
+package stage
 
 import (
 	"context"
@@ -8,10 +8,10 @@ import (
 	"github.com/elector-go/elector/internal/clock"
 )
 
-// A pulse ticks, and so notices when the machine stands still: when other
+// A Pulse ticks, and so notices when the machine stands still: when other
 // programs have the processors, or a virtual machine is paused, nothing that the
 // demo waits for can happen.
-type pulse struct {
+type Pulse struct {
 	mutex sync.Mutex
 	last  time.Duration // the last tick
 	gaps  []gap
@@ -24,11 +24,11 @@ type gap struct{ from, until time.Duration }
 const beat = 10 * time.Millisecond
 
 // run ticks until ctx ends.
-func (p *pulse) run(ctx context.Context) {
+func (p *Pulse) run(ctx context.Context) {
 	ticker := time.NewTicker(beat)
 	defer ticker.Stop()
 	for {
-		p.tick(clock.Shared())
+		p.Tick(clock.Shared())
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
@@ -37,7 +37,8 @@ func (p *pulse) run(ctx context.Context) {
 	}
 }
 
-func (p *pulse) tick(now time.Duration) {
+// Tick notes that the machine runs.
+func (p *Pulse) Tick(now time.Duration) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if g, stood := p.gapUntil(now); stood {
@@ -47,16 +48,16 @@ func (p *pulse) tick(now time.Duration) {
 }
 
 // gapUntil returns the gap since the last tick, if there is one.
-func (p *pulse) gapUntil(now time.Duration) (gap, bool) {
+func (p *Pulse) gapUntil(now time.Duration) (gap, bool) {
 	return gap{p.last + beat, now}, p.last > 0 && now > p.last+2*beat
 }
 
-// A standstill is how long the machine stood still in some time.
-type standstill struct{ total, longest time.Duration }
+// A Standstill is how long the machine stood still in some time.
+type Standstill struct{ Total, Longest time.Duration }
 
-// between returns the standstill between two times, of which the second may be
+// Between returns the standstill between two times, of which the second may be
 // now.
-func (p *pulse) between(from, until time.Duration) (s standstill) {
+func (p *Pulse) Between(from, until time.Duration) (s Standstill) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	gaps := p.gaps
@@ -65,8 +66,8 @@ func (p *pulse) between(from, until time.Duration) (s standstill) {
 	}
 	for _, g := range gaps {
 		if stood := min(g.until, until) - max(g.from, from); stood > 0 {
-			s.total += stood
-			s.longest = max(s.longest, stood)
+			s.Total += stood
+			s.Longest = max(s.Longest, stood)
 		}
 	}
 	return s

@@ -1,0 +1,29 @@
+package main
+
+// coldMutants break what a group does when a store refuses or hangs, and what it shows.
+var coldMutants = []mutant{
+	hostile("a refused write of a partition not logged", "writes", "TestRefusedWrites", edit{
+		"partition/move.go", `case x.state == wanted && !isRefused(o.Err):`, `case x.state == wanted && !isRefused(o.Err) && x.tries < 0:`}),
+	hostile("a refused plan not logged", "writes", "TestRefusedWrites", edit{
+		"partition/govern.go", `f.complain("cannot write the plan", err)`, `f.complain("cannot write the plan", nil)`}),
+	hostile("a write that is refused tried again at once", "writes", "TestRefusedForEver", edit{
+		"partition/move.go", `		default: // also if it was refused: the read before has shown no reason
+			s.later(x)`, `		default:
+			x.next = s.group.now()`}),
+	hostile("owners by seats that were read before", "Owners", "TestOwnersNewcomer", edit{
+		"partition/state.go", `now.seats[in.Seat]`, `v.seats[in.Seat]`}),
+	hostile("a drained member that has left stays drained", "drained", "TestDrainedLeaves", edit{
+		"partition/govern.go", `len(f.staying(f.drained)) < len(f.drained)`, `len(f.staying(f.drained)) < 0`}),
+	hostile("a drained member that is alone owns nothing", "drained", "TestDrainedAlone", edit{
+		"partition/govern.go", `		members = drained // no`, `		members = map[int]int{} // no`}),
+	hostile("requests that hang are not counted", "hung", "TestDeafBackend", edit{
+		"internal/batcher/all.go", `hung.Load() >= mostHung`, `hung.Load() >= 1<<20`}),
+	hostile("a record written again too late is released", "5", "TestLateVacancyLingers", edit{
+		"partition/move.go", `draining) && applied && !rule.Unconfirmed(r): // too late`, `draining) && applied: // too late`}),
+	hostile("large requests that fail repeated for ever", "batches", "TestLargeRequestsFail", edit{
+		"internal/batcher/all.go", `len(requests) == 1 || t.asks() {`, `len(requests) > 0 {`}),
+	hostile("a resize waits for a seat of a newer version", "Resize", "TestResizeNewerSeat", edit{
+		"partition/resize.go", `s.Free == rule.Never`, `s.Free == 0`}),
+	hostile("what Owner has shown does not count", "4", "TestPutBackAfterOwner", edit{
+		"partition/state.go", `g.trails[partition].Glimpse(r)`, `_ = g.trails[partition]`}),
+}

@@ -1,0 +1,60 @@
+package checker
+
+import (
+	"time"
+
+	"github.com/elector-go/elector/internal/proof/chaos/history"
+)
+
+// checkOwned reports a partition that has no owner for too long although nothing is
+// broken: none that writes.
+func (e *election) checkOwned(report tell) {
+	for _, q := range e.quiets {
+		until, owned := e.writtenAfter(q.At)
+		if until-q.At <= q.Left {
+			continue
+		}
+		excuse := e.slowness(q.At, until)
+		if until-q.At <= q.Left+excuse {
+			continue
+		}
+		what := "a write of an owner came"
+		if !owned {
+			what = "no owner had written"
+		}
+		report(Unowned, until, "nothing was broken, and %s after %v; it may take %v, and %v more because processes stood still or the store was slow",
+			what, until-q.At, q.Left, excuse)
+	}
+}
+
+// writtenAfter returns when a write was made that was begun after a moment, or the end of
+// what is told, and whether there was one.
+func (e *election) writtenAfter(at time.Duration) (time.Duration, bool) {
+	type write struct {
+		candidate string
+		number    uint64
+	}
+	begun := map[write]bool{}
+	for _, v := range e.events {
+		w := write{v.Candidate, v.Number}
+		switch {
+		case v.Kind == history.Writing && v.Before >= at:
+			begun[w] = true
+		case v.Kind == history.Wrote && begun[w]:
+			return v.At, true
+		case v.Kind == history.Terminated && v.Before >= at:
+			return v.Before, false
+		}
+	}
+	return e.events[len(e.events)-1].At, false
+}
+
+// slowness returns how much later a partition may get an owner because processes stood
+// still, or because the store was slow though nobody had broken it: one after the other, as
+// a move is the work of several.
+func (e *election) slowness(from, until time.Duration) (total time.Duration) {
+	for _, c := range e.candidates {
+		total += c.paused(from, until) + e.slowStore(c, from, until)
+	}
+	return total
+}

@@ -1,0 +1,41 @@
+package checker
+
+import (
+	"github.com/elector-go/elector/internal/proof/chaos/history"
+)
+
+// ownedRules are about a partition that must have an owner soon, as nothing is broken.
+var ownedRules = []ruleCase{
+	{"no owner of a partition writes", Unowned, func(s *story) {
+		s.open("A", "B")
+		s.tell(1000, "", history.Quiet, 0, left(3000))
+		s.tell(9000, "A", history.Observed, 0)
+	}},
+	{"an owner of a partition writes late", Unowned, func(s *story) {
+		s.open("A", "B")
+		s.tell(1000, "", history.Quiet, 0, left(3000))
+		s.lead("A", 5, 5000, 6000)
+		s.write(5100, "A", 5, 1, history.Wrote)
+	}},
+	{"an owner of a partition writes in time", "", func(s *story) {
+		s.open("A", "B")
+		s.tell(1000, "", history.Quiet, 0, left(3000))
+		s.lead("A", 5, 3000, 6000)
+		s.write(3100, "A", 5, 1, history.Wrote)
+	}},
+	{"one member's store was slow, and then another's", "", func(s *story) {
+		s.open("A", "B")
+		s.tell(1000, "", history.Quiet, 0, left(3000))
+		s.tell(1500, "A", history.Trouble, 0, detail("swap: no answer"))
+		s.tell(2800, "B", history.Trouble, 0, detail("swap: no answer"))
+		s.lead("A", 5, 5000, 6000)
+		s.write(5100, "A", 5, 1, history.Wrote)
+	}},
+	{"one member's store was slow, and no owner writes later", Unowned, func(s *story) {
+		s.open("A", "B")
+		s.tell(1000, "", history.Quiet, 0, left(3000))
+		s.tell(1500, "A", history.Trouble, 0, detail("swap: no answer"))
+		s.lead("A", 5, 5500, 6500)
+		s.write(5600, "A", 5, 1, history.Wrote)
+	}},
+}

@@ -1,0 +1,115 @@
+package partition
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/annex"
+)
+
+// drainedName is the extension of the plan's record with the members that should own
+// nothing. It is for balance alone.
+const drainedName = "k_drained"
+
+// drainedIn returns the IDs of the members that should own nothing.
+func drainedIn(plan backends.Record) []string {
+	text, _ := plan.Extensions.Get(drainedName)
+	if text == "" {
+		return nil
+	}
+	return annex.Split(text, strings.Count(text, " ")+1)
+}
+
+// withDrained returns the extensions of a plan with these members drained.
+func withDrained(x backends.Extensions, ids []string) (backends.Extensions, error) {
+	if len(ids) == 0 {
+		return x.Without(drainedName), nil
+	}
+	return x.With(drainedName, annex.Join(ids...))
+}
+
+// DrainMember makes a member hand all its partitions to the others and own none, while it
+// goes on as a member, until UndrainMember or until the others have seen that it has left the
+// group: one that restarts with the same ID within a renewal interval stays drained. If all
+// members that stay are drained, they own the partitions all the same.
+//
+// It returns once the group's plan says so; the partitions move as after any other change.
+// Any process may call it. DrainMember returns elector.ErrInvalid if the group has no such
+// member, or no other one that could own its partitions.
+func (g *Group) DrainMember(ctx context.Context, id string) error {
+	return g.fail("drain", -1, g.setDrained(ctx, id, true))
+}
+
+// UndrainMember ends DrainMember. It returns nil if the member is not drained.
+func (g *Group) UndrainMember(ctx context.Context, id string) error {
+	return g.fail("undrain", -1, g.setDrained(ctx, id, false))
+}
+
+func (g *Group) setDrained(ctx context.Context, id string, drained bool) error {
+	ctx, end, err := g.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	for {
+		v, err := g.look(ctx)
+		switch {
+		case err != nil:
+			return err
+		case v.trouble != nil:
+			return v.trouble
+		case !isPlan(v.plan):
+			return fmt.Errorf("%w: the group has no plan %s yet", elector.ErrInvalid, g.planName())
+		}
+		ids := drainedIn(v.plan)
+		if slices.Contains(ids, id) == drained {
+			return nil
+		}
+		if drained {
+			if err := v.canDrain(id); err != nil {
+				return err
+			}
+			ids = append(ids, id)
+		} else {
+			ids = slices.DeleteFunc(ids, func(other string) bool { return other == id })
+		}
+		p, err := g.readPlan(v.plan)
+		if err != nil {
+			return err
+		}
+		next := g.planRecord(v.plan, p)
+		if next.Extensions, err = withDrained(next.Extensions, ids); err != nil {
+			return fmt.Errorf("record %s has no room for another drained member: %w", g.planName(), err)
+		}
+		if err := g.swap(ctx, g.planName(), v.plan, next); !isRefused(err) || !g.wait(ctx, g.now()+g.options.RenewEvery/32, nil) {
+			return err
+		}
+	}
+}
+
+// canDrain returns an error if there is no such member, or no other one that could own its
+// partitions.
+func (v view) canDrain(id string) error {
+	found, others := false, 0
+	var ids []string
+	for _, m := range v.state.Members {
+		ids = append(ids, m.ID)
+		switch {
+		case m.ID == id:
+			found = true
+		case !m.Leaving && !m.Drained:
+			others++
+		}
+	}
+	switch {
+	case !found:
+		return fmt.Errorf("%w: the group has no member %q; its members are %q", elector.ErrInvalid, id, ids)
+	case others == 0:
+		return fmt.Errorf("%w: no other member could own the partitions of %q", elector.ErrInvalid, id)
+	}
+	return nil
+}

@@ -1,0 +1,264 @@
+package partition
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/elector-go/elector/internal/rule"
+)
+
+// govern replaces members that are gone, and writes the plan, if that is due.
+func (f *follower) govern(ctx context.Context) {
+	g := f.group
+	f.depose(ctx)
+	due := f.due()
+	switch now := g.now(); {
+	case due == 0 || due > now:
+	case f.counted < f.seen, f.sight < now-g.options.RenewEvery/2: // first look again
+		f.seatsAt = 0
+	default:
+		f.write(ctx, f.wanted())
+	}
+}
+
+// watchesAll reports whether this member reads all seats: a deputy, one that is not in
+// the plan, and one that leaves.
+func (f *follower) watchesAll() bool {
+	f.mutex.Lock()
+	leaving := f.wish.leaving
+	f.mutex.Unlock()
+	before, planned := f.rank(deputies)
+	return leaving || !planned || before < deputies
+}
+
+// rank returns how many members come before this one in the plan, at most so many, and
+// whether it is in the plan itself. Without a plan the seats' numbers count.
+func (f *follower) rank(most int) (before int, planned bool) {
+	if f.group.known == nil {
+		for seat := range f.members {
+			if seat < f.s.seat.number && before < most {
+				before++
+			}
+		}
+		return before, false
+	}
+	for _, at := range f.group.known.positions {
+		switch {
+		case at.seat == noSeat:
+		case at.seat == f.s.seat.number:
+			return before, true
+		case before < most && !f.snapshot(at.seat).Record.Vacant():
+			before++
+		}
+	}
+	return before, false
+}
+
+// late is how much later than the first deputy this member acts.
+func (f *follower) late() time.Duration {
+	before, _ := f.rank(deputies)
+	return time.Duration(before) * f.group.options.RenewEvery / 4
+}
+
+// count notes which members are ready. One whose seat this version does not know stays in the
+// plan if it is there: otherwise versions that know it and others would plan in turn.
+func (f *follower) count() {
+	members, drained := map[int]int{}, map[int]int{}
+	for i := range f.top + 1 {
+		r := f.snapshot(i).Record
+		if n, ok := parseNote(r); ok && !f.foreign[i] && !n.leaving && n.partitions == f.group.o.Partitions {
+			if slices.Contains(f.drained, r.Holder) {
+				drained[i] = n.weight
+			} else {
+				members[i] = n.weight
+			}
+		}
+	}
+	if len(members) == 0 {
+		members = drained // no other member could own anything
+	}
+	others := len(members)
+	if _, own := members[f.s.seat.number]; own {
+		others--
+	}
+	if p := f.group.known; p != nil {
+		for _, at := range p.positions {
+			if at.seat != noSeat && f.foreign[at.seat] {
+				members[at.seat] = at.weight
+			}
+		}
+	}
+	if !maps.Equal(members, f.members) {
+		f.members, f.changed = members, f.group.now()
+	}
+	f.mutex.Lock()
+	f.alone = others == 0
+	f.mutex.Unlock()
+	wake(f.s.woken)
+}
+
+// wanted returns the plan that should be, nil if this member cannot know it.
+func (f *follower) wanted() *plan {
+	g := f.group
+	p, _ := f.current()
+	switch {
+	case f.trouble != nil || f.counted == 0 || len(f.members) == 0:
+		return nil
+	case p != nil:
+		next := p.next(f.members)
+		if next == p && p.founding && f.allWhole(p) {
+			settled := *p
+			settled.founding = false
+			return &settled
+		}
+		if next == p && len(f.staying(f.drained)) < len(f.drained) {
+			same := *p // without those that have left
+			return &same
+		}
+		return next
+	case g.known != nil: // somebody has deleted it
+		again := *g.known
+		again.founding = false
+		return again.next(f.members)
+	case f.anyPlanned(): // they know it
+		return nil
+	}
+	return founded(g.o.Partitions, rule.Audit(g.options.TTL), f.members)
+}
+
+// anyPlanned reports whether a member has seen a plan.
+func (f *follower) anyPlanned() bool {
+	for i := range f.top + 1 {
+		if n, ok := parseNote(f.snapshot(i).Record); ok && n.planned {
+			return true
+		}
+	}
+	return false
+}
+
+// allWhole reports whether all members of the plan have announced that all their
+// partitions have a record.
+func (f *follower) allWhole(p *plan) bool {
+	for _, at := range p.positions {
+		if at.seat == noSeat {
+			continue
+		}
+		if n, ok := parseNote(f.snapshot(at.seat).Record); !ok || n.whole != f.id {
+			return false
+		}
+	}
+	return true
+}
+
+// due returns when to write a plan, 0 if there is nothing to write. The seats must have
+// been read after the present plan was, as its writer may know more.
+func (f *follower) due() time.Duration {
+	p, _ := f.current()
+	w := f.wanted()
+	if w == nil || w == p || f.failing || !f.all {
+		f.pending = 0
+		return 0
+	}
+	if f.pending == 0 {
+		f.pending = f.group.now()
+	}
+	settle := f.group.o.Settle
+	if p != nil && maps.Equal(weights(p), weights(w)) { // no change of members
+		settle = 0
+	}
+	return max(1, f.pause, min(f.changed+settle, f.pending+4*settle)+f.late())
+}
+
+// weights returns the weights by seat.
+func weights(p *plan) map[int]int {
+	w := map[int]int{}
+	for _, at := range p.positions {
+		if at.seat != noSeat {
+			w[at.seat] = at.weight
+		}
+	}
+	return w
+}
+
+// depose replaces the holders of seats that have not renewed for C: see rule.Snapshot.Free.
+// It waits until reads have worked for two intervals: after an outage all seats look like
+// that until their holders come back.
+func (f *follower) depose(ctx context.Context) {
+	g := f.group
+	for _, i := range f.seats {
+		if f.deposable(i) > g.now() {
+			continue
+		}
+		holder := f.snapshot(i).Record.Holder
+		l, err := g.seat(i).elector.TryCampaign(ctx)
+		if err != nil {
+			continue // another member was first, or the holder is back
+		}
+		g.log.Warn("elector: a member of the group is gone; its partitions go to the others", "member", holder, "seat", i)
+		if err := l.Resign(ctx); err != nil {
+			g.log.Warn("elector: the seat of a member that is gone is vacant only once its lease has ended", "seat", i, "error", err)
+		}
+		f.seatsAt = 0
+		f.count()
+		f.changed = g.now() - g.o.Settle // a crash has been waited for
+	}
+}
+
+// deposable returns when this member replaces the holder of a seat.
+func (f *follower) deposable(seat int) time.Duration {
+	s := f.snapshot(seat)
+	if seat == f.s.seat.number || f.foreign[seat] || s.Record.Vacant() || s.Free == rule.Never {
+		return rule.Never
+	}
+	if !f.all && f.latest < s.Free { // it reads so seldom that the holder may have renewed since
+		return rule.Never
+	}
+	return max(s.Free+f.late(), f.steady+2*f.group.options.RenewEvery)
+}
+
+// nextFree returns when the first seat can be replaced. It is in the future: see depose.
+func (f *follower) nextFree() time.Duration {
+	next := rule.Never
+	for _, i := range f.seats {
+		if at := f.deposable(i); at > f.group.now() {
+			next = min(next, at)
+		}
+	}
+	return next
+}
+
+// write replaces the plan, unless another member has.
+func (f *follower) write(ctx context.Context, p *plan) {
+	g := f.group
+	next := g.planRecord(f.record, p)
+	next.Extensions, _ = withDrained(next.Extensions, f.staying(f.drained)) // no more than there were
+	// What is written where there was no record is no plan until it is written once more.
+	created := !f.record.Exists()
+	if created {
+		next.Extensions = rule.Created(next.Extensions)
+	}
+	err := g.swap(ctx, g.planName(), f.record, next)
+	if isRefused(err) {
+		f.complain("cannot write the plan", nil) // another member has
+	} else {
+		f.complain("cannot write the plan", err)
+	}
+	if err != nil {
+		f.pause = g.now() + g.options.RenewEvery/4
+	} else if before, _ := f.current(); !created && (before == nil || !maps.Equal(weights(before), weights(p))) {
+		g.log.Info("elector: the group has a new plan", "seats", slices.Sorted(maps.Keys(weights(p))))
+	}
+	f.readPlan(ctx)
+}
+
+// staying returns those of some members that have a seat.
+func (f *follower) staying(ids []string) (stay []string) {
+	for i := range f.top + 1 {
+		if holder := f.snapshot(i).Record.Holder; slices.Contains(ids, holder) && !slices.Contains(stay, holder) {
+			stay = append(stay, holder)
+		}
+	}
+	return stay
+}

@@ -1,0 +1,460 @@
+// Package partition shares a fixed number of partitions among the processes of a group:
+// one owner of each at any instant, evenly, with a fencing token for each, at the cost of
+// one lease for each process.
+//
+//	g, err := partition.Join(ctx, os.Getenv("ELECTOR_URL"), "orders", &partition.Options{Partitions: 64})
+//	...
+//	err = g.Run(ctx, func(ctx context.Context, lease *partition.Lease) error {
+//		return sendOrders(ctx, lease) // lease.Check() before each side effect, lease.Token() with it
+//	})
+//
+// Run calls the function once for each partition that this process owns, each time on a
+// goroutine of its own. When a process comes, leaves or crashes, the others share its
+// partitions, with the fewest moves.
+//
+// What a lease promises and what it cannot is as in package elector: a process that
+// pauses after Check can act late, and only the resource can refuse that, by the token or
+// by a guard of the store.
+//
+// docs/design-partitions.md has the records, the rules, and why they are safe.
+package partition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/batcher"
+	"github.com/elector-go/elector/internal/clock"
+	"github.com/elector-go/elector/internal/inject"
+	"github.com/elector-go/elector/internal/rule"
+)
+
+const (
+	// MaxPartitions is the largest number of partitions of a group.
+	MaxPartitions = 1 << 17
+
+	maxWeight = 1000
+	maxSeats  = 10000
+)
+
+// Options are the settings of a process in a group.
+type Options struct {
+	// Partitions is the number of partitions: the same in all processes, from 1 to
+	// MaxPartitions. A process that only looks, by Owner, Owners, Members and Observe, may
+	// leave it 0, for the number that the group has; Run returns ErrInvalid then.
+	Partitions int
+
+	// Weight is this process's share compared to that of others, from 1 to 1000. The
+	// default 0 means 1.
+	Weight int
+
+	// Settle is how long a change of members waits for others, so that a deploy moves
+	// each partition once. Longer waits move less, and let partitions of a process that
+	// has ended wait for longer. The default 0 means one renewal interval. A crash has
+	// already been waited for: it does not wait for Settle.
+	Settle time.Duration
+
+	// Trace has callbacks for metrics and tests. Default none. Elector.Trace is for this
+	// process's seat, which is an election.
+	Trace *Trace
+
+	// Elector are the settings of this process's seat: ID, TTL, ReleaseTimeout and all
+	// others are by process. Value is what Members and Owner show, such as an address.
+	Elector elector.Options
+}
+
+// A Group is this process's part in a group. Join and New make it. Many goroutines may use
+// it at the same time; Run runs once at a time.
+type Group struct {
+	name     string
+	backend  backends.Backend
+	owned    bool // Close closes the backend
+	store    string
+	o        Options
+	options  elector.Options // with their defaults
+	clock    clock.Clock
+	random   func() uint64
+	log      *slog.Logger
+	requests *batcher.Member
+	active   sync.WaitGroup
+	audit    atomic.Int64 // A
+	drift    float64
+
+	// Owned by Run and what it starts.
+	seats  []*seat
+	known  *plan // the latest plan seen
+	trails []rule.Trail
+
+	alive   context.Context // ends with Close
+	kill    context.CancelCauseFunc
+	closing sync.Once
+	mutex   sync.Mutex
+	closed  bool
+	run     *running // nil unless Run runs
+}
+
+// running is a call of Run.
+type running struct {
+	cancel context.CancelCauseFunc
+	done   chan struct{}
+}
+
+// A seat is an election of the group.
+type seat struct {
+	number  int
+	elector *elector.Elector
+	view    *rule.View
+}
+
+// Join connects to the store that url names and returns this process's part in the named
+// group there. It owns nothing before Run. See elector.Open for the errors and for what
+// blocks; Join returns ErrInvalid if the group has another number of partitions.
+func Join(ctx context.Context, url, name string, o *Options) (*Group, error) {
+	if ctx == nil {
+		return nil, &elector.Error{Op: "join", Election: name, Err: errNilContext}
+	}
+	if err := checkName(name); err != nil {
+		return nil, &elector.Error{Op: "join", Election: name, Err: err}
+	}
+	backend, err := backends.Open(ctx, url)
+	if err != nil {
+		return nil, &elector.Error{Op: "join", Election: name, Err: err}
+	}
+	g, err := New(backend, name, o)
+	if err == nil {
+		g.owned = true
+		err = g.reach(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, backend.Close())
+	}
+	return g, nil
+}
+
+// New returns this process's part in the named group on a backend, which Close leaves
+// open. New does no I/O. It returns ErrName or ErrInvalid.
+func New(backend backends.Backend, name string, o *Options) (*Group, error) {
+	fail := func(err error) (*Group, error) {
+		store := ""
+		if backend != nil {
+			store = backend.Describe().Store
+		}
+		return nil, &elector.Error{Op: "join", Election: name, Store: store, Err: err}
+	}
+	if backend == nil {
+		return fail(fmt.Errorf("%w: the backend is nil", elector.ErrInvalid))
+	}
+	if err := checkName(name); err != nil {
+		return fail(err)
+	}
+	g := &Group{name: name, backend: backend, store: backend.Describe().Store}
+	if o != nil {
+		g.o = *o
+	}
+	if g.o.Weight == 0 {
+		g.o.Weight = 1
+	}
+	if g.o.Trace == nil {
+		g.o.Trace = &Trace{}
+	}
+	switch {
+	case g.o.Partitions < 0 || g.o.Partitions > MaxPartitions:
+		return fail(fmt.Errorf("%w option: Partitions is %d, not between 1 and %d", elector.ErrInvalid, g.o.Partitions, MaxPartitions))
+	case g.o.Weight < 0 || g.o.Weight > maxWeight:
+		return fail(fmt.Errorf("%w option: Weight is %d, not between 1 and %d", elector.ErrInvalid, g.o.Weight, maxWeight))
+	case g.o.Settle < 0:
+		return fail(fmt.Errorf("%w option: Settle is %v, below 0", elector.ErrInvalid, g.o.Settle))
+	case len(g.o.Elector.Value) > maxValue:
+		return fail(fmt.Errorf("%w option: Elector.Value has %d bytes; a member of a group may have %d", elector.ErrInvalid, len(g.o.Elector.Value), maxValue))
+	}
+	first, err := g.newSeat(0, g.o.Elector.Value) // which it checks
+	if err != nil {
+		return fail(errors.Unwrap(err))
+	}
+	parts := inject.Inside(first.elector)
+	g.seats = []*seat{first}
+	g.options, g.clock, g.random = parts.Options.(elector.Options), parts.Clock, parts.Random
+	g.drift = g.options.ClockDrift
+	g.o.Elector.ID = g.options.ID // one for all seats
+	first, err = g.newSeat(0, "")
+	if err != nil {
+		return fail(errors.Unwrap(err))
+	}
+	g.seats[0] = first
+	if g.o.Settle == 0 {
+		g.o.Settle = g.options.RenewEvery
+	}
+	g.audit.Store(int64(rule.Audit(g.options.TTL)))
+	g.trails = make([]rule.Trail, g.o.Partitions)
+	g.log = g.options.Logger.With("store", g.store, "group", name, "id", g.options.ID)
+	g.alive, g.kill = context.WithCancelCause(context.Background())
+	g.requests = batcher.New(backend, g.clock, g.options.RequestTimeout, &g.active)
+	return g, nil
+}
+
+// checkName checks that all names of the group's records are valid.
+func checkName(name string) error {
+	if err := backends.CheckName(name); err != nil {
+		return err
+	}
+	return backends.CheckName(name + fmt.Sprintf(".seat.%d", maxSeats))
+}
+
+func (g *Group) newSeat(number int, value string) (*seat, error) {
+	o := g.o.Elector
+	o.Value = value
+	inject.Seat(&o)
+	e, err := elector.New(g.backend, g.seatName(number), &o)
+	if err != nil {
+		return nil, err
+	}
+	return &seat{number, e, inject.Inside(e).View}, nil
+}
+
+// seat returns the seat with a number.
+func (g *Group) seat(number int) *seat {
+	for len(g.seats) <= number {
+		s, err := g.newSeat(len(g.seats), "")
+		if err != nil {
+			panic(err) // as seat 0, which New has made
+		}
+		g.seats = append(g.seats, s)
+	}
+	return g.seats[number]
+}
+
+func (g *Group) seatName(number int) string  { return fmt.Sprintf("%s.seat.%d", g.name, number) }
+func (g *Group) planName() string            { return g.name + ".plan" }
+func (g *Group) record(partition int) string { return Election(g.name, partition) }
+
+// Election returns the name of a partition's record, as Lease.Election does: a resource's
+// fences and guards need it.
+func Election(group string, partition int) string { return fmt.Sprintf("%s.p.%d", group, partition) }
+
+// Name returns the name of the group.
+func (g *Group) Name() string { return g.name }
+
+// ID returns the name of this process: Options.Elector.ID or its default.
+func (g *Group) ID() string { return g.options.ID }
+
+// auditHold is how long a lease trusts what was last seen of its record: Hold(A).
+func (g *Group) auditHold() time.Duration {
+	return rule.Hold(time.Duration(g.audit.Load()), g.drift)
+}
+
+// newNonce names one write.
+func (g *Group) newNonce() string { return fmt.Sprintf("%016x%016x", g.random(), g.random()) }
+
+func (g *Group) now() time.Duration { return g.clock.Now().Mono }
+
+// fail adds the group and the store to an error; partition is -1 if it is not about one.
+func (g *Group) fail(op string, partition int, err error) error {
+	if err == nil {
+		return nil
+	}
+	name := g.name
+	if partition >= 0 {
+		name = g.record(partition)
+	}
+	return &elector.Error{Op: op, Election: name, Store: g.store, Err: err}
+}
+
+// load reads one record.
+func (g *Group) load(ctx context.Context, name string) (backends.Record, error) {
+	o := g.requests.LoadAll(ctx, []string{name})[0]
+	return o.Record, o.Err
+}
+
+// swap makes one swap.
+func (g *Group) swap(ctx context.Context, name string, prev, next backends.Record) error {
+	return g.requests.SwapAll(ctx, []backends.Change{{Name: name, Prev: prev, Next: next}})[0].Err
+}
+
+// reach reads the plan, to see whether that works, and whether the group has as many
+// partitions.
+func (g *Group) reach(ctx context.Context) error {
+	ctx, cancel := g.clock.WithTimeout(ctx, max(g.options.RequestTimeout, 10*time.Second))
+	defer cancel()
+	r, err := g.load(ctx, g.planName())
+	if err != nil {
+		return g.fail("join", -1, err)
+	}
+	if !isPlan(r) {
+		return nil
+	}
+	p, err := g.readPlan(r)
+	if err == nil {
+		err = g.agrees(p)
+	}
+	return g.fail("join", -1, err)
+}
+
+// isPlan reports whether a group has a plan, when this is its record.
+func isPlan(r backends.Record) bool { return r.Exists() && !rule.Unconfirmed(r) }
+
+// readPlan returns the plan that a record has.
+func (g *Group) readPlan(r backends.Record) (*plan, error) {
+	if form, _ := r.Extensions.Get(rule.PlanName); form != planForm {
+		return nil, fmt.Errorf("%w: record %s: its extension %s is %.20q, not %q", elector.ErrForeignRecord, g.planName(), rule.PlanName, form, planForm)
+	}
+	if other := r.Extensions.Critical(rule.PlanName); other != "" {
+		return nil, fmt.Errorf("%w: record %s: it has the critical extension %s, of a newer version", elector.ErrForeignRecord, g.planName(), other)
+	}
+	p, err := parsePlan(r.Value)
+	if err != nil {
+		return nil, fmt.Errorf("%w: record %s: %v", elector.ErrForeignRecord, g.planName(), err)
+	}
+	return p, nil
+}
+
+// agrees returns an error if the group has another number of partitions.
+func (g *Group) agrees(p *plan) error {
+	if p.partitions == g.o.Partitions || g.o.Partitions == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w option: Partitions is %d, and the group has %d, as record %s shows; all processes must have the same number", elector.ErrInvalid, g.o.Partitions, p.partitions, g.planName())
+}
+
+// Run takes a seat and owns partitions until ctx ends. It calls work once for each
+// partition that this process owns, on a goroutine of its own, with the lease's context
+// and the lease. A worker that returns, fails or panics while the partition is still this
+// process's is logged and called again, after a pause.
+//
+// When ctx ends, Run leaves the group: the others take over while the workers go on, each
+// worker's context ends when its partition moves, and Run returns nil once all have
+// returned. That takes Settle and the time of the workers, at most ReleaseTimeout for both;
+// if no other process stays, at most a renewal interval and the time of the workers.
+//
+// When the lease of the seat is lost, all leases have ended. Run waits for the workers, for
+// at most ReleaseTimeout, and takes a seat again.
+//
+// Run returns ErrInvalid if the group has another number of partitions, ErrBusy if it runs
+// already, and what cannot pass: see elector.Elector.Campaign.
+func (g *Group) Run(ctx context.Context, work Work) error {
+	switch {
+	case ctx == nil:
+		return g.fail("run", -1, errNilContext)
+	case g.o.Partitions == 0:
+		return g.fail("run", -1, fmt.Errorf("%w option: Partitions is 0, so this process only looks; set the number to take part", elector.ErrInvalid))
+	case work == nil:
+		return g.fail("run", -1, fmt.Errorf("%w: the worker is nil", elector.ErrInvalid))
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r := &running{cancel, make(chan struct{})}
+	g.mutex.Lock()
+	busy, closed := g.run != nil, g.closed
+	if !busy && !closed {
+		g.run = r
+		g.active.Add(1)
+	}
+	g.mutex.Unlock()
+	switch {
+	case closed:
+		return g.fail("run", -1, elector.ErrClosed)
+	case busy:
+		return g.fail("run", -1, elector.ErrBusy)
+	}
+	defer func() {
+		g.mutex.Lock()
+		g.run = nil
+		g.mutex.Unlock()
+		g.active.Done()
+		close(r.done)
+	}()
+	return g.fail("run", -1, g.serve(ctx, work))
+}
+
+// begin registers a call, so that Close ends it and waits for it, or returns ErrClosed or
+// ErrInvalid. The caller calls end.
+func (g *Group) begin(ctx context.Context) (_ context.Context, end func(), err error) {
+	if ctx == nil {
+		return nil, nil, errNilContext
+	}
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if g.closed {
+		return nil, nil, elector.ErrClosed
+	}
+	g.active.Add(1)
+	ctx, cancel := context.WithCancelCause(ctx)
+	unhook := context.AfterFunc(g.alive, func() { cancel(elector.ErrClosed) })
+	return ctx, func() {
+		unhook()
+		cancel(nil)
+		g.active.Done()
+	}, nil
+}
+
+// Drain makes Run leave the group, as the end of its context does, and blocks until Run
+// has returned or ctx ends.
+func (g *Group) Drain(ctx context.Context) error {
+	if ctx == nil {
+		return g.fail("drain", -1, errNilContext)
+	}
+	g.mutex.Lock()
+	r := g.run
+	g.mutex.Unlock()
+	if r == nil {
+		return nil
+	}
+	r.cancel(errDrained)
+	select {
+	case <-r.done:
+		return nil
+	case <-ctx.Done():
+		return g.fail("drain", -1, context.Cause(ctx))
+	}
+}
+
+var errDrained = errors.New("the group is drained")
+
+// Close makes Run leave the group, ends all other calls, and closes the connection to the
+// store if Join made it. Neither a worker nor the body of a loop over Observe may call it.
+//
+// Close blocks until all that is done. If Run, or a request to the store, does not return
+// within 2*ReleaseTimeout + 4*RequestTimeout, Close does not wait for it and returns an
+// error that says so. Later calls wait for the first one and return nil. After Close all
+// methods that ask the store return elector.ErrClosed.
+func (g *Group) Close() (err error) {
+	g.closing.Do(func() { err = g.fail("close", -1, g.close()) })
+	return err
+}
+
+func (g *Group) close() error {
+	g.mutex.Lock()
+	g.closed = true
+	g.mutex.Unlock()
+	g.kill(elector.ErrClosed)
+	patience := 2*g.options.ReleaseTimeout + 4*g.options.RequestTimeout
+	ctx, cancel := g.clock.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var errs []error
+	if g.Drain(ctx) == nil { // otherwise Run still uses its seats
+		closed := make([]error, len(g.seats))
+		var all sync.WaitGroup
+		for i, s := range g.seats {
+			all.Go(func() { closed[i] = s.elector.Close() })
+		}
+		all.Wait()
+		errs = closed
+	}
+	idle := make(chan struct{})
+	go func() { g.active.Wait(); close(idle) }()
+	select {
+	case <-idle:
+	case <-ctx.Done():
+		errs = append(errs, fmt.Errorf("a worker, a callback or a request to the store has not returned within %v", patience))
+	}
+	if g.owned {
+		errs = append(errs, g.backend.Close())
+	}
+	return errors.Join(errs...)
+}

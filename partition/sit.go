@@ -1,0 +1,265 @@
+package partition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/inject"
+	"github.com/elector-go/elector/internal/rule"
+)
+
+// A sitting is the time for which this process holds one incarnation of a seat. The
+// goroutine of Run owns it, but for what the mutex guards.
+type sitting struct {
+	group    *Group
+	worker   Work
+	seat     *seat
+	lease    *elector.Lease
+	own      rule.Incarnation
+	follower *follower
+	seats    *rule.Seats
+	slots    map[int]*slot
+	plan     *plan         // that the slots follow
+	planID   string        // its name
+	added    *plan         // whose partitions have slots
+	mine     map[int]bool  // partitions that the plan gives to this seat
+	leaving  time.Duration // since when, 0 if it does not leave
+	woken    chan struct{}
+	ctx      context.Context // of the workers: ends with the seat's lease, not when that drains
+	end      context.CancelCauseFunc
+
+	mutex    sync.Mutex
+	returned []*slot // whose workers have returned
+	refused  error   // why this process may not be a member, nil if it may
+	workers  sync.WaitGroup
+	running  atomic.Int64 // their goroutines
+	calls    atomic.Int64 // of workers that have not returned
+}
+
+// serve takes a seat and owns partitions, again and again, until ctx ends.
+func (g *Group) serve(ctx context.Context, work Work) error {
+	g.tracePlanned(ctx, 0)
+	pause := shortestPause
+	for {
+		s, err := g.sit(ctx)
+		if ctx.Err() != nil {
+			if s != nil {
+				s.lease.Resign(context.WithoutCancel(ctx))
+			}
+			return nil
+		}
+		if err != nil {
+			if isPermanent(err) {
+				return err
+			}
+			g.log.Warn("elector: this process finds no seat in the group, and tries again", "error", err)
+			g.wait(ctx, g.now()+pause, nil)
+			pause = min(2*pause, g.options.RenewEvery)
+			continue
+		}
+		pause = shortestPause
+		s.worker = work
+		if err := s.serve(ctx); err != nil || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// sit takes the lowest seat that is vacant.
+func (g *Group) sit(ctx context.Context) (*sitting, error) {
+	top := 0
+	for from, n := 0, 4; ; from, n = from+n, 2*n {
+		var seats []int
+		for i := range n {
+			seats = append(seats, from+i)
+		}
+		outcomes := g.loadSeats(ctx, seats, g.planName())
+		if o := outcomes[0]; o.Err != nil {
+			return nil, o.Err
+		} else if isPlan(o.Record) {
+			p, err := g.readPlan(o.Record)
+			if err == nil {
+				err = g.agrees(p)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		for j, i := range seats {
+			o := outcomes[j+1]
+			if isForeign(o.Err) {
+				continue // not this one
+			}
+			if o.Err != nil {
+				return nil, o.Err
+			}
+			own := o.Record.Exists() && g.seat(i).view.Snapshot().Own
+			if !o.Record.Vacant() && !own {
+				top = i
+				continue
+			}
+			l, err := g.seat(i).elector.TryCampaign(ctx)
+			if isHeld(err) || isForeign(err) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			a, err := l.Acquisition()
+			if err != nil {
+				return nil, err
+			}
+			s := &sitting{group: g, seat: g.seat(i), lease: l, own: rule.Incarnation{Seat: i, Nonce: a.Record.Attempt.Nonce}, seats: rule.NewSeats(g.drift, 2*g.options.TTL), slots: map[int]*slot{}, woken: make(chan struct{}, 1)}
+			s.follower = newFollower(s)
+			s.follower.top = max(i, top)
+			return s, nil
+		}
+		if from+n >= maxSeats {
+			return nil, fmt.Errorf("%w: all %d seats of the group are held", elector.ErrInvalid, maxSeats)
+		}
+	}
+}
+
+// serve owns partitions until the seat's lease ends, or this process has left. It returns
+// an error if this process may not be a member.
+func (s *sitting) serve(ctx context.Context) error {
+	g := s.group
+	g.log.Info("elector: this process has a seat in the group", "seat", s.own.Seat)
+	following, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s.ctx, s.end = context.WithCancelCause(context.WithoutCancel(ctx))
+	var helpers sync.WaitGroup
+	helpers.Go(func() { s.follower.follow(following) })
+	if b, ok := backends.AsWatcher(g.backend); ok {
+		helpers.Go(func() { s.follower.watch(following, b) })
+	}
+	unhookLeave := context.AfterFunc(ctx, func() { wake(s.woken) })
+	unhookDrain := context.AfterFunc(s.lease.Context(), func() { wake(s.woken) })
+	helpers.Go(func() {
+		select {
+		case <-inject.Ended(s.lease):
+			s.end(s.lease.Check())
+		case <-following.Done():
+		}
+	})
+	s.moves(ctx)
+	stop()
+	unhookLeave()
+	unhookDrain()
+	returned := s.finish()
+	helpers.Wait()
+	if returned {
+		s.lease.Resign(context.WithoutCancel(ctx)) // it logs why it cannot
+	} else {
+		inject.Abandon(s.lease, errors.New("workers of the group have not returned"))
+	}
+	g.log.Info("elector: this process has left its seat in the group", "seat", s.own.Seat, "error", s.lease.Check())
+	if err := s.dismissed(); err != nil {
+		return err
+	}
+	if !returned || s.leaving != 0 { // as others wait for one that is gone; or it was asked to leave
+		g.wait(ctx, g.now()+g.challenge(), nil)
+	}
+	return nil
+}
+
+// dismiss makes this process leave, because of err.
+func (s *sitting) dismiss(err error) {
+	s.mutex.Lock()
+	s.refused = err
+	s.mutex.Unlock()
+	wake(s.woken)
+}
+
+// dismissed returns why this process may not be a member.
+func (s *sitting) dismissed() error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.refused
+}
+
+// moves moves partitions until this process has none and leaves, or the lease ends.
+func (s *sitting) moves(ctx context.Context) {
+	g := s.group
+	for s.lease.Remaining() > 0 { // Check is for the workers to call: see StallTimeout
+		if s.leaving == 0 && (ctx.Err() != nil || s.lease.Context().Err() != nil || s.dismissed() != nil) {
+			s.leaving = g.now()
+			s.follower.announce(func(n *note) { n.leaving = true })
+		}
+		s.adopt()
+		next := s.step(ctx)
+		if s.leaving != 0 && (s.idle() && !s.planned() || g.now() >= s.leaving+g.options.ReleaseTimeout) {
+			return
+		}
+		if s.leaving != 0 {
+			next = min(next, s.leaving+g.options.ReleaseTimeout)
+		}
+		g.wait(s.ctx, next, s.woken)
+	}
+}
+
+// deadline is when a worker must have returned that is told to stop now.
+func (s *sitting) deadline(now time.Duration) time.Duration {
+	if s.leaving != 0 {
+		now = min(now, s.leaving)
+	}
+	return now + s.group.options.ReleaseTimeout
+}
+
+// idle reports whether this process owns, takes and gives up nothing.
+func (s *sitting) idle() bool {
+	for _, x := range s.slots {
+		if x.state != told {
+			return false
+		}
+	}
+	return true
+}
+
+// planned reports whether this process should own partitions.
+func (s *sitting) planned() bool {
+	g := s.group
+	if s.leaving != 0 && (s.dismissed() != nil || s.follower.isAlone() || g.now()-s.leaving > g.options.ReleaseTimeout/2) {
+		return false
+	}
+	return len(s.mine) > 0
+}
+
+// finish ends all leases, and reports whether all workers return in time.
+func (s *sitting) finish() (returned bool) {
+	g := s.group
+	over := s.lease.Check()
+	if over == nil {
+		over = elector.ErrResigned
+	}
+	var infos []LeaseInfo
+	for _, x := range s.slots {
+		if x.state == held || x.state == draining {
+			infos = append(infos, s.over(x, ended, "timeout", over))
+		}
+	}
+	s.end(over)
+	for _, info := range infos {
+		g.traceEnded(info)
+	}
+	g.tracePlanned(s.ctx, 0)
+	done := make(chan struct{})
+	go func() { s.workers.Wait(); close(done) }()
+	due := make(chan struct{})
+	defer g.clock.AfterFunc(max(0, s.deadline(g.now())-g.now()), func() { close(due) })()
+	select {
+	case <-done:
+		return true
+	case <-due:
+		if s.running.Load() == 0 {
+			return true
+		}
+		g.log.Error("elector: workers of the group have not returned although their leases are over; others will own their partitions", "seat", s.own.Seat, "timeout", g.options.ReleaseTimeout)
+		return false
+	}
+}

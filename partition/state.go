@@ -1,0 +1,307 @@
+package partition
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/annex"
+	"github.com/elector-go/elector/internal/rule"
+)
+
+// A Member is a process of a group, as its seat shows it.
+type Member struct {
+	ID      string
+	Seat    int
+	Weight  int
+	Value   string // Options.Elector.Value, such as an address
+	Leaving bool   // it hands its partitions over
+	Drained bool   // the same, by DrainMember
+
+	// Planned is how many partitions the plan gives to this member. It owns them soon.
+	Planned int
+}
+
+// A State is which member should own each partition. It is for display and routing: a
+// partition may be on its way from another member, and the state may be out of date.
+type State struct {
+	Members []Member // in the order of their seats
+
+	table []int // a seat for each partition; nil without a plan
+}
+
+// Partitions returns the number of partitions, 0 if the group has no plan yet.
+func (s *State) Partitions() int { return len(s.table) }
+
+// Owner returns the member that should own a partition, and whether there is one.
+func (s *State) Owner(partition int) (Member, bool) {
+	if partition < 0 || partition >= len(s.table) {
+		return Member{}, false
+	}
+	for _, m := range s.Members {
+		if m.Seat == s.table[partition] {
+			return m, true
+		}
+	}
+	return Member{}, false
+}
+
+func (s *State) same(t *State) bool {
+	return t != nil && slices.Equal(s.Members, t.Members) && slices.Equal(s.table, t.table)
+}
+
+// An Owner is what the store shows of one partition.
+type Owner struct {
+	Partition int
+	ID        string        // of the owner; empty if no process owns the partition
+	Value     string        // Options.Elector.Value of the owner
+	Token     elector.Token // of the owner, or of the last one
+
+	// Since is when the owner acquired the partition, by the clock of its machine; zero if
+	// no process owns it, or the token does not show the time.
+	Since time.Time
+
+	// Planned is the ID of the member that should own the partition, empty if there is none.
+	// If it is not the owner, the partition moves. Owners sets it; Owner does not.
+	Planned string
+
+	// Waiting is why no process owns the partition, empty if one does.
+	Waiting string
+}
+
+// Members reads the members of the group.
+func (g *Group) Members(ctx context.Context) ([]Member, error) {
+	ctx, end, err := g.begin(ctx)
+	if err != nil {
+		return nil, g.fail("members", -1, err)
+	}
+	defer end()
+	v, err := g.look(ctx)
+	if err != nil {
+		return nil, g.fail("members", -1, err)
+	}
+	return v.state.Members, nil
+}
+
+// Owner reads which process owns a partition: the record of the partition and the seat that
+// it names. It may be out of date when it returns.
+func (g *Group) Owner(ctx context.Context, partition int) (Owner, error) {
+	o := Owner{Partition: partition}
+	ctx, end, err := g.begin(ctx)
+	if err != nil {
+		return o, g.fail("owner", -1, err)
+	}
+	defer end()
+	if n := cmp.Or(g.o.Partitions, MaxPartitions); partition < 0 || partition >= n {
+		return o, g.fail("owner", -1, fmt.Errorf("%w: partition %d is not between 0 and %d", elector.ErrInvalid, partition, n-1))
+	}
+	r, err := g.load(ctx, g.record(partition))
+	if err != nil {
+		return o, g.fail("owner", partition, err)
+	}
+	g.glimpse(partition, r)
+	var seat backends.Record
+	in, err := rule.Holder(r)
+	if err == nil && !r.Vacant() {
+		if seat, err = g.load(ctx, g.seatName(in.Seat)); err != nil {
+			return o, g.fail("owner", partition, err)
+		}
+	}
+	o, err = owner(partition, r, seat)
+	return o, g.fail("owner", partition, err)
+}
+
+// glimpse makes what Owner and Owners have seen count for this process's part in the group: a
+// record with a lower token was put back.
+func (g *Group) glimpse(partition int, r backends.Record) {
+	if _, err := rule.Holder(r); err == nil && partition < len(g.trails) {
+		g.trails[partition].Glimpse(r)
+	}
+}
+
+// owner returns what the record of a partition shows, and that of the seat that it names.
+func owner(partition int, r, seat backends.Record) (Owner, error) {
+	o := Owner{Partition: partition, Token: elector.Token(r.Token)}
+	in, err := rule.Holder(r)
+	switch {
+	case !r.Exists():
+		o.Waiting = "it has no record: no process has owned it yet, or the record was deleted"
+	case err != nil:
+		return o, fmt.Errorf("%w: %w", elector.ErrForeignRecord, err)
+	case r.Vacant():
+		o.Waiting = "its last owner has given it up"
+	case seat.Vacant() || seat.Attempt.Nonce != in.Nonce:
+		o.Waiting = fmt.Sprintf("its last owner %q has left seat %d", r.Holder, in.Seat)
+	default:
+		o.ID, o.Since = r.Holder, annex.StartOf(r.Token)
+		if n, ok := parseNote(seat); ok {
+			o.Value = n.value
+		}
+	}
+	return o, nil
+}
+
+// Owners reads which processes own the partitions: Owner of each, in their order. A
+// partition whose record cannot be used has no owner, and Waiting is why. Owners sends as
+// many requests as it takes to read all records, several in one where the store can.
+func (g *Group) Owners(ctx context.Context) ([]Owner, error) {
+	ctx, end, err := g.begin(ctx)
+	if err != nil {
+		return nil, g.fail("owners", -1, err)
+	}
+	defer end()
+	v, err := g.look(ctx)
+	if err == nil {
+		err = v.trouble
+	}
+	if err != nil {
+		return nil, g.fail("owners", -1, err)
+	}
+	names := make([]string, v.state.Partitions())
+	for n := range names {
+		names[n] = g.record(n)
+	}
+	owners := make([]Owner, len(names))
+	outcomes := g.requests.LoadAll(ctx, names)
+	now, err := g.look(ctx) // a seat that was read before may show who held it before
+	if err != nil {
+		return nil, g.fail("owners", -1, err)
+	}
+	for n, loaded := range outcomes {
+		err := loaded.Err
+		if err != nil && !isForeign(err) {
+			return nil, g.fail("owners", n, err)
+		}
+		owners[n].Partition = n
+		if err == nil {
+			g.glimpse(n, loaded.Record)
+			in, _ := rule.Holder(loaded.Record) // owner returns the error
+			owners[n], err = owner(n, loaded.Record, now.seats[in.Seat])
+		}
+		if err != nil {
+			owners[n].Waiting = fmt.Sprintf("record %s cannot be used: %v", names[n], err)
+		}
+		if m, ok := now.state.Owner(n); ok {
+			owners[n].Planned = m.ID
+		}
+	}
+	return owners, nil
+}
+
+// Observe yields the state of the group, and then each change of it: members that come,
+// leave and go, and partitions that move. It reads the plan once in each renewal interval,
+// or when it changes if the store pushes changes, and the seats in each renewal interval.
+//
+// Observe blocks until there is a change. A pair with an error is the last one: the cause
+// of ctx when that ends, or what cannot pass, such as elector.ErrForeignRecord.
+func (g *Group) Observe(ctx context.Context) iter.Seq2[*State, error] {
+	return func(yield func(*State, error) bool) {
+		ctx, end, err := g.begin(ctx)
+		if err != nil {
+			yield(nil, g.fail("observe", -1, err))
+			return
+		}
+		defer end()
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		woken := make(chan struct{}, 1)
+		if b, ok := backends.AsWatcher(g.backend); ok {
+			g.active.Go(func() { g.watchPlan(ctx, b, func(*backends.Record) { wake(woken) }) })
+		}
+		var shown *State
+		said := ""
+		for ctx.Err() == nil {
+			v, err := g.look(ctx)
+			if err == nil {
+				err = v.trouble
+			}
+			switch s := v.state; {
+			case ctx.Err() != nil:
+			case err != nil && isPermanent(err):
+				yield(nil, g.fail("observe", -1, err))
+				return
+			case err != nil:
+				if text := err.Error(); text != said {
+					said = text
+					g.log.Warn("elector: the state of the group cannot be read", "error", err)
+				}
+			case !s.same(shown):
+				if shown = s; !yield(s, nil) {
+					return
+				}
+			}
+			g.wait(ctx, g.now()+g.options.RenewEvery, woken)
+		}
+		yield(nil, g.fail("observe", -1, context.Cause(ctx)))
+	}
+}
+
+// A view is what a read of a group has shown.
+type view struct {
+	state   *State
+	seats   map[int]backends.Record
+	plan    backends.Record
+	trouble error // why the plan cannot be used
+}
+
+// look reads the state of the group.
+func (g *Group) look(ctx context.Context) (view, error) {
+	s := &State{}
+	v := view{state: s, seats: map[int]backends.Record{}}
+	var p *plan
+	weights := map[int]int{}
+	for from, n, top := 0, 4, 0; from <= top; from, n = from+n, 2*n {
+		names := []string{g.planName()}
+		for i := range n {
+			names = append(names, g.seatName(from+i))
+		}
+		outcomes := g.requests.LoadAll(ctx, names)
+		for j, o := range outcomes {
+			if o.Err != nil && !(isForeign(o.Err) && j > 0) {
+				return view{}, o.Err
+			}
+			if j == 0 || !o.Record.Exists() {
+				continue
+			}
+			seat := from + j - 1
+			top, v.seats[seat] = max(top, seat+1), o.Record
+			if note, ok := parseNote(o.Record); ok {
+				s.Members = append(s.Members, Member{ID: o.Record.Holder, Seat: seat, Weight: note.weight, Value: note.value, Leaving: note.leaving})
+			}
+		}
+		if r := outcomes[0].Record; isPlan(r) && p == nil {
+			v.plan = r
+			if p, v.trouble = g.usable(r); p == nil {
+				continue
+			}
+			s.table = p.table()
+			for _, at := range p.positions {
+				top = max(top, at.seat)
+			}
+		}
+	}
+	for _, seat := range s.table {
+		weights[seat]++
+	}
+	drained := drainedIn(v.plan)
+	for i := range s.Members {
+		s.Members[i].Drained = slices.Contains(drained, s.Members[i].ID)
+		s.Members[i].Planned = weights[s.Members[i].Seat]
+	}
+	return v, nil
+}
+
+// watchPlan calls changed with the plan's record when that changes, and with nil when the
+// store does not report changes any more, until ctx ends.
+func (g *Group) watchPlan(ctx context.Context, b backends.Watcher, changed func(*backends.Record)) {
+	for ctx.Err() == nil {
+		b.Watch(ctx, g.planName(), func(r backends.Record) { changed(&r) }) // the error is one that a read shows too
+		changed(nil)
+		g.wait(ctx, g.now()+g.options.RenewEvery, nil)
+	}
+}
