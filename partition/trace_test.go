@@ -9,10 +9,13 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/internal/clock"
+	"github.com/elector-go/elector/internal/inject"
 )
 
 // A recorder keeps what a Trace was called with.
@@ -163,6 +166,60 @@ func TestTraceOfWorkers(t *testing.T) {
 			t.Errorf("ended: %+v", ended)
 		}
 		close(stay)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		g.Close()
+	})
+}
+
+// A wakeful clock is one whose machine was suspended meanwhile.
+type wakeful struct {
+	clock.System
+	suspended *atomic.Int64
+}
+
+func (w wakeful) Now() clock.Reading {
+	r := w.System.Now()
+	r.Wall += time.Duration(w.suspended.Load())
+	return r
+}
+
+// A worker that returns what Check returns has not failed, although its context ends a
+// moment later than Check.
+func TestTraceOfLoss(t *testing.T) {
+	withFleet(t, 1, func(f *fleet) {
+		var r recorder
+		var suspended atomic.Int64
+		o := Options{Partitions: 1, Trace: r.trace(), Elector: elector.Options{ID: "a", TTL: f.ttl, Logger: slog.New(slog.DiscardHandler)}}
+		inject.Machine(&o.Elector, wakeful{suspended: &suspended}, nil)
+		g, err := New(f.store.Handle(), "orders", &o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error)
+		ctx, cancel := context.WithCancel(f.Context())
+		var once sync.Once
+		go func() {
+			done <- g.Run(ctx, func(ctx context.Context, l *Lease) (err error) {
+				once.Do(func() {
+					time.Sleep(1234567 * time.Microsecond) // an instant at which nothing else happens
+					suspended.Store(int64(time.Hour))
+					if err = l.Check(); err == nil || ctx.Err() != nil {
+						t.Errorf("after an hour Check returns %v, and the context %v", err, ctx.Err())
+					}
+				})
+				if err == nil {
+					<-ctx.Done()
+				}
+				return err
+			})
+		}()
+		time.Sleep(2 * time.Minute)
+		if _, acquired, ended, failed := r.take(); len(acquired) != 2 || len(ended) != 1 || ended[0].Cause != "lost" || len(failed) > 0 {
+			t.Errorf("acquired %v, ended %v, failed %v", acquired, ended, failed)
+		}
+		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)
 		}

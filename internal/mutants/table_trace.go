@@ -13,6 +13,6 @@ var traceMutants = []mutant{
 		"partition/move.go", `			x.owned = read
 `, `			_ = read
 `}}},
-	{name: "the end of a lease counted as a failure of its worker", breaks: "partitions Trace", catch: "TestConsumer", pkg: "./electortest", edits: []edit{{
+	{name: "the end of a lease counted as a failure of its worker", breaks: "partitions Trace", catch: "TestTraceOfLoss", pkg: "./partition", edits: []edit{{
 		"partition/work.go", `			<-l.ctx.Done() // the`, `			// the`}}},
 }
