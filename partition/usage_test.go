@@ -1,0 +1,145 @@
+package partition_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/elector-go/elector/electortest"
+	"github.com/elector-go/elector/internal/page"
+	"github.com/elector-go/elector/partition"
+)
+
+// The code of docs/partitions.md runs.
+func TestPage(t *testing.T) {
+	page.Check(t, "../docs/partitions.md", 3, "usage_test.go", "../examples/partitions/hello/main.go")
+}
+
+// A service works for tenants that come and go.
+type service struct {
+	list  func(ctx context.Context, partition int) (tenants []string, err error)
+	serve func(ctx context.Context, tenant string, lease *partition.Lease) // until ctx ends
+}
+
+// work serves the tenants of a partition, and asks every 5 s which there are.
+func (s *service) work(ctx context.Context, lease *partition.Lease) error {
+	stops := map[string]func(){}
+	defer func() {
+		for _, stop := range stops { // the lease stays valid until all have returned
+			stop()
+		}
+	}()
+	for ctx.Err() == nil {
+		tenants, err := s.list(ctx, lease.Partition())
+		if err != nil {
+			return err // work is called again, after a pause
+		}
+		for _, tenant := range tenants {
+			if stops[tenant] == nil {
+				ctx, cancel := context.WithCancel(ctx)
+				done := make(chan struct{})
+				go func() { defer close(done); s.serve(ctx, tenant, lease) }()
+				stops[tenant] = func() { cancel(); <-done }
+			}
+		}
+		for tenant, stop := range stops {
+			if !slices.Contains(tenants, tenant) {
+				stop()
+				delete(stops, tenant)
+			}
+		}
+		select {
+		case <-time.After(5 * time.Second):
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+func TestTenants(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := newTenants(t)
+		s := service{db.list, db.serve}
+		g := electortest.NewGroup(t, "tenants", &partition.Options{Partitions: tenantPartitions})
+		g.Join("a", s.work)
+		b := g.Join("b", s.work)
+		g.Balance()
+		db.serves("acme", "bell", "cern", "dell")
+		b.Crash() // a takes over, TTL*(1+ClockDrift) later
+		g.Balance()
+		db.serves("acme", "dell", "esso")
+	})
+}
+
+const tenantPartitions = 8
+
+// tenants is a table of tenants, with the leases under which each one is served.
+type tenants struct {
+	*testing.T
+	mutex  sync.Mutex
+	names  []string
+	failed int
+	served map[string][]*partition.Lease
+}
+
+func newTenants(t *testing.T) *tenants {
+	return &tenants{T: t, served: map[string][]*partition.Lease{}}
+}
+
+func (d *tenants) list(_ context.Context, n int) (found []string, err error) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if d.failed < 3 {
+		d.failed++
+		return nil, errors.New("the database does not answer")
+	}
+	for _, name := range d.names {
+		if partition.Of(name, tenantPartitions) == n {
+			found = append(found, name)
+		}
+	}
+	return found, nil
+}
+
+// serve fails the test if the tenant is also served under another valid lease.
+func (d *tenants) serve(ctx context.Context, tenant string, lease *partition.Lease) {
+	d.mutex.Lock()
+	for _, other := range d.served[tenant] {
+		if other.Check() == nil {
+			d.Errorf("%s is served under %v and %v", tenant, other, lease)
+		}
+	}
+	d.served[tenant] = append(d.served[tenant], lease)
+	d.mutex.Unlock()
+	<-ctx.Done()
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	d.served[tenant] = slices.DeleteFunc(d.served[tenant], func(other *partition.Lease) bool { return other == lease })
+}
+
+// serves changes the tenants, and fails the test unless these are served a minute later.
+func (d *tenants) serves(names ...string) {
+	d.Helper()
+	d.mutex.Lock()
+	d.names = names
+	d.mutex.Unlock()
+	time.Sleep(time.Minute)
+	synctest.Wait()
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	var served []string
+	for name, leases := range d.served {
+		if len(leases) > 0 {
+			served = append(served, name)
+		}
+	}
+	slices.Sort(served)
+	if got, want := strings.Join(served, " "), strings.Join(names, " "); got != want {
+		d.Errorf("serves %s, want %s", got, want)
+	}
+}
