@@ -3,6 +3,10 @@ package partition_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -10,6 +14,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends/memory"
+	"github.com/elector-go/elector/electorhttp"
 	"github.com/elector-go/elector/electortest"
 	"github.com/elector-go/elector/internal/page"
 	"github.com/elector-go/elector/partition"
@@ -17,7 +24,7 @@ import (
 
 // The code of docs/partitions.md runs.
 func TestPage(t *testing.T) {
-	page.Check(t, "../docs/partitions.md", 3, "usage_test.go", "../examples/partitions/hello/main.go")
+	page.Check(t, "../docs/partitions.md", 4, "usage_test.go", "../examples/partitions/hello/main.go")
 }
 
 // A service works for tenants that come and go.
@@ -59,6 +66,42 @@ func (s *service) work(ctx context.Context, lease *partition.Lease) error {
 		}
 	}
 	return nil
+}
+
+// route serves orders at their owner, and forwards the other ones.
+func route(ctx context.Context, mux *http.ServeMux, g *partition.Group) *electorhttp.Router {
+	router := electorhttp.Route(ctx, g)
+	byOrder := func(r *http.Request) string { return r.PathValue("order") }
+	mux.Handle("/orders/{order}", router.Forward(byOrder, func(w http.ResponseWriter, r *http.Request, lease *partition.Lease) {
+		if err := lease.Check(); err != nil { // before each side effect, as in a worker
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "order", r.PathValue("order"), "is served under", lease)
+	}))
+	return router // for g.Run(ctx, router.Work(work))
+}
+
+func TestServe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		g, err := partition.New(memory.New(), "orders", &partition.Options{Partitions: 3, Elector: elector.Options{Logger: slog.New(slog.DiscardHandler)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mux, done := http.NewServeMux(), make(chan error)
+		router := route(ctx, mux, g)
+		go func() { done <- g.Run(ctx, router.Work(nil)) }()
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, httptest.NewRequest("POST", "/orders/7", nil)) // it waits for the first plan
+		if w.Code != 200 || !strings.HasPrefix(w.Body.String(), "order 7 is served under partition ") {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+		stop()
+		if err := errors.Join(<-done, g.Close()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestTenants(t *testing.T) {
