@@ -24,46 +24,31 @@ import (
 
 // The code of docs/partitions.md runs.
 func TestPage(t *testing.T) {
-	page.Check(t, "../docs/partitions.md", 4, "usage_test.go", "../examples/partitions/hello/main.go")
+	page.Check(t, "../docs/partitions.md", 5, "usage_test.go", "../examples/partitions/hello/main.go", "../examples/partitions/consumer/main.go")
 }
 
 // A service works for tenants that come and go.
 type service struct {
-	list  func(ctx context.Context, partition int) (tenants []string, err error)
-	serve func(ctx context.Context, tenant string, lease *partition.Lease) // until ctx ends
+	list    func(ctx context.Context, partition int) (tenants []string, err error)
+	changed func(ctx context.Context, partition int, tenants []string)       // waits until list returns others
+	serve   func(ctx context.Context, tenant string, lease *partition.Lease) // until ctx ends
 }
 
-// work serves the tenants of a partition, and asks every 5 s which there are.
+// work serves the tenants of a partition, and begins again when one comes or goes.
 func (s *service) work(ctx context.Context, lease *partition.Lease) error {
-	stops := map[string]func(){}
-	defer func() {
-		for _, stop := range stops { // the lease stays valid until all have returned
-			stop()
-		}
-	}()
 	for ctx.Err() == nil {
 		tenants, err := s.list(ctx, lease.Partition())
 		if err != nil {
 			return err // work is called again, after a pause
 		}
+		round, cancel := context.WithCancel(ctx)
+		var all sync.WaitGroup
 		for _, tenant := range tenants {
-			if stops[tenant] == nil {
-				ctx, cancel := context.WithCancel(ctx)
-				done := make(chan struct{})
-				go func() { defer close(done); s.serve(ctx, tenant, lease) }()
-				stops[tenant] = func() { cancel(); <-done }
-			}
+			all.Go(func() { s.serve(round, tenant, lease) })
 		}
-		for tenant, stop := range stops {
-			if !slices.Contains(tenants, tenant) {
-				stop()
-				delete(stops, tenant)
-			}
-		}
-		select {
-		case <-time.After(5 * time.Second):
-		case <-ctx.Done():
-		}
+		s.changed(ctx, lease.Partition(), tenants)
+		cancel()
+		all.Wait() // the lease stays valid until work returns
 	}
 	return nil
 }
@@ -107,7 +92,7 @@ func TestServe(t *testing.T) {
 func TestTenants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := newTenants(t)
-		s := service{db.list, db.serve}
+		s := service{db.list, db.changed, db.serve}
 		g := electortest.NewGroup(t, "tenants", &partition.Options{Partitions: tenantPartitions})
 		g.Join("a", s.work)
 		b := g.Join("b", s.work)
@@ -147,6 +132,17 @@ func (d *tenants) list(_ context.Context, n int) (found []string, err error) {
 		}
 	}
 	return found, nil
+}
+
+// changed asks every 5 s.
+func (d *tenants) changed(ctx context.Context, n int, tenants []string) {
+	for now := tenants; slices.Equal(now, tenants) && ctx.Err() == nil; {
+		select {
+		case <-time.After(5 * time.Second):
+			now, _ = d.list(ctx, n)
+		case <-ctx.Done():
+		}
+	}
 }
 
 // serve fails the test if the tenant is also served under another valid lease.
