@@ -30,6 +30,7 @@ type fleet struct {
 	*testing.T
 	store *memory.Store
 	wait  time.Duration // Router.Wait
+	polls bool          // the store pushes nothing
 
 	mutex  sync.Mutex
 	hosts  map[string]*host
@@ -57,8 +58,11 @@ func newFleet(t *testing.T) *fleet {
 // look starts a process that only forwards.
 func (f *fleet) look(id string, size int) (*host, *electorhttp.Router) {
 	h := &host{id: id}
-	var b backends.Backend
-	h.fault, b = fault.Wrap(f.store.Handle())
+	var b backends.Backend = f.store.Handle()
+	if f.polls {
+		b = struct{ backends.Backend }{b}
+	}
+	h.fault, b = fault.Wrap(b)
 	g, err := partition.New(b, "orders", &partition.Options{Partitions: size, Elector: elector.Options{ID: id, Value: id + ":1", Logger: quiet}})
 	if err != nil {
 		f.Fatal(err)
@@ -228,15 +232,16 @@ func (f *fleet) servedBy(h *host) int {
 
 func TestRoute(t *testing.T) {
 	bubbles(t, map[string]func(*testing.T){
-		"moves": routeMoves, "crash": routeCrash, "no owner": routeNoOwner, "loop": routeLoop,
+		"moves": func(t *testing.T) { routeMoves(t, false) }, "moves, polled": func(t *testing.T) { routeMoves(t, true) }, "crash": routeCrash, "no owner": routeNoOwner, "loop": routeLoop,
 		"may have had an effect": routeEffect, "drain": func(t *testing.T) { routeDrain(t, false) }, "slow worker": func(t *testing.T) { routeDrain(t, true) }, "lost": routeLost, "bodies": routeBodies,
 		"answers": routeAnswers,
 	})
 }
 
 // While members join and leave, each request is served, once, by the owner.
-func routeMoves(t *testing.T) {
+func routeMoves(t *testing.T, polls bool) {
 	f := newFleet(t)
+	f.polls = polls
 	a := f.join("a")
 	f.settle(a)
 	stop := f.traffic(a)
