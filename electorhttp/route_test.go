@@ -521,7 +521,7 @@ func routeAnswers(t *testing.T) {
 			if got, want := r.Header.Get("Elector-Forwarded"), lease.Election(); got != want {
 				t.Errorf("forwarded by %q, want %q", got, want)
 			}
-			http.Error(w, "busy", 503)
+			http.Error(w, "busy", http.StatusServiceUnavailable)
 		}
 	})
 	if w := send(a, "GET", key, ""); w.Code != 503 || !strings.HasPrefix(w.Body.String(), "busy") || f.servedBy(b) != 1 {
