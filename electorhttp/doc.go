@@ -8,6 +8,8 @@
 //
 // where each candidate publishes its own address in [elector.Options.Value].
 //
+// A [Router] does the same for each partition of a group.
+//
 // The answers are for display and routing. Only a lease shows that this process
 // leads: a handler that changes something calls [elector.Lease.Check] before, and
 // sends the fencing token with the write.

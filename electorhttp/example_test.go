@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"time"
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends/memory"
 	"github.com/elector-go/elector/electorhttp"
+	"github.com/elector-go/elector/partition"
 )
 
 // Two processes serve the same API. A request to the one that follows gets to the
@@ -46,6 +49,44 @@ func ExampleObserver_Forward() {
 	leads.Close()
 	follows.Close()
 	// Output: one serves /transfer
+}
+
+// One process is a member of a group, and another one forwards to it what belongs to its
+// partitions.
+func ExampleRouter_Forward() {
+	ctx, stop := context.WithCancel(context.Background())
+	store := memory.NewStore()
+	byPath := func(r *http.Request) string { return r.URL.Path }
+
+	process := func(name string, partitions int) (*httptest.Server, *partition.Group, *electorhttp.Router) {
+		mux := http.NewServeMux()
+		server := httptest.NewServer(mux)
+		g, err := partition.New(store.Handle(), "orders", &partition.Options{
+			Partitions: partitions, // 0: it only forwards
+			Elector:    elector.Options{Value: server.URL, TTL: time.Second, Logger: slog.New(slog.DiscardHandler)},
+		})
+		if err != nil {
+			panic(err)
+		}
+		router := electorhttp.Route(ctx, g)
+		router.Wait = time.Minute
+		mux.Handle("/", router.Forward(byPath, func(w http.ResponseWriter, r *http.Request, lease *partition.Lease) {
+			fmt.Fprintln(w, name, "serves", r.URL.Path, "under the lease of partition", lease.Partition())
+		}))
+		return server, g, router
+	}
+	one, member, router := process("one", 8)
+	defer one.Close()
+	two, forwards, _ := process("two", 0)
+	defer two.Close()
+	done := make(chan error)
+	go func() { done <- member.Run(ctx, router.Work(nil)) }()
+	fmt.Print(get(two.URL + "/17")) // waits until the partition has an owner
+	stop()
+	fmt.Println(<-done, member.Close(), forwards.Close())
+	// Output:
+	// one serves /17 under the lease of partition 4
+	// <nil> <nil> <nil>
 }
 
 func get(url string) string {

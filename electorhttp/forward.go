@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"net"
 	"net/http"
@@ -18,7 +19,8 @@ import (
 	"github.com/elector-go/elector"
 )
 
-// forwardedHeader is in each forwarded request, with the name of the election.
+// forwardedHeader is in each forwarded request, with the name of the election, which may
+// be that of a partition.
 const forwardedHeader = "Elector-Forwarded"
 
 // An Observer knows who leads an election, as [elector.Elector.Observe] saw it
@@ -48,7 +50,10 @@ type Observer struct {
 // five seconds.
 func Observe(ctx context.Context, e *elector.Elector) *Observer {
 	o := &Observer{e: e, err: errors.New("who leads is not known yet")}
-	go o.run(ctx)
+	go func() {
+		defer o.end()
+		follow(ctx, e.Observe, o.set)
+	}()
 	return o
 }
 
@@ -56,13 +61,14 @@ func Observe(ctx context.Context, e *elector.Elector) *Observer {
 // help.
 const pause = 5 * time.Second
 
-func (o *Observer) run(ctx context.Context) {
-	defer o.end()
+// follow calls set with all that observe yields, until ctx ends or what is observed is
+// closed.
+func follow[T any](ctx context.Context, observe func(context.Context) iter.Seq2[T, error], set func(T, error)) {
 	for {
 		var last error
-		for l, err := range o.e.Observe(ctx) {
+		for seen, err := range observe(ctx) {
 			last = err
-			o.set(l, err)
+			set(seen, err)
 		}
 		if ctx.Err() != nil || errors.Is(last, elector.ErrClosed) {
 			return
@@ -126,7 +132,7 @@ func (o *Observer) Forward(local http.Handler) http.Handler {
 		}
 		proxy := httputil.ReverseProxy{
 			Transport: transport,
-			Rewrite:   func(p *httputil.ProxyRequest) { o.rewrite(p, target) },
+			Rewrite:   func(p *httputil.ProxyRequest) { rewrite(p, target, o.e.Name()) },
 			ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 				o.refuse(w, r, failed(err))
 			},
@@ -194,11 +200,11 @@ func address(value string) (*url.URL, error) {
 	return nil, errors.New("its Value is neither a URL with http or https nor host:port")
 }
 
-// rewrite makes the request that the leader gets.
-func (o *Observer) rewrite(p *httputil.ProxyRequest, target *url.URL) {
+// rewrite makes the request that the leader of an election gets.
+func rewrite(p *httputil.ProxyRequest, target *url.URL, election string) {
 	p.SetURL(target)
 	p.Out.Host = p.In.Host
-	p.Out.Header.Add(forwardedHeader, o.e.Name())
+	p.Out.Header.Add(forwardedHeader, election)
 	// What a proxy before this one has set stays.
 	for _, h := range []string{"Forwarded", "X-Forwarded-For"} {
 		p.Out.Header[h] = p.In.Header[h]
@@ -213,24 +219,34 @@ func (o *Observer) rewrite(p *httputil.ProxyRequest, target *url.URL) {
 
 // failed returns the answer to a request that could not be forwarded.
 func failed(err error) *refusal {
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" {
+	if unsent(err) {
 		return &refusal{http.StatusServiceUnavailable, "the leader cannot be reached", err}
 	}
 	return &refusal{http.StatusBadGateway, "the leader did not answer", err}
 }
 
+// unsent reports whether a request that failed was certainly not sent.
+func unsent(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
 func (o *Observer) refuse(w http.ResponseWriter, r *http.Request, f *refusal) {
+	refuse(w, r, o.Logger, "election", o.e.Name(), f)
+}
+
+// refuse answers a request that was not served. Kind and name are those of the election
+// or the group.
+func refuse(w http.ResponseWriter, r *http.Request, logger *slog.Logger, kind, name string, f *refusal) {
 	if f.err != nil && r.Context().Err() == nil { // the client has not gone
-		logger := o.Logger
 		if logger == nil {
 			logger = slog.Default()
 		}
-		logger.WarnContext(r.Context(), "elector: did not forward a request: "+f.text, "election", o.e.Name(), "error", f.err)
+		logger.WarnContext(r.Context(), "elector: did not forward a request: "+f.text, kind, name, "error", f.err)
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	if f.code == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}
-	http.Error(w, fmt.Sprintf("election %q: %s", o.e.Name(), f.text), f.code)
+	http.Error(w, fmt.Sprintf("%s %q: %s", kind, name, f.text), f.code)
 }

@@ -69,4 +69,15 @@ var backendMutants = []mutant{
 	}`}}},
 	{name: "an answer older than the request", breaks: "forwarding", catch: "shares_reads", pkg: "./electorhttp", parent: "TestLeader", edits: []edit{{
 		"electorhttp/leader.go", `if h.started.Load() == before {`, `if h.started.Load() == max(before, 1)-1 {`}}},
+	{name: "a request that may have had an effect is sent again", breaks: "routing", catch: "may_have_had_an_effect", pkg: "./electorhttp", parent: "TestRoute", edits: []edit{{
+		"electorhttp/route.go", `final = t.broke || !t.parcel.idempotent()`, `final = t.broke`}}},
+	{name: "a body is sent again without its beginning", breaks: "routing", catch: "bodies", pkg: "./electorhttp", parent: "TestRoute", edits: []edit{{
+		"electorhttp/route.go", `final || !t.parcel.whole()`, `final`}}},
+	{name: "a routed request routed again", breaks: "routing", catch: "loop", pkg: "./electorhttp", parent: "TestRoute", edits: []edit{{
+		"electorhttp/route.go", `	case t.forwarded:`, `	case t.forwarded && !v.planned:`}}},
+	{name: "the next owner does not wait for requests", breaks: "routing", catch: "drain", pkg: "./electorhttp", parent: "TestRoute", edits: []edit{{
+		"electorhttp/route.go", `			d.inside.Wait()
+`, ``}}},
+	{name: "a partition that moves lets requests in", breaks: "routing", catch: "slow_worker", pkg: "./electorhttp", parent: "TestRoute", edits: []edit{{
+		"electorhttp/route.go", `d.lease.Context().Err() == nil && `, ``}}},
 }
