@@ -1,0 +1,85 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/elector-go/elector/bench/results"
+)
+
+// Groups is what was measured of groups that share partitions.
+type Groups struct {
+	TTL                 time.Duration
+	Members, Partitions int           // of a group; one member fewer but for the join and the leave
+	Unit, RecordEvery   time.Duration // of work; between two records of a partition
+	Stopped, Dark       int           // for how many TTLs a member stands still, and is cut off
+	Rounds              int
+	Libraries           []Library // Belief is the store
+	Figures             []results.Figure
+}
+
+// Write writes the section of the page, in Markdown.
+func (g *Groups) Write(w io.Writer) error {
+	p := &page{}
+	ttl := ttl(g.TTL)
+	p.printf("### Groups side by side\n\n")
+	p.printf("%d partitions, shared by %d processes, of which one is cut off, stopped and killed, and by one more that joins and leaves. Each is a child process. The TTL or session timeout is %s for all. ", g.Partitions, g.Members-1, ttl)
+	p.printf("Members note on the machine's boot-time clock when they begin and end to work on a partition. A unit of work takes %v. With this library a member calls `lease.Check()` before each unit; a consumer does a unit for each record, of which a partition gets one every %v. A column \"callbacks\" goes by the time for which the consumer's library lets it have the partition, between its callbacks, whether there are records or not: work that does not come from the broker would go on for as long.\n\n", g.Unit, g.RecordEvery)
+	p.printf("- **join**: a process starts. **leave**: it is told to end. **crash**: a process is killed (`kill -9`).\n")
+	p.printf("- **stop and continue**: SIGSTOP, and SIGCONT after %s. While it stands still it does not work. **network cut**: nothing passes between a process and its store for %s; then its connections are reset, and it comes back. Moves are those away and back.\n", ttlTimes(g.Stopped, g.TTL), ttlTimes(g.Dark, g.TTL))
+	p.printf("- \"Two at work\" counts the time in which two processes or more work on the same partition. A process that is stopped ends its unit of work when it goes on, whatever its library: that much only [fencing](../docs/choose.md) can refuse.\n")
+	p.printf("- \"None at work\" is the time in a scene for which no process works on a partition, of those that move or stand still.\n")
+	p.printf("- A cell is the median of %d rounds and in brackets the least and the most.\n\n", g.Rounds)
+	p.printf("| | module | store | how it is used |\n|---|---|---|---|\n")
+	for _, l := range g.Libraries {
+		p.printf("| %s | %s %s | %s | %s |\n", escape(l.Name), escape(l.Module), escape(l.Version), escape(l.Belief), escape(l.Settings))
+	}
+	p.printf("\nThe stores are durable, as in [The machine](#the-machine). kfake is a broker in memory by franz-go's author: its answers take no disk.\n\n")
+	var columns, rows []string
+	for _, f := range g.Figures {
+		if !slices.Contains(columns, f.Library) {
+			columns = append(columns, f.Library)
+		}
+		if row := f.What + ": " + f.Unit; !slices.Contains(rows, row) {
+			rows = append(rows, row)
+		}
+	}
+	p.printf("| |")
+	for _, c := range columns {
+		p.printf(" %s |", escape(c))
+	}
+	p.printf("\n|---|%s\n", strings.Repeat("--:|", len(columns)))
+	for _, row := range rows {
+		p.printf("| %s |", escape(strings.TrimSuffix(row, ": moves")))
+		for _, c := range columns {
+			i := slices.IndexFunc(g.Figures, func(f results.Figure) bool { return f.Library == c && f.What+": "+f.Unit == row })
+			if i < 0 {
+				p.printf(" |")
+				continue
+			}
+			p.printf(" %s |", cell(milliseconds(g.Figures[i])))
+		}
+		p.printf("\n")
+	}
+	_, err := w.Write(p.Bytes())
+	return err
+}
+
+// milliseconds rounds seconds to what a poll of the clocks can show.
+func milliseconds(f results.Figure) results.Figure {
+	if f.Unit != "s" {
+		return f
+	}
+	f.Values = slices.Clone(f.Values)
+	for i, v := range f.Values {
+		f.Values[i] = float64(time.Duration(v*1000+0.5)) / 1000
+	}
+	return f
+}
+
+func ttlTimes(n int, d time.Duration) string {
+	return fmt.Sprintf("%g s", (time.Duration(n) * d).Seconds())
+}
