@@ -115,7 +115,7 @@ func open(ctx context.Context, s subject, names []string) (*place, error) {
 type Options struct {
 	TTL    time.Duration
 	Rounds int
-	Short  bool     // only the join and the crash
+	Short  bool     // only the join, the leave and the crash
 	Names  []string // of the subjects; all if empty
 	Log    func(format string, args ...any)
 }
@@ -139,7 +139,7 @@ func Measure(ctx context.Context, o Options) (*report.Groups, error) {
 	}
 	played := scenes
 	if o.Short {
-		played = []scene{join, crash}
+		played = []scene{join, leave, crash}
 	}
 	stores.AnyCredentials()
 	all := make([]*measured, len(chosen))
@@ -234,8 +234,8 @@ func table(all []*measured, played []scene, o Options) *report.Groups {
 					f := results.Figure{Store: m.subject.store, Library: m.subject.column(v), What: string(s) + ": " + what, Unit: unit}
 					for _, o := range outcomes {
 						f.Values = append(f.Values, of(o))
-						if o.open {
-							f.Note = "at least"
+						if o.open && strings.HasPrefix(what, "none") {
+							f.Note = "at least: no process worked on a partition when the scene was over"
 						}
 					}
 					g.Figures = append(g.Figures, f)
@@ -243,8 +243,9 @@ func table(all []*measured, played []scene, o Options) *report.Groups {
 				add("moves, least possible "+least(s), "moves", func(o outcome) float64 { return float64(o.moves) })
 				add("two at work on a partition, longest", "s", func(o outcome) float64 { return o.longest.Seconds() })
 				add("two at work, sum of all partitions", "s", func(o outcome) float64 { return o.sum.Seconds() })
-				add("none at work on a partition, median", "s", func(o outcome) float64 { median, _ := middle(o.idle); return median.Seconds() })
-				add("none at work on a partition, longest", "s", func(o outcome) float64 { _, most := middle(o.idle); return most.Seconds() })
+				add("none at work on a partition that moves, median", "s", func(o outcome) float64 { return median(o.idle).Seconds() })
+				add("none at work on a partition, longest", "s", func(o outcome) float64 { return o.most().Seconds() })
+				add("others that stand still", "partitions", func(o outcome) float64 { return float64(len(o.still)) })
 			}
 		}
 	}

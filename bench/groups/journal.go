@@ -42,11 +42,12 @@ const (
 
 // A journal prints what a member works on.
 type journal struct {
-	now func() time.Duration
+	now  func() time.Duration
+	work func() // a unit
 
 	mutex   sync.Mutex
 	encoder *json.Encoder
-	work    map[int]*entry
+	open    map[int]*entry // by partition
 }
 
 // An entry is a stretch of units that has not ended.
@@ -56,7 +57,7 @@ type entry struct {
 }
 
 func newJournal(w io.Writer, now func() time.Duration) *journal {
-	return &journal{now: now, encoder: json.NewEncoder(w), work: map[int]*entry{}}
+	return &journal{now: now, work: func() { time.Sleep(unit) }, encoder: json.NewEncoder(w), open: map[int]*entry{}}
 }
 
 // print prints a message. It is called with the mutex.
@@ -66,20 +67,20 @@ func (j *journal) print(m message) { j.encoder.Encode(m) } // an error means tha
 func (j *journal) unit(partition int) {
 	j.mutex.Lock()
 	now := j.now()
-	e := j.work[partition]
+	e := j.open[partition]
 	if e != nil && now > e.last+pause {
 		j.end(partition)
 		e = nil
 	}
 	if e == nil {
 		e = &entry{}
-		j.work[partition] = e
+		j.open[partition] = e
 		j.print(message{Kind: began, View: units, Partition: partition, At: now})
 	}
 	e.busy = true
 	j.mutex.Unlock()
 
-	time.Sleep(unit) // the work
+	j.work()
 
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
@@ -90,21 +91,21 @@ func (j *journal) unit(partition int) {
 func (j *journal) rest(partition int) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	if j.work[partition] != nil {
+	if j.open[partition] != nil {
 		j.end(partition)
 	}
 }
 
 func (j *journal) end(partition int) {
-	j.print(message{Kind: ended, View: units, Partition: partition, At: j.work[partition].last})
-	delete(j.work, partition)
+	j.print(message{Kind: ended, View: units, Partition: partition, At: j.open[partition].last})
+	delete(j.open, partition)
 }
 
 // sweep ends the stretches whose latest unit was long ago.
 func (j *journal) sweep() {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	for partition, e := range j.work {
+	for partition, e := range j.open {
 		if !e.busy && j.now() > e.last+pause {
 			j.end(partition)
 		}

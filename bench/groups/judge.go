@@ -23,14 +23,14 @@ type stretch struct {
 // An outcome is what a scene shows.
 type outcome struct {
 	longest, sum time.Duration   // for how long several members worked on a partition: the most of a partition, and of all
-	idle         []time.Duration // of each partition that was concerned: for how long no member worked on it
+	idle         []time.Duration // of each partition that moved: for how long no member worked on it
+	still        []time.Duration // the same of each that did not move, where that is not 0
 	moves        int             // starts of work by another member than the one before
 	open         bool            // no member worked on a partition at the end
 }
 
 // judge returns what the stretches show of a scene. While a member was frozen it did not
-// work, whatever it said later. A partition is concerned if it moved or no member worked on
-// it for a time. The stretches of one member on one partition do not overlap.
+// work, whatever it said later. The stretches of one member on one partition do not overlap.
 func judge(partitions int, all []stretch, frozen map[string][]span, scene span) (o outcome) {
 	of, pieces := make([][]stretch, partitions), make([][]span, partitions)
 	for _, s := range all {
@@ -43,8 +43,10 @@ func judge(partitions int, all []stretch, frozen map[string][]span, scene span) 
 		moves := moved(of[n], scene)
 		o.moves += moves
 		o.open = o.open || open
-		if moves > 0 || none > 0 {
+		if moves > 0 {
 			o.idle = append(o.idle, none)
+		} else if none > 0 {
+			o.still = append(o.still, none)
 		}
 	}
 	return o
@@ -111,11 +113,19 @@ func moved(all []stretch, scene span) (moves int) {
 	return moves
 }
 
-// middle returns the median of the times, and the longest; 0 of none.
-func middle(all []time.Duration) (median, longest time.Duration) {
+// median returns the median of the times, 0 of none.
+func median(all []time.Duration) time.Duration {
 	if len(all) == 0 {
-		return 0, 0
+		return 0
 	}
 	s := slices.Sorted(slices.Values(all))
-	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2, s[len(s)-1]
+	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+}
+
+// most returns the longest time for which no member worked on a partition.
+func (o outcome) most() (longest time.Duration) {
+	for _, d := range slices.Concat(o.idle, o.still) {
+		longest = max(longest, d)
+	}
+	return longest
 }

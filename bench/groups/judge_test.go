@@ -56,12 +56,12 @@ func TestJudge(t *testing.T) {
 		{"frozen, and does not resume", []stretch{{"a", 0, span{0, 180}}, {"b", 0, span{160, forever}}},
 			map[string][]span{"a": {{110, 180}}},
 			outcome{moves: 1, idle: []time.Duration{50}}},
-		{"no successor", []stretch{{"a", 0, span{0, 110}}}, nil, outcome{idle: []time.Duration{90}, open: true}},
-		{"never worked on", nil, nil, outcome{idle: []time.Duration{100}, open: true}},
+		{"no successor", []stretch{{"a", 0, span{0, 110}}}, nil, outcome{still: []time.Duration{90}, open: true}},
+		{"never worked on", nil, nil, outcome{still: []time.Duration{100}, open: true}},
 		{"before and after the scene", []stretch{{"a", 0, span{0, 50}}, {"b", 0, span{40, 250}}, {"a", 0, span{240, forever}}}, nil, outcome{}},
 	} {
 		got := judge(1, c.all, c.frozen, scene)
-		if got.moves != c.want.moves || !slices.Equal(got.idle, c.want.idle) || got.longest != c.want.longest || got.sum != c.want.sum || got.open != c.want.open {
+		if got.moves != c.want.moves || !slices.Equal(got.idle, c.want.idle) || !slices.Equal(got.still, c.want.still) || got.longest != c.want.longest || got.sum != c.want.sum || got.open != c.want.open {
 			t.Errorf("%s: %+v; want %+v", c.name, got, c.want)
 		}
 	}
@@ -79,18 +79,24 @@ func TestJudgePartitions(t *testing.T) {
 	}
 }
 
-func TestMiddle(t *testing.T) {
+func TestMedian(t *testing.T) {
 	for _, c := range []struct {
-		all             []time.Duration
-		median, longest time.Duration
+		all  []time.Duration
+		want time.Duration
 	}{
-		{nil, 0, 0},
-		{[]time.Duration{7}, 7, 7},
-		{[]time.Duration{9, 1, 4}, 4, 9},
-		{[]time.Duration{9, 1, 4, 6}, 5, 9},
+		{nil, 0},
+		{[]time.Duration{7}, 7},
+		{[]time.Duration{9, 1, 4}, 4},
+		{[]time.Duration{9, 1, 4, 6}, 5},
 	} {
-		if median, longest := middle(c.all); median != c.median || longest != c.longest {
-			t.Errorf("%v: %d, %d; want %d, %d", c.all, median, longest, c.median, c.longest)
+		if got := median(c.all); got != c.want {
+			t.Errorf("%v: %d; want %d", c.all, got, c.want)
 		}
+	}
+	if got := (outcome{}).most(); got != 0 {
+		t.Errorf("the longest of none: %d", got)
+	}
+	if got := (outcome{idle: []time.Duration{1, 5}, still: []time.Duration{7, 2}}).most(); got != 7 {
+		t.Errorf("the longest: %d; want 7", got)
 	}
 }

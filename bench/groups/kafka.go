@@ -16,7 +16,7 @@ import (
 const heartbeats = 3
 
 // recordEvery is the time between two records of a partition.
-const recordEvery = 2 * unit
+const recordEvery = 4 * unit
 
 // A broker is kfake's, with a topic for each group, to which it appends records.
 type broker struct {
@@ -77,7 +77,7 @@ func joinFranz(ctx context.Context, t task, j *journal) error {
 	assigned := func(_ context.Context, cl *kgo.Client, topics map[string][]int32) {
 		for _, partitions := range topics {
 			for _, n := range partitions {
-				w := &franzWorker{records: make(chan []*kgo.Record, 1), quit: make(chan struct{}), done: make(chan struct{})}
+				w := &franzWorker{records: make(chan []*kgo.Record, 1000), quit: make(chan struct{}), done: make(chan struct{})}
 				workers[n] = w
 				j.holds(int(n), began)
 				go w.work(cl, int(n), j)
@@ -114,7 +114,7 @@ func joinFranz(ctx context.Context, t task, j *journal) error {
 		return err
 	}
 	for ctx.Err() == nil {
-		fetches := cl.PollRecords(ctx, 100) // a second of work at most, for which a rebalance waits
+		fetches := cl.PollRecords(ctx, 1000)
 		fetches.EachPartition(func(p kgo.FetchTopicPartition) {
 			if w := workers[p.Partition]; w != nil && len(p.Records) > 0 {
 				w.records <- p.Records
@@ -127,7 +127,7 @@ func joinFranz(ctx context.Context, t task, j *journal) error {
 }
 
 type franzWorker struct {
-	records    chan []*kgo.Record
+	records    chan []*kgo.Record // long: one partition with much to do holds up no other
 	quit, done chan struct{}
 }
 

@@ -134,7 +134,7 @@ func (g *game) freeze(ctx context.Context, id string) error {
 // settle waits until the members share the partitions, and nothing has changed for a while.
 func (g *game) settle(ctx context.Context, members []string) error {
 	for deadline := g.now() + longest; ; {
-		err := g.settled(members, calm)
+		err := g.settled(g.subject.views, members, calm)
 		if err == nil {
 			return nil
 		}
@@ -167,8 +167,8 @@ func wait(ctx context.Context, d time.Duration) error {
 }
 
 func (o outcome) String() string {
-	median, most := middle(o.idle)
-	text := fmt.Sprintf("%d moves; two at work for %.3f s at most, %.3f s in all; no member at work for %.3f s, at most %.3f s", o.moves, o.longest.Seconds(), o.sum.Seconds(), median.Seconds(), most.Seconds())
+	text := fmt.Sprintf("%d moves; two at work for %.4f s at most, %.4f s in all; none at work on those that moved for %.3f s, on any for %.3f s at most; %d stood still and did not move",
+		o.moves, o.longest.Seconds(), o.sum.Seconds(), median(o.idle).Seconds(), o.most().Seconds(), len(o.still))
 	if o.open {
 		text += "; NOT WORKED ON at the end"
 	}

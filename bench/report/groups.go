@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -27,12 +28,12 @@ func (g *Groups) Write(w io.Writer) error {
 	ttl := ttl(g.TTL)
 	p.printf("### Groups side by side\n\n")
 	p.printf("%d partitions, shared by %d processes, of which one is cut off, stopped and killed, and by one more that joins and leaves. Each is a child process. The TTL or session timeout is %s for all. ", g.Partitions, g.Members-1, ttl)
-	p.printf("Members note on the machine's boot-time clock when they begin and end to work on a partition. A unit of work takes %v. With this library a member calls `lease.Check()` before each unit; a consumer does a unit for each record, of which a partition gets one every %v. A column \"callbacks\" goes by the time for which the consumer's library lets it have the partition, between its callbacks, whether there are records or not: work that does not come from the broker would go on for as long.\n\n", g.Unit, g.RecordEvery)
+	p.printf("Members note on the machine's boot-time clock when they begin and end to work on a partition. A unit of work takes %s. With this library a member calls `lease.Check()` before each unit; a consumer does a unit for each record, of which a partition gets one every %s. A column \"callbacks\" goes by the time for which the consumer's library lets it have the partition, between its callbacks, whether there are records or not: work that does not come from the broker would go on for as long.\n\n", ms(g.Unit), ms(g.RecordEvery))
 	p.printf("- **join**: a process starts. **leave**: it is told to end. **crash**: a process is killed (`kill -9`).\n")
 	p.printf("- **stop and continue**: SIGSTOP, and SIGCONT after %s. While it stands still it does not work. **network cut**: nothing passes between a process and its store for %s; then its connections are reset, and it comes back. Moves are those away and back.\n", ttlTimes(g.Stopped, g.TTL), ttlTimes(g.Dark, g.TTL))
 	p.printf("- \"Two at work\" counts the time in which two processes or more work on the same partition. A process that is stopped ends its unit of work when it goes on, whatever its library: that much only [fencing](../docs/choose.md) can refuse.\n")
-	p.printf("- \"None at work\" is the time in a scene for which no process works on a partition, of those that move or stand still.\n")
-	p.printf("- A cell is the median of %d rounds and in brackets the least and the most.\n\n", g.Rounds)
+	p.printf("- \"None at work\" is the time in a scene for which no process works on a partition, away and back together. \"Others that stand still\" do not move, and no process works on them for a time.\n")
+	p.printf("- A cell is the median of the rounds, here %d, and in brackets the least and the most.\n\n", g.Rounds)
 	p.printf("| | module | store | how it is used |\n|---|---|---|---|\n")
 	for _, l := range g.Libraries {
 		p.printf("| %s | %s %s | %s | %s |\n", escape(l.Name), escape(l.Module), escape(l.Version), escape(l.Belief), escape(l.Settings))
@@ -60,7 +61,7 @@ func (g *Groups) Write(w io.Writer) error {
 				p.printf(" |")
 				continue
 			}
-			p.printf(" %s |", cell(milliseconds(g.Figures[i])))
+			p.printf(" %s |", cell(rounded(g.Figures[i])))
 		}
 		p.printf("\n")
 	}
@@ -68,14 +69,14 @@ func (g *Groups) Write(w io.Writer) error {
 	return err
 }
 
-// milliseconds rounds seconds to what a poll of the clocks can show.
-func milliseconds(f results.Figure) results.Figure {
+// rounded rounds seconds to tenths of a millisecond.
+func rounded(f results.Figure) results.Figure {
 	if f.Unit != "s" {
 		return f
 	}
 	f.Values = slices.Clone(f.Values)
 	for i, v := range f.Values {
-		f.Values[i] = float64(time.Duration(v*1000+0.5)) / 1000
+		f.Values[i] = math.Round(v*1e4) / 1e4
 	}
 	return f
 }
@@ -83,3 +84,5 @@ func milliseconds(f results.Figure) results.Figure {
 func ttlTimes(n int, d time.Duration) string {
 	return fmt.Sprintf("%g s", (time.Duration(n) * d).Seconds())
 }
+
+func ms(d time.Duration) string { return fmt.Sprintf("%d ms", d.Milliseconds()) }

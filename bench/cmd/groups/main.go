@@ -7,7 +7,7 @@
 // than in the unit of work in which one was stopped, or if a scene did not take place; it
 // writes nothing then.
 //
-// With -short, which plays two scenes once, or with names of subjects, it prints the section
+// With -short, which plays three scenes once, or with names of subjects, it prints the section
 // and writes nothing.
 //
 // Usage: go run ./cmd/groups [-short] [-rounds 3] [-ttl 6s] [subject ...]
@@ -35,8 +35,8 @@ func main() {
 	if groups.Main() {
 		return // it was a member
 	}
-	o := groups.Options{Log: log.Printf}
-	flag.BoolVar(&o.Short, "short", false, "only the join and the crash, once; writes nothing")
+	o := groups.Options{Log: log.New(os.Stdout, "", log.Ltime).Printf}
+	flag.BoolVar(&o.Short, "short", false, "only the join, the leave and the crash, once; writes nothing")
 	flag.IntVar(&o.Rounds, "rounds", 3, "of all scenes")
 	flag.DurationVar(&o.TTL, "ttl", 6*time.Second, "and session timeout; kfake takes no shorter one")
 	flag.Usage = func() {
