@@ -222,7 +222,7 @@ func (m *measured) measure(ctx context.Context, o Options, played []scene) (err 
 
 // table returns the figures, for the page.
 func table(all []*measured, played []scene, o Options) *report.Groups {
-	g := &report.Groups{TTL: o.TTL, Members: len(ids), Partitions: partitions, Unit: unit, RecordEvery: recordEvery, Stopped: stopped, Dark: dark, Rounds: o.Rounds}
+	g := &report.Groups{Date: time.Now(), TTL: o.TTL, Members: len(ids), Partitions: partitions, Unit: unit, RecordEvery: recordEvery, Stopped: stopped, Dark: dark, Rounds: o.Rounds}
 	for _, m := range all {
 		g.Libraries = append(g.Libraries, report.Library{Name: m.subject.name, Module: m.subject.module, Version: versionOf(m.subject.module), Belief: m.system, Settings: m.subject.settings})
 	}

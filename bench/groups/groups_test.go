@@ -53,7 +53,7 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"| franz-go | github.com/twmb/franz-go ", "| kfake |", "for 12 s", "for 18 s", "6 s for all",
+		"| franz-go | github.com/twmb/franz-go ", "| kfake |", "after 12 s", "for 18 s", "6 s for all",
 		"\n| | partition, etcd | franz-go | franz-go, callbacks |\n",
 		"\n| join: moves, least possible 4 | 4.5 (4–5) | 4 | 4 |\n",
 		"\n| join: two at work on a partition, longest: s | 0.00005 (0–0.0001) | 1.5 | 0 |\n",

@@ -46,7 +46,7 @@ func TestJudge(t *testing.T) {
 		{"there and back", []stretch{{"a", 0, span{0, 110}}, {"b", 0, span{120, 150}}, {"a", 0, span{153, forever}}}, nil,
 			outcome{moves: 2, idle: []time.Duration{13}}},
 		{"stops and goes on", []stretch{{"a", 0, span{0, 110}}, {"a", 0, span{120, forever}}}, nil,
-			outcome{idle: []time.Duration{10}}},
+			outcome{still: []time.Duration{10}}},
 		{"frozen, and resumes as if nothing were", []stretch{{"a", 0, span{0, 183}}, {"b", 0, span{160, forever}}},
 			map[string][]span{"a": {{110, 180}}},
 			outcome{moves: 1, idle: []time.Duration{50}, longest: 3, sum: 3}},

@@ -108,14 +108,17 @@ func (g *game) play(ctx context.Context) (shown map[scene]map[view]outcome, err 
 	return shown, nil
 }
 
-func (g *game) start(id string) (err error) {
+func (g *game) start(id string) error {
 	address := g.place.address
 	if id == ids[0] {
 		address = g.way.Address()
 	}
-	g.members[id], err = child.StartAgain(memberVariable,
+	m, err := child.StartAgain(memberVariable,
 		task{Subject: g.subject.name, URL: g.place.url(address), Group: g.group, ID: id, IDs: ids, Partitions: partitions, TTL: g.ttl},
 		func(m message) { g.take(id, m) })
+	if err == nil {
+		g.members[id] = m
+	}
 	return err
 }
 
