@@ -22,7 +22,6 @@ const recordEvery = 4 * unit
 type broker struct {
 	cluster  *kfake.Cluster
 	client   *kgo.Client
-	stop     context.CancelFunc
 	stopping sync.WaitGroup
 }
 

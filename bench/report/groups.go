@@ -72,7 +72,7 @@ func (g *Groups) Write(w io.Writer) error {
 		"After a crash this library waits for C, 1.1 TTL after the last renewal was seen, because the owner trusts its lease for 0.9 TTL and both clocks may be wrong by a tenth. The broker waits for one session timeout after the last heartbeat, by its own clock alone, and nothing makes the owner stop before that.",
 		"So in a network cut a process stops by itself here, and no partition has two owners. A consumer's library lets it have its partitions until the broker answers again, or until its own requests have failed for long enough. Its records stop at once.",
 		"Moves of the elections are what the hash gives: the shares are not even, so that a join can move fewer partitions than an even one.",
-		"An eager rebalance, as sarama's, stops the work on all partitions; cooperative-sticky and this library only that on those that move.",
+		"An eager rebalance, as sarama's, takes all partitions away for a moment; cooperative-sticky and this library take away only those that move.",
 	} {
 		p.printf("- %s\n", line)
 	}
