@@ -114,10 +114,11 @@ bench: stores ## Check against time.Now; the requests to every store against the
 
 # With LARGE=1 the simulated group takes half an hour of a processor and 10 GB.
 SIMULATED_GROUP = -processes $(if $(LARGE),1000 -groups 10,200) -owned 100
-bench-partitions: stores ## requests, moves, time and memory of 10 processes that share 10,000 partitions, then of 200 simulated ones; LARGE=1 for 1,000; KINDS="kubernetes s3" for other stores than etcd, postgres and dynamodb
+bench-partitions: stores ## requests, moves, time and memory of 10 processes that share 10,000 partitions, then of 200 simulated ones, and groups side by side with other libraries; LARGE=1 for 1,000; KINDS="kubernetes s3" for other stores than etcd, postgres and dynamodb
 	cd bench && go run ./cmd/partitions $(KINDS)
 ifeq ($(KINDS),)
 	cd bench && $(if $(LARGE),GOGC=25 )go test ./cmd/partitions -run '^TestSimulated$$' -count=1 -v -timeout=0 -args $(SIMULATED_GROUP)
+	cd bench && go run ./cmd/groups -short
 endif
 
 bench-peers: stores kube-apiserver ## what an election costs with other libraries and with ours; SHORT=1 for two minutes, into bin/peers

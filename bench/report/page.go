@@ -22,6 +22,11 @@ const ShortRun = "This is a short run"
 //go:embed partitions.md
 var partitions string
 
+// groups is the section of that chapter that cmd/groups writes: see [Groups].
+//
+//go:embed groups.md
+var groups string
+
 // A chapter is a subject of the page.
 type chapter struct {
 	subject, title, text string
@@ -48,6 +53,11 @@ var titles = map[string]string{"etcd": "etcd", "zookeeper": "ZooKeeper", "postgr
 // Page writes the page, in Markdown. It refers to the plots that [Plots]
 // returns, in the folder plots beside it.
 func Page(w io.Writer, figures []results.Figure, about About) error {
+	return PageWith(w, figures, about, groups)
+}
+
+// PageWith is Page with another section about groups.
+func PageWith(w io.Writer, figures []results.Figure, about About, groups string) error {
 	if len(figures) == 0 {
 		return errors.New("there are no figures for the page")
 	}
@@ -62,6 +72,9 @@ func Page(w io.Writer, figures []results.Figure, about About) error {
 	}
 	if !about.Short {
 		p.printf("%s", partitions)
+		if groups != "" {
+			p.printf("\n%s", groups)
+		}
 	}
 	_, err = w.Write(p.Bytes())
 	return err
