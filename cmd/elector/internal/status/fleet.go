@@ -309,6 +309,9 @@ func (s *store) check(ctx context.Context, e *election) {
 	if ctx.Err() != nil {
 		return
 	}
+	if errors.Is(err, elector.ErrForeignRecord) || errors.Is(err, elector.ErrDenied) {
+		err = nil // the store has answered, and this is no group that can be shown
+	}
 	s.answered(nil, err)
 	s.f.mutex.Lock()
 	defer s.f.mutex.Unlock()

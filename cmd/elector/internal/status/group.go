@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/elector-go/elector"
-	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/partition"
 )
 
@@ -251,7 +250,7 @@ func (s *store) isGroup(ctx context.Context, name string) (bool, error) {
 	limited, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	r, err := s.backend.Load(limited, partition.Plan(name))
-	if err != nil && !errors.Is(err, backends.ErrForeignRecord) || !r.Exists() {
+	if err != nil || !r.Exists() {
 		return false, err
 	}
 	g, err := newGroup(s, name)
@@ -263,9 +262,6 @@ func (s *store) isGroup(ctx context.Context, name string) (bool, error) {
 	if err != nil || len(members) > 0 {
 		return err == nil, err
 	}
-	state, err := g.g.State(ctx)
-	if errors.Is(err, elector.ErrForeignRecord) {
-		return false, nil // it is an election's
-	}
+	state, err := g.g.State(ctx) // foreign if the plan is an election
 	return err == nil && state.Partitions() > 0, err
 }

@@ -224,7 +224,8 @@ func TestForeignGroup(t *testing.T) {
 		joins(t, s, "a", 4)
 		time.Sleep(time.Minute)
 		put(t, s, "deploy.plan", "x", 7, 1) // an election
-		f := fleet(t, Options{}, Store{"test://a", []string{"orders", "deploy"}})
+		f := fleet(t, Options{}, Store{"test://a", []string{"orders", "deploy", "broken"}})
+		s.Put("broken.plan", []byte("{}"))
 		time.Sleep(time.Minute)
 		theGroup(t, f)
 		s.Put("orders.plan", []byte("{}"))
@@ -234,8 +235,10 @@ func TestForeignGroup(t *testing.T) {
 		if r := theGroup(t, f); r.State != "error" || !strings.Contains(r.Error, "foreign record") || !all.Stores[0].Answers {
 			t.Errorf("%+v", r)
 		}
-		if r := row(t, f, "deploy"); r.State != "vacant" {
-			t.Errorf("%+v", r)
+		for _, name := range []string{"deploy", "broken"} {
+			if r := row(t, f, name); r.State != "vacant" {
+				t.Errorf("%+v", r)
+			}
 		}
 		w := httptest.NewRecorder()
 		f.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/leader?election=orders", nil))
