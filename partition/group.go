@@ -231,12 +231,15 @@ func (g *Group) seat(number int) *seat {
 }
 
 func (g *Group) seatName(number int) string  { return fmt.Sprintf("%s.seat.%d", g.name, number) }
-func (g *Group) planName() string            { return g.name + ".plan" }
+func (g *Group) planName() string            { return Plan(g.name) }
 func (g *Group) record(partition int) string { return Election(g.name, partition) }
 
 // Election returns the name of a partition's record, as Lease.Election does: a resource's
 // fences and guards need it.
 func Election(group string, partition int) string { return fmt.Sprintf("%s.p.%d", group, partition) }
+
+// Plan returns the name of the record that has a group's plan.
+func Plan(group string) string { return group + ".plan" }
 
 // Name returns the name of the group.
 func (g *Group) Name() string { return g.name }

@@ -363,8 +363,13 @@ func TestState(t *testing.T) {
 		}
 		f.ends(b)
 		members, err := a.Members(f.Context())
-		if len(members) != 1 || members[0] != (Member{ID: "a", Weight: 1, Value: "a:1", Planned: 10}) || err != nil {
+		if len(members) != 1 || members[0] != (Member{ID: "a", Weight: 1, Value: "a:1", Planned: 10, Attempt: members[0].Attempt, TTL: f.ttl}) || err != nil {
 			t.Errorf("the members are %+v, %v", members, err)
+		}
+		time.Sleep(f.ttl)
+		state, err := a.State(f.Context())
+		if err != nil || state.Partitions() != 10 || len(state.Members) != 1 || state.Members[0].Attempt.Sequence <= members[0].Attempt.Sequence || state.Members[0].Attempt.Nonce != members[0].Attempt.Nonce {
+			t.Errorf("a TTL later the state is %+v, %v", state, err)
 		}
 		f.ends(a)
 		cancel()

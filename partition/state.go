@@ -25,6 +25,11 @@ type Member struct {
 
 	// Planned is how many partitions the plan gives to this member. It owns them soon.
 	Planned int
+
+	// Attempt is what the member has written last, and TTL that of its lease. Each renewal
+	// changes Attempt: a member whose Attempt stays the same for TTL*(1+ClockDrift) is gone.
+	Attempt backends.Attempt
+	TTL     time.Duration
 }
 
 // A State is which member should own each partition. It is for display and routing: a
@@ -51,8 +56,12 @@ func (s *State) Owner(partition int) (Member, bool) {
 	return Member{}, false
 }
 
+// same reports whether both are the same but for renewals.
 func (s *State) same(t *State) bool {
-	return t != nil && slices.Equal(s.Members, t.Members) && slices.Equal(s.table, t.table)
+	return t != nil && slices.Equal(s.table, t.table) && slices.EqualFunc(s.Members, t.Members, func(a, b Member) bool {
+		a.Attempt = b.Attempt
+		return a == b
+	})
 }
 
 // An Owner is what the store shows of one partition.
@@ -86,6 +95,23 @@ func (g *Group) Members(ctx context.Context) ([]Member, error) {
 		return nil, g.fail("members", -1, err)
 	}
 	return v.state.Members, nil
+}
+
+// State reads the state of the group, as Observe yields it.
+func (g *Group) State(ctx context.Context) (*State, error) {
+	ctx, end, err := g.begin(ctx)
+	if err != nil {
+		return nil, g.fail("state", -1, err)
+	}
+	defer end()
+	v, err := g.look(ctx)
+	if err == nil {
+		err = v.trouble
+	}
+	if err != nil {
+		return nil, g.fail("state", -1, err)
+	}
+	return v.state, nil
 }
 
 // Owner reads which process owns a partition: the record of the partition and the seat that
@@ -167,16 +193,16 @@ func (g *Group) Owners(ctx context.Context) ([]Owner, error) {
 		names[n] = g.record(n)
 	}
 	owners := make([]Owner, len(names))
-	outcomes := g.requests.LoadAll(ctx, names)
+	outcomes, err := g.loadRecords(ctx, names)
+	if err != nil {
+		return nil, err
+	}
 	now, err := g.look(ctx) // a seat that was read before may show who held it before
 	if err != nil {
 		return nil, g.fail("owners", -1, err)
 	}
 	for n, loaded := range outcomes {
 		err := loaded.Err
-		if err != nil && !isForeign(err) {
-			return nil, g.fail("owners", n, err)
-		}
 		owners[n].Partition = n
 		if err == nil {
 			g.glimpse(n, loaded.Record)
@@ -191,6 +217,26 @@ func (g *Group) Owners(ctx context.Context) ([]Owner, error) {
 		}
 	}
 	return owners, nil
+}
+
+// loadRecords reads the records of partitions. It ends with the first error of the store, so
+// that a store that does not answer costs the timeouts of a few requests.
+func (g *Group) loadRecords(ctx context.Context, names []string) (outcomes []backends.Outcome, err error) {
+	most := g.backend.Describe().MaxLoads
+	if most < 2 {
+		most = 64 // one by one
+	}
+	for len(names) > 0 {
+		n := min(most, len(names))
+		for _, o := range g.requests.LoadAll(ctx, names[:n]) {
+			if o.Err != nil && !isForeign(o.Err) {
+				return nil, g.fail("owners", len(outcomes), o.Err)
+			}
+			outcomes = append(outcomes, o)
+		}
+		names = names[n:]
+	}
+	return outcomes, nil
 }
 
 // Observe yields the state of the group, and then each change of it: members that come,
@@ -271,7 +317,7 @@ func (g *Group) look(ctx context.Context) (view, error) {
 			seat := from + j - 1
 			top, v.seats[seat] = max(top, seat+1), o.Record
 			if note, ok := parseNote(o.Record); ok {
-				s.Members = append(s.Members, Member{ID: o.Record.Holder, Seat: seat, Weight: note.weight, Value: note.value, Leaving: note.leaving})
+				s.Members = append(s.Members, Member{ID: o.Record.Holder, Seat: seat, Weight: note.weight, Value: note.value, Leaving: note.leaving, Attempt: o.Record.Attempt, TTL: o.Record.TTL})
 			}
 		}
 		if r := outcomes[0].Record; isPlan(r) && p == nil {

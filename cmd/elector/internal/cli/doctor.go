@@ -25,9 +25,16 @@ record stays. Several doctors may run at the same time. Like any candidate, doct
 creates a missing table or directory. With --read-only it writes and creates nothing,
 except that on ZooKeeper it creates the prefix.
 
+Then doctor looks at the groups of package partition that the store lists, a line for
+each: at most for 1.1 TTL, until all members have renewed and all partitions are where
+they should be. It warns if no member runs, or if partitions that should move do not,
+and it fails if a group that has members leaves partitions without an owner. A member
+that is gone is no finding once the others own what it had.
+
 Fields in JSON, one object a line: level (ok, warn or fail), check, seen, fix.
 
-Exit codes: 0 for ok and warn; for fail that of the first one: 64 wrong usage; 69 the
+Exit codes: 0 for ok and warn; for fail that of the first one: 3 partitions of a
+group have no owner; 64 wrong usage; 69 the
 store is not available; 77 the store denies access; 78 it is not set up as it must be.`,
 		Example: `  elector doctor
   elector doctor --ttl 5s --read-only

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/cmd/elector/internal/doctor"
 )
 
 // Exit codes, of sysexits.h where it has one.
@@ -62,6 +63,7 @@ func codeOf(err error) int {
 		{elector.ErrName, exitUsage}, {elector.ErrInvalid, exitUsage}, {elector.ErrURL, exitUsage}, {elector.ErrUnknownScheme, exitUsage},
 		{elector.ErrDenied, exitDenied},
 		{elector.ErrMisconfigured, exitMisconfigured}, {elector.ErrReadOnly, exitMisconfigured}, {elector.ErrForeignRecord, exitMisconfigured},
+		{doctor.ErrNoOwner, exitVacant},
 		{elector.ErrLost, exitLost}, {elector.ErrHeld, exitHeld},
 	} {
 		if errors.Is(err, c.err) {

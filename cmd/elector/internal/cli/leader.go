@@ -27,13 +27,18 @@ of date at once: use it for display and routing.
 A record alone does not show whether its leader is alive. With --watch, leader waits
 until the leader renews or resigns, or its lease has lapsed: at most 1.1 times the TTL.
 
+If NAME is a group of package partition, leader prints its members and the number of
+its partitions; elector partitions NAME prints who owns them.
+
 Fields in JSON: election; state, which is held, vacant or lapsed; id, token
 and value of the leader; ttl_seconds; unchanged_seconds, for how long leader has
 seen the record as it is; and, if they are known, successor, the candidate that
 should lead next, requested_by, who has requested the leader to resign, and
-draining, true once the leader has met the request.
+draining, true once the leader has met the request. Of a group: election; state, which
+is group; members, their ids; partitions, their number.
 
-Exit codes: 0 held; 3 vacant; 4 lapsed, with --watch. The others are those of elector.`,
+Exit codes: 0 held, or a group with members; 3 vacant; 4 lapsed, with --watch. The
+others are those of elector.`,
 		Example: `  elector leader invoices
   elector leader invoices --watch -o json
   elector leader invoices > /dev/null && echo "there is a leader"`,
@@ -63,6 +68,14 @@ func (t *tool) leader(ctx context.Context, name string, watch bool) error {
 	}
 	if err != nil {
 		return err
+	}
+	if l.Vacant() && l.Token == 0 {
+		if g, err := t.groupOf(ctx, name); err != nil || g != nil {
+			if err == nil {
+				err = g.print(p)
+			}
+			return err
+		}
 	}
 	r := electorhttp.StatusOf(name, l)
 	p.row(r, r.Election, r.State, r.ID, r.Token, l.TTL, r.Value, r.Successor, requestIn(r))

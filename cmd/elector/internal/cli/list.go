@@ -3,26 +3,33 @@ package cli
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/partition"
 )
 
 // A listRow is an election in JSON.
 type listRow struct {
 	Election string  `json:"election"`
-	State    string  `json:"state"` // held, vacant or foreign
+	State    string  `json:"state"` // held, vacant, group or foreign
 	ID       string  `json:"id"`
 	Token    uint64  `json:"token"`
 	TTL      float64 `json:"ttl_seconds"`
 	Value    string  `json:"value"`
+
+	// Of a group.
+	Members    *int `json:"members,omitempty"`
+	Partitions *int `json:"partitions,omitempty"`
 }
 
 func (t *tool) listCommand() *cobra.Command {
-	var names bool
+	var names, records bool
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "Print all elections of the store",
@@ -31,22 +38,27 @@ names. An election is held, vacant, or foreign: not written by this program, or 
 newer version of it. A held record alone does not show whether its leader is alive;
 elector leader NAME --watch finds out.
 
-List reads each record, so it sends a request for each election. With --names it
-prints the names only, and reads no record.
+A group of package partition is one row, in the state group: its seats, its plan and
+its partitions are records of their own, which --records prints instead.
+
+List reads each record, so it sends a request for each election; of a group it reads
+the plan and the seats. With --names it prints the names only, and reads no record.
 
 Fields in JSON, one object a line: election, state, id, token,
-ttl_seconds, value.`,
+ttl_seconds, value; of a group also members and partitions, their numbers.`,
 		Example: `  elector list
   elector list --names
+  elector list --records
   elector list -o json | jq -r 'select(.state == "vacant").election'`,
 		Args: arguments(0, "no arguments"),
-		RunE: func(c *cobra.Command, _ []string) error { return t.list(c.Context(), names) },
+		RunE: func(c *cobra.Command, _ []string) error { return t.list(c.Context(), names, records) },
 	}
 	c.Flags().BoolVar(&names, "names", false, "print the names only")
+	c.Flags().BoolVar(&records, "records", false, "print all records, also those of groups")
 	return c
 }
 
-func (t *tool) list(ctx context.Context, namesOnly bool) error {
+func (t *tool) list(ctx context.Context, namesOnly, records bool) error {
 	columns := []string{"election", "state", "id", "token", "ttl", "value"}
 	if namesOnly {
 		columns = columns[:1]
@@ -68,44 +80,71 @@ func (t *tool) list(ctx context.Context, namesOnly bool) error {
 	if err != nil {
 		return err
 	}
+	items := itemsOf(names, !records)
 	if namesOnly {
-		for _, name := range names {
+		for _, i := range items {
 			p.row(struct {
 				Election string `json:"election"`
-			}{name}, name)
+			}{i.name}, i.name)
 		}
 		return p.flush()
 	}
-	rows, err := readAll(ctx, b, names)
+	rows, err := readAll(ctx, b, items)
 	for _, r := range rows {
-		if r.State != "" { // it was read
+		switch r.State {
+		case "": // it was not read
+		case "group":
+			p.row(r, r.Election, r.State, count(*r.Members, "member"), "-", "-", count(*r.Partitions, "partition"))
+		default:
 			p.row(r, r.Election, r.State, r.ID, r.Token, time.Duration(r.TTL*float64(time.Second)), r.Value)
 		}
 	}
 	return errors.Join(err, p.flush())
 }
 
+// An item is an election or a group to list.
+type item struct {
+	name string
+	read func(context.Context, backends.Backend, string) (listRow, error)
+}
+
+// itemsOf returns what the names of records stand for, in the order of the names.
+func itemsOf(names []string, groups bool) (items []item) {
+	if groups {
+		var found []partition.Records
+		found, names = partition.Find(names)
+		for _, g := range found {
+			items = append(items, item{g.Group, readGroup})
+		}
+	}
+	for _, name := range names {
+		items = append(items, item{name, read})
+	}
+	slices.SortStableFunc(items, func(a, b item) int { return strings.Compare(a.name, b.name) })
+	return items
+}
+
 // readers is how many records are read at a time.
 const readers = 8
 
-// readAll reads the records. One that is gone meanwhile has no state. After an
+// readAll reads the items. One that is gone meanwhile has no state. After an
 // error it reads no more.
-func readAll(ctx context.Context, b backends.Backend, names []string) ([]listRow, error) {
+func readAll(ctx context.Context, b backends.Backend, items []item) ([]listRow, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	rows, next := make([]listRow, len(names)), make(chan int)
+	rows, next := make([]listRow, len(items)), make(chan int)
 	var all sync.WaitGroup
-	for range min(readers, len(names)) {
+	for range min(readers, len(items)) {
 		all.Go(func() {
 			for i := range next {
 				var err error
-				if rows[i], err = read(ctx, b, names[i]); err != nil {
+				if rows[i], err = items[i].read(ctx, b, items[i].name); err != nil {
 					cancel(err) // the first counts
 				}
 			}
 		})
 	}
-	for i := range names {
+	for i := range items {
 		if ctx.Err() != nil {
 			break
 		}
@@ -126,28 +165,36 @@ func read(ctx context.Context, b backends.Backend, name string) (listRow, error)
 	case err != nil || !r.Exists():
 		return listRow{}, err
 	}
-	row := listRow{name, "held", r.Holder, r.Token, r.TTL.Seconds(), r.Value}
+	row := listRow{Election: name, State: "held", ID: r.Holder, Token: r.Token, TTL: r.TTL.Seconds(), Value: r.Value}
 	if r.Vacant() {
 		row.State = "vacant"
 	}
 	return row, nil
 }
 
-// completeElection suggests the names of elections to a shell.
+// completeElection suggests the names of elections and groups to a shell.
 func (t *tool) completeElection(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+	var names []string
+	if len(args) == 0 {
+		for _, i := range itemsOf(t.names(c.Context()), true) {
+			names = append(names, i.name)
+		}
 	}
-	ctx, cancel := context.WithTimeout(c.Context(), 3*time.Second)
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// names returns the names of the store's records for a shell, none if that fails.
+func (t *tool) names(ctx context.Context) []string {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	b, err := t.open(ctx)
 	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+		return nil
 	}
 	defer b.Close()
 	if l, ok := b.(backends.Lister); ok {
 		names, _ := l.List(ctx)
-		return names, cobra.ShellCompDirectiveNoFileComp
+		return names
 	}
-	return nil, cobra.ShellCompDirectiveNoFileComp
+	return nil
 }

@@ -24,29 +24,38 @@ func (t *tool) partitionsCommand() *cobra.Command {
 		Use:   "partitions NAME",
 		Short: "Print which member of a group owns which partitions",
 		Long: `Partitions prints the members of a group of package partition, and what each one
-owns, as the store has it. A last row has the partitions that no member owns. With
---each it prints the partitions instead: the owner of each, since when, with which
-token; planned, the member that should own it, and why it does not yet.
+owns, as the store has it; moves, how many partitions come to the member and go from
+it; and why those that it should own are not there yet. A last row has the partitions
+that no member owns, and why. With --each it prints the partitions instead: the owner of
+each, since when, with which token; planned, the member that should own it, and why it
+does not yet.
 
-With --watch it prints each partition, and then each one that changes, until SIGINT or
-SIGTERM, and ends with 0.
+With --watch it prints each partition, and then each one that changes, with the time,
+until SIGINT or SIGTERM, and ends with 0. While the store does not answer it tries again.
 
-Partitions reads each partition's record, many in one request where the store can.
+Partitions reads each partition's record, many in one request where the store can. With
+--watch it does so once in a second while partitions move, when members come or go, and
+otherwise once in a minute; the plan and the seats it reads once in a second.
 
 Fields in JSON, one object a line: member, seat, weight; state, which is ready,
 leaving, drained or none; owned and planned, how many partitions the member owns and
-should own; partitions, the numbers of those that it owns; value. With --each or
---watch: partition, owner, since, token, planned, why.
+should own; come and go, how many move; partitions, the numbers of those that it owns;
+value; why. With --each: partition, owner, since, token, planned, why. With --watch:
+time, and those of --each.
 
 Exit codes: 0; 3 some partition has no owner. The others are those of elector.`,
 		Example: `  elector partitions orders
   elector partitions orders --each -o json | jq -r 'select(.owner == "").partition'
   elector partitions drain orders host-3`,
-		Args: arguments(1, "the name of a group"),
+		Args:              arguments(1, "the name of a group"),
+		ValidArgsFunction: t.completeGroup,
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			return t.partitions(ctx, args[0], each, watch)
+			if watch {
+				return t.watchPartitions(ctx, args[0])
+			}
+			return t.partitions(ctx, args[0], each)
 		},
 	}
 	c.Flags().BoolVar(&each, "each", false, "print a line for each partition")
@@ -63,6 +72,8 @@ Exit codes: 0 the member owns nothing; 64 there is no such member, or no other o
 others are those of elector.`,
 		Example: `  elector partitions drain orders host-3`,
 		Args:    arguments(2, "the name of a group and the id of a member"),
+
+		ValidArgsFunction: t.completeGroup,
 		RunE: func(c *cobra.Command, args []string) error {
 			return t.drain(c.Context(), args[0], args[1])
 		},
@@ -72,6 +83,8 @@ others are those of elector.`,
 		Long:    "Undrain ends drain: the next plan counts the member again.",
 		Example: `  elector partitions undrain orders host-3`,
 		Args:    arguments(2, "the name of a group and the id of a member"),
+
+		ValidArgsFunction: t.completeGroup,
 		RunE: func(c *cobra.Command, args []string) error {
 			g, done, err := t.group(c.Context(), args[0])
 			if err != nil {
@@ -93,6 +106,8 @@ Exit codes: 0 done; 75 a member runs; 64 there is no such group. The others are 
 elector.`,
 		Example: `  elector partitions resize orders 128`,
 		Args:    arguments(2, "the name of a group and the number of partitions"),
+
+		ValidArgsFunction: t.completeGroup,
 		RunE: func(c *cobra.Command, args []string) error {
 			n, err := strconv.Atoi(args[1])
 			if err != nil || n < 1 || n > partition.MaxPartitions {
@@ -166,8 +181,11 @@ type memberRow struct {
 	State      string `json:"state"` // ready, leaving or drained; none for partitions without an owner
 	Owned      int    `json:"owned"`
 	Planned    int    `json:"planned"`
+	Come       int    `json:"come"`
+	Go         int    `json:"go"`
 	Partitions string `json:"partitions"`
 	Value      string `json:"value"`
+	Why        string `json:"why,omitempty"` // partitions do not come yet, or have no owner
 }
 
 // A partitionRow is a partition in JSON.
@@ -180,10 +198,12 @@ type partitionRow struct {
 	Why       string `json:"why,omitempty"` // the member that should own it does not
 }
 
-func (t *tool) partitions(ctx context.Context, name string, each, watch bool) error {
-	columns := []string{"member", "seat", "weight", "state", "owned", "planned", "partitions", "value"}
-	if each || watch {
-		columns = []string{"partition", "owner", "since", "token", "planned", "why"}
+var partitionColumns = []string{"partition", "owner", "since", "token", "planned", "why"}
+
+func (t *tool) partitions(ctx context.Context, name string, each bool) error {
+	columns := []string{"member", "seat", "weight", "state", "owned", "planned", "moves", "partitions", "value", "why"}
+	if each {
+		columns = partitionColumns
 	}
 	p, err := t.printer(columns...)
 	if err != nil {
@@ -194,10 +214,11 @@ func (t *tool) partitions(ctx context.Context, name string, each, watch bool) er
 		return err
 	}
 	defer done()
-	if watch {
-		return watchPartitions(ctx, p, g)
-	}
 	owners, err := g.Owners(ctx)
+	if err != nil {
+		return err
+	}
+	members, err := g.Members(ctx)
 	if err != nil {
 		return err
 	}
@@ -205,9 +226,12 @@ func (t *tool) partitions(ctx context.Context, name string, each, watch bool) er
 		return usage("the store has no group %q: no member has written its plan", name)
 	}
 	if each {
-		printPartitions(p, owners)
-	} else if err := printMembers(ctx, p, g, owners); err != nil {
-		return err
+		for _, o := range owners {
+			r := rowOf(o, members)
+			p.row(r, r.cells()...)
+		}
+	} else {
+		printMembers(p, members, owners)
 	}
 	if err := p.flush(); err != nil {
 		return err
@@ -218,30 +242,49 @@ func (t *tool) partitions(ctx context.Context, name string, each, watch bool) er
 	return nil
 }
 
-func printMembers(ctx context.Context, p *printer, g *partition.Group, owners []partition.Owner) error {
-	members, err := g.Members(ctx)
-	if err != nil {
-		return err
-	}
-	owned := map[string][]int{}
+func rowOf(o partition.Owner, members []partition.Member) partitionRow {
+	return partitionRow{o.Partition, o.ID, stamp(o.Since), uint64(o.Token), o.Planned, moves(o, members)}
+}
+
+func (r partitionRow) cells() []any {
+	return []any{r.Partition, r.Owner, r.Since, r.Token, r.Planned, r.Why}
+}
+
+func printMembers(p *printer, members []partition.Member, owners []partition.Owner) {
+	owned, come, leave := map[string][]int{}, map[string][]string{}, map[string]int{}
+	var without []string // why partitions have no owner
 	for _, o := range owners {
 		owned[o.ID] = append(owned[o.ID], o.Partition)
+		why := moves(o, members)
+		if o.ID == "" {
+			without = append(without, o.Waiting)
+		}
+		if why != "" {
+			come[o.Planned] = append(come[o.Planned], why)
+			leave[o.ID]++
+		}
 	}
 	for _, m := range members {
-		r := memberRow{m.ID, m.Seat, m.Weight, "ready", len(owned[m.ID]), m.Planned, ranges(owned[m.ID]), m.Value}
-		switch {
-		case m.Leaving:
-			r.State = "leaving"
-		case m.Drained:
-			r.State = "drained"
+		r := memberRow{
+			Member: m.ID, Seat: m.Seat, Weight: m.Weight, State: stateOf(m), Owned: len(owned[m.ID]), Planned: m.Planned,
+			Come: len(come[m.ID]), Go: leave[m.ID], Partitions: ranges(owned[m.ID]), Value: m.Value, Why: reasons(come[m.ID]),
 		}
-		p.row(r, r.Member, r.Seat, r.Weight, r.State, r.Owned, r.Planned, r.Partitions, r.Value)
+		p.row(r, r.Member, r.Seat, r.Weight, r.State, r.Owned, r.Planned, fmt.Sprintf("+%d -%d", r.Come, r.Go), p.brief(r.Partitions), r.Value, r.Why)
 	}
 	if none := owned[""]; len(none) > 0 {
-		r := memberRow{State: "none", Seat: -1, Owned: len(none), Partitions: ranges(none)}
-		p.row(r, "-", "-", "-", r.State, r.Owned, "-", r.Partitions, "")
+		r := memberRow{State: "none", Seat: -1, Owned: len(none), Go: leave[""], Partitions: ranges(none), Why: reasons(without)}
+		p.row(r, "-", "-", "-", r.State, r.Owned, "-", fmt.Sprintf("-%d", r.Go), p.brief(r.Partitions), "", r.Why)
 	}
-	return nil
+}
+
+func stateOf(m partition.Member) string {
+	switch {
+	case m.Leaving:
+		return "leaving"
+	case m.Drained:
+		return "drained"
+	}
+	return "ready"
 }
 
 // ranges returns numbers in their order as text: 0-3,7.
@@ -262,63 +305,12 @@ func ranges(numbers []int) string {
 	return strings.Join(parts, ",")
 }
 
-func printPartitions(p *printer, owners []partition.Owner) {
-	for _, o := range owners {
-		r := partitionRow{o.Partition, o.ID, stamp(o.Since), uint64(o.Token), o.Planned, o.Waiting}
-		if r.Why == "" && o.ID != o.Planned {
-			r.Why = "it moves to the member that the plan gives it to"
-		}
-		p.row(r, r.Partition, r.Owner, r.Since, r.Token, r.Planned, r.Why)
+// brief shortens ranges that would make a table too wide.
+func (p *printer) brief(ranges string) string {
+	const most = 40
+	if p.format != "table" || len(ranges) <= most {
+		return ranges
 	}
-}
-
-// watchPartitions prints what changes until ctx ends. While partitions move it reads them
-// once in a second, and otherwise when members or the plan change.
-func watchPartitions(ctx context.Context, p *printer, g *partition.Group) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	changed := make(chan error)
-	go func() {
-		for _, err := range g.Observe(ctx) {
-			select {
-			case changed <- err:
-			case <-ctx.Done():
-			}
-		}
-	}()
-	var shown []partition.Owner
-	var again <-chan time.Time
-	var err error
-	for {
-		select {
-		case err = <-changed:
-		case <-again:
-		case <-ctx.Done():
-		}
-		var owners []partition.Owner
-		if err == nil {
-			owners, err = g.Owners(ctx)
-		}
-		if ctx.Err() != nil {
-			return nil // told to stop
-		}
-		if err != nil {
-			return err
-		}
-		again = nil
-		var news []partition.Owner
-		for i, o := range owners {
-			if i >= len(shown) || shown[i] != o {
-				news = append(news, o)
-			}
-			if o.ID == "" || o.ID != o.Planned {
-				again = time.After(time.Second)
-			}
-		}
-		shown = owners
-		printPartitions(p, news)
-		if err := p.flush(); err != nil {
-			return err
-		}
-	}
+	first := ranges[:strings.LastIndexByte(ranges[:most], ',')+1]
+	return fmt.Sprintf("%s… %d more", first, strings.Count(ranges[len(first):], ",")+1)
 }

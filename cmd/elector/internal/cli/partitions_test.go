@@ -72,7 +72,7 @@ func TestPartitions(t *testing.T) {
 	for range 5 {
 		<-owned
 	}
-	if r := run(t, env, "partitions", "orders"); r.code != 0 || r.out != "a\t0\t2\tready\t5\t5\t0-4\ta:1\n" {
+	if r := run(t, env, "partitions", "orders"); r.code != 0 || r.out != "a\t0\t2\tready\t5\t5\t+0 -0\t0-4\ta:1\t\n" {
 		t.Errorf("a group with a member: %+v", r)
 	}
 	for _, wrong := range [][]string{{"drain", "orders", "b"}, {"drain", "orders", "a"}, {"drain", "others", "a"}} {
@@ -101,7 +101,7 @@ func TestPartitions(t *testing.T) {
 	if code := <-watched; code != 0 {
 		t.Errorf("watch ends with %d", code)
 	}
-	if r := run(t, env, "partitions", "orders"); r.code != exitVacant || r.out != "-\t-\t-\tnone\t5\t-\t0-4\t\n" {
+	if r := run(t, env, "partitions", "orders"); r.code != exitVacant || r.out != "-\t-\t-\tnone\t5\t-\t-5\t0-4\t\tits last owner has given it up (5)\n" {
 		t.Errorf("a group without members: %+v", r)
 	}
 }

@@ -35,10 +35,13 @@ func (t *tool) serveCommand() *cobra.Command {
 		Short: "Serve who leads, as a page and as JSON",
 		Long: `Serve watches elections and shows them on a page: who leads, the fencing token, how
 long ago the record changed, vacancies, lapsed leases, and stores that do not answer.
+A group of package partition is one: NAME may be that of a group. The page shows how
+many partitions each member has owned in the last ten minutes, and how many had no owner.
 
   /                       the page
-  /leader?election=NAME   who leads, as JSON; reads the record once
-  /elections              all elections and stores, as JSON
+  /leader?election=NAME   who leads, as JSON; reads the record once. Of a group, its
+                          state as it was read last
+  /elections              all elections, groups and stores, as JSON
   /healthz                200 while serve runs
   /readyz                 200 once each store was tried
 
@@ -52,9 +55,11 @@ and lines that begin with #, do not count.
 Serve has one connection to each store, and only reads. Each election is read every
 --every, and less often when there are many: at most --reads reads a second go to
 one store. By default 50 elections cost a store 25 reads a second, and 2,000 cost 50,
-so that each is read every 40 s. Each GET /leader is one more read, which requests
-at the same time share. With --all, serve also lists the elections once a minute;
-on some stores that reads all records.
+so that each is read every 40 s. A group takes a read for each partition; where the
+store reads many records in one request, 20 of them count as one read. If a store has
+elections and groups, each kind gets half of the reads. Each GET /leader is one more
+read, which requests at the same time share. With --all, serve also lists the elections
+once a minute; on some stores that reads all records.
 
 Serve has no authentication: it shows the names, ids and values of these elections
 to anyone who can connect. It listens on this machine only, unless --listen names

@@ -3,7 +3,8 @@
 // It opens the store twice, as two candidates would, asks the backend what it
 // sees (backends.Inspector), and reads and writes one record, that of the election
 // [Election]: acquires it, renews it, and vacates it. Several doctors can run at
-// the same time; they take turns.
+// the same time; they take turns. Then it looks at the store's groups of package
+// partition, if the store can list its records.
 package doctor
 
 import (
@@ -75,6 +76,7 @@ func Run(ctx context.Context, o Options, report func(Line)) error {
 	}
 	defer second.Close()
 	d.examine(ctx, first, second)
+	d.groups(ctx, first)
 	return d.failed
 }
 

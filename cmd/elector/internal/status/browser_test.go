@@ -6,6 +6,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -71,6 +72,77 @@ func TestBrowser(t *testing.T) {
 	}
 }
 
+// TestBrowserGroups opens the page in Chromium, light and dark and in two widths, with
+// groups of 0, 64 and 10,000 partitions: the first one is named and never was, the others
+// have 3 and 40 members, a member that came five minutes ago, and a second store that does
+// not answer.
+func TestBrowserGroups(t *testing.T) {
+	if *shots == "" {
+		*shots = t.TempDir()
+	}
+	for _, c := range []struct{ partitions, members, strips int }{{0, 0, 0}, {64, 3, 3}, {10000, 40, mostStrips}} {
+		t.Run(fmt.Sprint(c.partitions), func(t *testing.T) {
+			s, away := newStore(t, "fleet"), newStore(t, "away")
+			away.breaks(backends.ErrUnavailable)
+			for i := range c.members {
+				joins(t, s, fmt.Sprintf("<b>member-%02d</b>", i), c.partitions)
+			}
+			f := fleet(t, Options{Reads: 1000}, Store{"test://fleet", []string{"orders"}}, Store{"test://away", []string{"elsewhere"}})
+			server := httptest.NewServer(f.Handler())
+			defer server.Close()
+			for tick := time.NewTicker(20 * time.Millisecond); ; <-tick.C {
+				all := f.snapshot("")
+				if len(all.Elections) > 0 && all.Elections[0].State != "unknown" && c.partitions == 0 {
+					break
+				}
+				if len(all.Groups) == 1 && all.Groups[0].State == "held" && all.Groups[0].Moving == 0 && all.Groups[0].Members == c.members {
+					f.mutex.Lock() // ten minutes later
+					g := f.stores[0].groups[0]
+					now := g.past.moments[len(g.past.moments)-1]
+					g.past.moments = nil
+					for n := range int64(steps) {
+						m := moment{number: now.number - steps + 1 + n, owned: maps.Clone(now.owned)}
+						if n < steps/2 {
+							last := fmt.Sprintf("<b>member-%02d</b>", c.members-1)
+							m.owned["<b>member-00</b>"] += m.owned[last]
+							m.owned[last] = 0
+						} else if n == steps/2 {
+							m.without = now.owned["<b>member-00</b>"]
+						}
+						g.past.moments = append(g.past.moments, m)
+					}
+					f.mutex.Unlock()
+					break
+				}
+				if t.Context().Err() != nil {
+					t.Fatalf("%+v", all)
+				}
+			}
+			groups := min(c.partitions, 1)
+			for _, width := range []int{360, 1280} {
+				browse(t, server.URL, width, fmt.Sprintf("--screenshot=%s", filepath.Join(*shots, fmt.Sprintf("groups-%d-%d.png", c.partitions, width))))
+				browse(t, server.URL, width, fmt.Sprintf("--screenshot=%s", filepath.Join(*shots, fmt.Sprintf("groups-%d-%d-dark.png", c.partitions, width))), "--blink-settings=preferredColorScheme=0")
+				dom := browse(t, server.URL, width, "--dump-dom")
+				if cards := strings.Count(dom, `class="head"`); cards != groups {
+					t.Errorf("%d cards of groups, want %d", cards, groups)
+				}
+				if strips := strings.Count(dom, "<svg "); strips != c.strips+groups { // and the one without owner
+					t.Errorf("%d strips, want %d", strips, c.strips+groups)
+				}
+				if rows := strings.Count(dom, ` role="row"`) - 1; rows != 2-groups {
+					t.Errorf("%d elections, want %d", rows, 2-groups)
+				}
+				if len(dom) > 100<<10 {
+					t.Errorf("the page has %d bytes", len(dom))
+				}
+				if strings.Contains(dom, "<b>member") {
+					t.Error("an id became an element")
+				}
+			}
+		})
+	}
+}
+
 // await waits until all that the page shows is known.
 func await(t *testing.T, f *Fleet) {
 	for tick := time.NewTicker(20 * time.Millisecond); ; <-tick.C {
@@ -88,7 +160,7 @@ func await(t *testing.T, f *Fleet) {
 }
 
 // browse opens the page, and returns what Chromium prints.
-func browse(t *testing.T, url string, width int, what string) string {
+func browse(t *testing.T, url string, width int, what ...string) string {
 	t.Helper()
 	var browser string
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -101,7 +173,8 @@ func browse(t *testing.T, url string, width int, what string) string {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	args := []string{"--headless", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr", "--virtual-time-budget=4000", fmt.Sprintf("--window-size=%d,900", width), "--user-data-dir=" + t.TempDir(), what, url}
+	args := []string{"--headless", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr", "--virtual-time-budget=4000", fmt.Sprintf("--window-size=%d,900", width), "--user-data-dir=" + t.TempDir()}
+	args = append(append(args, what...), url)
 	if os.Getuid() == 0 {
 		args = append([]string{"--no-sandbox"}, args...)
 	}

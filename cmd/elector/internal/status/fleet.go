@@ -1,5 +1,5 @@
-// Package status watches the elections of one or more stores, and serves what it
-// sees as a page and as JSON.
+// Package status watches the elections of one or more stores, and their groups of package
+// partition, and serves what it sees as a page and as JSON.
 //
 // It reads the records in turn, at a bounded rate, and observes none: the
 // connection and the reads are all that a store has from it, however many
@@ -22,6 +22,7 @@ import (
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/electorhttp"
+	"github.com/elector-go/elector/partition"
 )
 
 // A Store is a store to watch.
@@ -65,6 +66,7 @@ type store struct {
 	given []string
 
 	backend   backends.Backend // set once, before any election
+	paced     backends.Backend // the same, for groups
 	tried     bool
 	failures  int // since the last answer
 	err       error
@@ -72,6 +74,8 @@ type store struct {
 	watching  bool      // the elections are known
 	unlisted  error     // why they could not be listed
 	elections []*election
+	groups    []*group
+	grouped   map[string]bool // names that were given and are those of groups
 }
 
 type election struct {
@@ -83,7 +87,8 @@ type election struct {
 	// What the last read has shown.
 	read    time.Time // zero if none has succeeded
 	status  electorhttp.Status
-	renewed bool // a change was seen
+	renewed bool      // a change was seen
+	checked time.Time // when it was last seen to be no group
 	err     error
 	seq     uint64 // the Fleet's, when this has changed last
 }
@@ -100,7 +105,7 @@ func New(stores []Store, o Options) *Fleet {
 		if taken[name]++; taken[name] > 1 {
 			name += fmt.Sprintf(" (%d)", taken[name])
 		}
-		st := &store{f: f, url: s.URL, name: name, given: s.Elections}
+		st := &store{f: f, url: s.URL, name: name, given: s.Elections, grouped: map[string]bool{}}
 		for _, name := range slices.Compact(slices.Sorted(slices.Values(s.Elections))) {
 			st.elections = append(st.elections, &election{s: st, name: name})
 		}
@@ -149,14 +154,15 @@ func (s *store) run(ctx context.Context) error {
 	defer s.backend.Close()
 	var wg sync.WaitGroup
 	defer wg.Wait()
+	wg.Go(func() { s.readGroups(ctx) })
 	free := make(chan struct{}, parallel)
 	for next := time.Now(); ; {
 		if now := time.Now(); !now.Before(next) {
-			names, err := s.names(ctx)
+			names, groups, err := s.names(ctx)
 			if next = now.Add(relist); err != nil {
 				next = now.Add(reopen)
 			}
-			s.watch(names, err)
+			s.watch(names, groups, err)
 		}
 		elections := s.known()
 		for _, e := range elections {
@@ -166,8 +172,12 @@ func (s *store) run(ctx context.Context) error {
 				return nil
 			}
 			wg.Go(func() {
-				e.look(ctx)
-				<-free
+				defer func() { <-free }()
+				if s.unlikely(e) {
+					s.check(ctx, e)
+				} else {
+					e.look(ctx)
+				}
 			})
 			if !sleep(ctx, s.pause(len(elections))) {
 				return nil
@@ -192,7 +202,7 @@ func (s *store) answered(b backends.Backend, err error) {
 	defer s.f.mutex.Unlock()
 	before := s.failing()
 	if b != nil {
-		s.backend = b
+		s.backend, s.paced = b, newPaced(s, b)
 	}
 	s.err = err
 	switch {
@@ -211,6 +221,9 @@ func (s *store) answered(b backends.Backend, err error) {
 		s.f.seq++
 		for _, e := range s.elections {
 			e.seq = s.f.seq
+		}
+		for _, g := range s.groups {
+			g.seq = s.f.seq
 		}
 	}
 	switch log := s.f.o.Logger.With("store", s.name); {
@@ -231,12 +244,90 @@ func (s *store) pause(elections int) time.Duration {
 	if s.failing() {
 		return s.f.o.Every
 	}
-	return s.f.pace(elections)
+	return s.pace(elections)
 }
 
-// pace is the pause that a store with so many elections gets.
-func (f *Fleet) pace(elections int) time.Duration {
-	return max(f.o.Every/time.Duration(max(elections, 1)), time.Second/time.Duration(f.o.Reads))
+// pace is the pause that a store with so many elections gets. The caller holds the mutex.
+func (s *store) pace(elections int) time.Duration {
+	return max(s.f.o.Every/time.Duration(max(elections, 1)), s.least())
+}
+
+// least is the shortest pause between two reads, of elections and as much again of groups if
+// there are both. The caller holds the mutex.
+func (s *store) least() time.Duration {
+	least := time.Second / time.Duration(s.f.o.Reads)
+	if len(s.elections) > 0 && len(s.groups) > 0 {
+		least *= 2
+	}
+	return least
+}
+
+// gap is least, for those who do not hold the mutex.
+func (s *store) gap() time.Duration {
+	s.f.mutex.Lock()
+	defer s.f.mutex.Unlock()
+	return s.least()
+}
+
+// readGroups reads the groups in turn until ctx ends.
+func (s *store) readGroups(ctx context.Context) {
+	defer func() {
+		for _, g := range s.knownGroups() {
+			g.g.Close()
+		}
+	}()
+	for {
+		begun := time.Now()
+		for _, g := range s.knownGroups() {
+			if !g.look(ctx) && !sleep(ctx, s.f.o.Every) {
+				return
+			}
+		}
+		if !sleep(ctx, max(s.f.o.Every-time.Since(begun), s.gap())) {
+			return
+		}
+	}
+}
+
+func (s *store) knownGroups() []*group {
+	s.f.mutex.Lock()
+	defer s.f.mutex.Unlock()
+	return slices.Clone(s.groups)
+}
+
+// unlikely reports whether a name that was given may be that of a group: there is no such
+// election, and no group was looked for lately.
+func (s *store) unlikely(e *election) bool {
+	s.f.mutex.Lock()
+	defer s.f.mutex.Unlock()
+	return !e.read.IsZero() && e.status.State == "vacant" && e.status.Token == 0 && time.Since(e.checked) > relist
+}
+
+// check looks whether an election is a group, and makes it one.
+func (s *store) check(ctx context.Context, e *election) {
+	is, err := s.isGroup(ctx, e.name)
+	if ctx.Err() != nil {
+		return
+	}
+	if errors.Is(err, elector.ErrForeignRecord) || errors.Is(err, elector.ErrDenied) {
+		err = nil // the store has answered, and this is no group that can be shown
+	}
+	s.answered(nil, err)
+	s.f.mutex.Lock()
+	defer s.f.mutex.Unlock()
+	if err == nil {
+		e.checked = time.Now()
+	}
+	if is && !slices.ContainsFunc(s.groups, func(g *group) bool { return g.name == e.name }) {
+		if g, err := newGroup(s, e.name); err == nil {
+			s.grouped[e.name] = true
+			s.groups = append(s.groups, g)
+		}
+	}
+	if s.grouped[e.name] {
+		s.elections = slices.DeleteFunc(s.elections, func(other *election) bool { return other == e })
+		s.f.epoch++
+	}
 }
 
 func (s *store) known() []*election {
@@ -245,14 +336,23 @@ func (s *store) known() []*election {
 	return slices.Clone(s.elections)
 }
 
-// names returns the elections to watch, as far as they are known.
-func (s *store) names(ctx context.Context) ([]string, error) {
+// names returns the elections and groups to watch, as far as they are known.
+func (s *store) names(ctx context.Context) (elections, groups []string, err error) {
+	s.f.mutex.Lock()
+	for _, name := range s.given {
+		if s.grouped[name] {
+			groups = append(groups, name)
+		} else {
+			elections = append(elections, name)
+		}
+	}
+	s.f.mutex.Unlock()
 	if !s.f.o.All {
-		return s.given, nil
+		return elections, groups, nil
 	}
 	l, ok := s.backend.(backends.Lister)
 	if !ok {
-		return s.given, errors.New("this store cannot list its elections; name them instead of --all")
+		return elections, groups, errors.New("this store cannot list its elections; name them instead of --all")
 	}
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
@@ -260,15 +360,26 @@ func (s *store) names(ctx context.Context) ([]string, error) {
 	if err == nil || ctx.Err() != nil {
 		s.answered(nil, err)
 	}
-	return append(listed, s.given...), err
+	found, rest := partition.Find(listed)
+	for _, g := range found {
+		groups = append(groups, g.Group)
+		elections = slices.DeleteFunc(elections, func(name string) bool { return name == g.Group })
+	}
+	return append(elections, rest...), groups, err
 }
 
-// watch brings the store's elections up to date. If names is not complete because
-// of an error, no election is removed.
-func (s *store) watch(names []string, err error) {
+// watch brings the store's elections and groups up to date. If names is not complete
+// because of an error, none is removed.
+func (s *store) watch(names, groups []string, err error) {
 	names = slices.Clone(names)
 	slices.Sort(names)
 	names = slices.Compact(names)
+	removed := s.watchGroups(groups, err)
+	defer func() {
+		for _, g := range removed {
+			g.g.Close()
+		}
+	}()
 	s.f.mutex.Lock()
 	defer s.f.mutex.Unlock()
 	s.watching, s.unlisted = true, err
@@ -297,6 +408,37 @@ func (s *store) watch(names []string, err error) {
 		s.f.epoch++
 	}
 	s.elections = now
+}
+
+// watchGroups brings the groups up to date, and returns those that are no longer watched.
+func (s *store) watchGroups(names []string, err error) (removed []*group) {
+	names = slices.Clone(names)
+	slices.Sort(names)
+	s.f.mutex.Lock()
+	defer s.f.mutex.Unlock()
+	var now []*group
+	for _, g := range s.groups {
+		if err != nil || slices.Contains(names, g.name) {
+			now = append(now, g)
+		} else {
+			removed = append(removed, g)
+		}
+	}
+	for _, name := range slices.Compact(names) {
+		if slices.ContainsFunc(now, func(g *group) bool { return g.name == name }) {
+			continue
+		}
+		if g, err := newGroup(s, name); err != nil {
+			s.f.o.Logger.Warn("elector: a group that cannot be watched", "store", s.name, "group", name, "error", inner(err))
+		} else {
+			now = append(now, g)
+		}
+	}
+	if len(removed) > 0 {
+		s.f.epoch++
+	}
+	s.groups = now
+	return removed
 }
 
 // start makes what reads the election. The caller holds the mutex.

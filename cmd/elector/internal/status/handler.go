@@ -29,12 +29,13 @@ func (f *Fleet) Handler() http.Handler {
 }
 
 // A snapshot is the answer of /elections. With ?since=SEQ of an earlier answer it
-// has only the elections that have changed since, unless Complete.
+// has only the elections and groups that have changed since, unless Complete.
 type snapshot struct {
 	Seq       string        `json:"seq"`
 	Complete  bool          `json:"complete"`
 	Stores    []storeRow    `json:"stores"`
 	Elections []electionRow `json:"elections"`
+	Groups    []groupRow    `json:"groups"`
 }
 
 type storeRow struct {
@@ -44,6 +45,7 @@ type storeRow struct {
 	Listing   string  `json:"listing_error,omitempty"`
 	Since     float64 `json:"failing_seconds,omitempty"`
 	Elections int     `json:"elections"`
+	Groups    int     `json:"groups"`
 	Every     float64 `json:"read_every_seconds"`
 }
 
@@ -69,7 +71,7 @@ func (f *Fleet) snapshot(since string) snapshot {
 	var seq uint64
 	n, _ := fmt.Sscanf(since, "%d.%d", &epoch, &seq)
 	now := time.Now()
-	s := snapshot{Seq: fmt.Sprintf("%d.%d", f.epoch, f.seq), Complete: n != 2 || epoch != f.epoch, Elections: []electionRow{}}
+	s := snapshot{Seq: fmt.Sprintf("%d.%d", f.epoch, f.seq), Complete: n != 2 || epoch != f.epoch, Elections: []electionRow{}, Groups: []groupRow{}}
 	for _, st := range f.stores {
 		s.Stores = append(s.Stores, st.row(now))
 		for _, e := range st.elections {
@@ -77,13 +79,18 @@ func (f *Fleet) snapshot(since string) snapshot {
 				s.Elections = append(s.Elections, e.row(now))
 			}
 		}
+		for _, g := range st.groups {
+			if s.Complete || g.seq > seq {
+				s.Groups = append(s.Groups, g.row(now))
+			}
+		}
 	}
 	return s
 }
 
 func (s *store) row(now time.Time) storeRow {
-	r := storeRow{Store: s.name, Answers: s.tried && !s.failing(), Elections: len(s.elections)}
-	r.Every = (s.f.pace(len(s.elections)) * time.Duration(len(s.elections))).Seconds()
+	r := storeRow{Store: s.name, Answers: s.tried && !s.failing(), Elections: len(s.elections), Groups: len(s.groups)}
+	r.Every = (s.pace(len(s.elections)) * time.Duration(len(s.elections))).Seconds()
 	switch {
 	case !s.tried:
 		r.Error = "not connected yet"
@@ -111,12 +118,14 @@ func (e *election) row(now time.Time) electionRow {
 	return r
 }
 
-// serveLeader answers for ?election=NAME, and &store=STORE if several have it.
+// serveLeader answers for ?election=NAME, and &store=STORE if several have it. NAME may be
+// that of a group, whose state is as it was last read.
 func (f *Fleet) serveLeader(w http.ResponseWriter, r *http.Request) {
 	name, store := r.URL.Query().Get("election"), r.URL.Query().Get("store")
 	f.mutex.Lock()
 	var found []*election
 	var leader http.Handler
+	var group *groupRow
 	watched, all := 0, true
 	for _, s := range f.stores {
 		all = all && s.watching
@@ -124,6 +133,12 @@ func (f *Fleet) serveLeader(w http.ResponseWriter, r *http.Request) {
 			watched++
 			if (name == "" || e.name == name) && (store == "" || s.name == store) {
 				found, leader = append(found, e), e.leader
+			}
+		}
+		for _, g := range s.groups {
+			if g.name == name && (store == "" || s.name == store) {
+				row := g.row(time.Now())
+				row.Strips, group = nil, &row
 			}
 		}
 	}
@@ -136,6 +151,9 @@ func (f *Fleet) serveLeader(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case len(found) == 1 && leader != nil:
 		leader.ServeHTTP(w, r)
+	case len(found) == 0 && group != nil:
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(group)
 	case len(found) < 2 && !all:
 		w.Header().Set("Retry-After", "5")
 		refuse(http.StatusServiceUnavailable, "the store has not answered yet")
