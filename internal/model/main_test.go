@@ -35,6 +35,17 @@ func TestPageThatIsWrong(t *testing.T) {
 	}
 }
 
+// TestNames: a search has a directory of its name, and -show finds it by that.
+func TestNames(t *testing.T) {
+	models := map[string]string{}
+	for _, c := range searches {
+		if other, taken := models[c.name]; taken {
+			t.Errorf("%s is a search of %s and of %s", c.name, other, c.model)
+		}
+		models[c.name] = c.model
+	}
+}
+
 // TestMutantsAreChecked finds a mutant in a model that no check tries.
 func TestMutantsAreChecked(t *testing.T) {
 	for _, model := range models {

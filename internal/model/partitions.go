@@ -16,7 +16,7 @@ const (
 var partitions = []check{
 	{"good-seats", sittings, holds, "two incarnations of each seat, one edit of a seat by hand", false},
 	{"good-records", records, holds, "the record is deleted by hand, and put back", false},
-	{"good-creation", creating, holds, "a creation is applied late, after another record was deleted by hand", false},
+	{"good-creating", creating, holds, "a creation is applied late, after another record was deleted by hand", false},
 	{"good-founding", founding, holds, "from a founding plan, with an edit of a seat and of the record", false},
 
 	{"OTHER_IS_OVER", seats + " NO_TOKENS OTHER_IS_OVER", "one_valid_owner", "another incarnation in the seat shows that this one is over", false},

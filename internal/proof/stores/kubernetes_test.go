@@ -298,6 +298,7 @@ func TestKubernetesWatchEnds(t *testing.T) {
 	must(t, err)
 	defer func() { must(t, uncached.stop()) }()
 	_, version, _ := strings.Cut(string(second.Version), "/")
+	version, _, _ = strings.Cut(version, "/") // what follows is no part of it
 	uncachedURL := apiServerURL(uncached, KubernetesUser)
 	u, err := url.Parse(uncachedURL)
 	must(t, err)
