@@ -311,6 +311,48 @@ func TestReleaseForgotten(t *testing.T) {
 	})
 }
 
+// A record cannot be read, or is missing, for longer than its owner takes to give the
+// partition up and to look again. Then it names the owner again, which is still there.
+func TestReleaseHidden(t *testing.T) {
+	for name, hide := range map[string]func(f *fleet, record string){
+		"a newer version": func(f *fleet, record string) {
+			r, err := f.store.Handle().Load(f.Context(), record)
+			barred := r
+			barred.Extensions, _ = r.Extensions.With("c_newer", "1")
+			if _, refused := f.store.Handle().Swap(f.Context(), record, r, barred); err != nil || refused != nil {
+				f.Fatal(err, refused)
+			}
+		},
+		"another format": func(f *fleet, record string) { f.store.Put(record, []byte("{}")) },
+		"missing":        func(f *fleet, record string) { f.store.Delete(record) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			withFleet(t, 2, func(f *fleet) {
+				a := f.join("a", nil)
+				f.settles(time.Minute, "a")
+				for !strings.Contains(mustValue(f, "orders.plan"), "settled") {
+					time.Sleep(time.Second / 10)
+				}
+				old := map[string][]byte{}
+				for _, record := range []string{"orders.p.0", "orders.p.1"} {
+					old[record] = f.store.Get(record)
+					hide(f, record)
+				}
+				b := f.join("b", nil)
+				time.Sleep(time.Duration(a.audit.Load()) * 9 / 10)
+				for record, old := range old {
+					f.store.Put(record, old)
+				}
+				time.Sleep(5 * time.Hour)
+				if owners, shares := f.owners(); len(owners) != 2 {
+					t.Errorf("after 5 hours the owners are %v; records: %s, %s", shares, f.store.Get("orders.p.0"), f.store.Get("orders.p.1"))
+				}
+				f.ends(a, b)
+			})
+		})
+	}
+}
+
 // A client that ignores its context: Elector.Close gives it up, Group.Close blocks for
 // ever.
 func TestClose(t *testing.T) {

@@ -36,7 +36,7 @@ type slot struct {
 	until     time.Duration // draining: when the worker must have returned; ended: when to make the record vacant
 	tries     int
 	foreign   bool   // the record is not of this library
-	owes      bool   // a read must still confirm that it was vacant: see told
+	owes      bool   // a read must still show that it is another's: see told
 	said      string // why it cannot be taken, logged last
 }
 
@@ -47,7 +47,7 @@ const (
 	held           // by a valid lease, as far as this process knows
 	draining       // the lease is valid, and its worker was told to stop
 	ended          // the lease is over, and the record is to become vacant
-	told           // it was vacant, or another's; a later read must confirm that
+	told           // it was vacant, or another's; a later read must show another's
 	lost           // the record is another's; the worker has not returned
 )
 
@@ -466,7 +466,8 @@ func (s *sitting) vacate(ctx context.Context, slots []*slot) {
 
 // gone notes that a partition was given up, or taken away. The store may lose that, as in a
 // failover, and a hand can put the record back: then it names this living incarnation, and
-// no other process takes it. So it is read once more at the time of an audit.
+// no other process takes it. So it is read at the times of audits until another
+// process has it.
 func (s *sitting) gone(x *slot, r backends.Record) {
 	if r.Exists() {
 		s.see(x.partition, r)
@@ -488,6 +489,12 @@ func (s *sitting) again(x *slot) {
 func (s *sitting) names(r backends.Record) bool {
 	in, err := rule.Holder(r)
 	return r.Exists() && !r.Vacant() && err == nil && in == s.own
+}
+
+// anothers reports whether a record is held through another incarnation.
+func (s *sitting) anothers(r backends.Record) bool {
+	in, err := rule.Holder(r)
+	return r.Exists() && !r.Vacant() && err == nil && in != s.own
 }
 
 // settle finds out what became of writes without an answer. A read that shows the state
@@ -566,6 +573,8 @@ func (s *sitting) audit(ctx context.Context, slots []*slot) {
 			x.record = r
 			x.enter(ended, s.group.now())
 			x.until = x.next
+		case x.state == told && !s.anothers(r): // it may show this incarnation yet
+			x.next = s.group.now() + s.auditEvery()
 		case x.state == told:
 			delete(s.slots, x.partition)
 			s.again(x)
