@@ -37,6 +37,7 @@ type follower struct {
 	seats   []int         // that were read then
 	foreign map[int]bool  // those whose record is not of this library
 	top     int           // highest seat known
+	beyond  bool          // a partition names a seat that no read of all seats had come to
 
 	drained   []string // IDs of members that the plan counts no more
 	published note
@@ -51,6 +52,7 @@ type follower struct {
 	live  bool             // Watch shows changes of the plan
 	push  *backends.Record // that it has shown last; nil if that was taken
 	wish  note             // that others set: leaving and whole
+	named int              // highest seat that a partition names
 	alone bool             // no other member is ready
 	plan  *plan
 	id    string // of the plan: its record's nonce
@@ -80,6 +82,18 @@ func (f *follower) announce(change func(n *note)) {
 	}
 }
 
+// names notes that partitions name a seat. It may lie beyond one whose record was deleted,
+// where reads of all seats end: then this member reads it too, to replace its holder.
+func (f *follower) names(seat int) {
+	f.mutex.Lock()
+	more := seat > f.named
+	f.named = max(f.named, seat)
+	f.mutex.Unlock()
+	if more {
+		wake(f.woken)
+	}
+}
+
 // isAlone reports whether no other member is ready.
 func (f *follower) isAlone() bool {
 	f.mutex.Lock()
@@ -99,6 +113,12 @@ func wake(woken chan struct{}) {
 func (f *follower) follow(ctx context.Context) {
 	g := f.group
 	for ctx.Err() == nil {
+		f.mutex.Lock()
+		named := f.named
+		f.mutex.Unlock()
+		if named > f.top {
+			f.top, f.beyond, f.seatsAt = named, true, g.now()
+		}
 		if all := f.watchesAll(); all && !f.all {
 			f.all, f.seatsAt = true, g.now()
 		} else {

@@ -24,13 +24,13 @@ func (f *follower) govern(ctx context.Context) {
 }
 
 // watchesAll reports whether this member reads all seats: a deputy, one that is not in
-// the plan, and one that leaves.
+// the plan, one that leaves, and one that waits for a seat which others may not know.
 func (f *follower) watchesAll() bool {
 	f.mutex.Lock()
 	leaving := f.wish.leaving
 	f.mutex.Unlock()
 	before, planned := f.rank(deputies)
-	return leaving || !planned || before < deputies
+	return leaving || f.beyond || !planned || before < deputies
 }
 
 // rank returns how many members come before this one in the plan, at most so many, and

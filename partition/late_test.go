@@ -277,3 +277,33 @@ func TestLateVacancyLingers(t *testing.T) {
 		f.ends(a, b, c)
 	})
 }
+
+// The plan and a vacant seat are deleted while no member has a lease: the seat of a dead
+// member lies behind the gap, and is replaced nevertheless.
+func TestSeatBehindGap(t *testing.T) {
+	withFleet(t, 6, func(f *fleet) {
+		a := f.join("a", nil)
+		f.settles(time.Minute, "a")
+		b := f.join("b", nil)
+		f.settles(time.Minute, "a", "b")
+		c := f.join("c", nil)
+		f.settles(time.Minute, "a", "b", "c")
+		f.ends(b)
+		f.settles(time.Minute, "a", "c")
+		cut := func(p *process, cut bool) {
+			p.link.mutex.Lock()
+			p.link.cut = cut
+			p.link.mutex.Unlock()
+		}
+		cut(a, true)
+		cut(c, true)
+		time.Sleep(2 * f.ttl)
+		f.store.Delete("orders.seat.1")
+		f.store.Delete("orders.plan")
+		cut(a, false)
+		f.settles(3*time.Minute, "a")
+		f.ends(a)
+		c.stop()
+		<-c.done
+	})
+}

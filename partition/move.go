@@ -384,6 +384,9 @@ func (s *sitting) loadWith(ctx context.Context, slots []*slot, asked map[int]rul
 	}
 	slices.Sort(seats)
 	seats = slices.Compact(seats)
+	if len(seats) > 0 {
+		s.follower.names(seats[len(seats)-1])
+	}
 	names := make([]string, len(seats))
 	for i, seat := range seats {
 		names[i] = g.seatName(seat)

@@ -96,6 +96,8 @@ var partitionMutants = []mutant{
 		"partition/move.go", `context.WithCancelCause(s.ctx)`, `context.WithCancelCause(s.lease.Context())`}),
 	hostile("a release to confirm forgotten when the plan gives the partition back", "5", "TestReleaseForgotten", edit{
 		"partition/move.go", `, owes: x != nil}`, `}`}),
+	hostile("a dead seat behind a gap not seen", "9", "TestSeatBehindGap", edit{
+		"partition/follow.go", `if named > f.top {`, `if named > maxSeats {`}),
 	hostile("a release that one read confirms, whatever it shows", "5", "TestReleaseHidden", edit{
 		"partition/move.go", `told && !s.anothers(r):`, `told && s.group == nil:`}),
 	hostile("a lease that is not audited while it drains", "8", "TestLongDrain", edit{
