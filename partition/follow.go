@@ -82,8 +82,8 @@ func (f *follower) announce(change func(n *note)) {
 	}
 }
 
-// names notes that partitions name a seat. It may lie beyond one whose record was deleted,
-// where reads of all seats end: then this member reads it too, to replace its holder.
+// names notes that partitions name a seat that is held. It may lie beyond one whose record was
+// deleted, where reads of all seats end: then this member reads it too, to replace its holder.
 func (f *follower) names(seat int) {
 	f.mutex.Lock()
 	more := seat > f.named
