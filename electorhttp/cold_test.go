@@ -1,9 +1,12 @@
 package electorhttp_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -17,7 +20,7 @@ import (
 func TestRouteHostile(t *testing.T) {
 	bubbles(t, map[string]func(*testing.T){
 		"timeout while it drains": func(t *testing.T) { routeStuck(t, false) }, "lost while it drains": func(t *testing.T) { routeStuck(t, true) },
-		"broken, then gone": routeBrokenThenGone, "nested": routeNested, "joined headers": routeJoined,
+		"broken, then gone": routeBrokenThenGone, "repeated by net-http": routeRepeated, "nested": routeNested, "joined headers": routeJoined,
 	})
 }
 
@@ -94,6 +97,52 @@ func routeBrokenThenGone(t *testing.T) {
 	w := send(a, "POST", key, "content", "Idempotency-Key", "7")
 	if f.servedBy(b) != 1 || w.Code != 502 {
 		t.Errorf("a request that had an effect: %d %s, served %d times", w.Code, w.Body, f.servedBy(b))
+	}
+}
+
+// As routeBrokenThenGone, on a connection that was used before: net/http itself sends the
+// request again, and finds the owner gone.
+func routeRepeated(t *testing.T) {
+	for _, header := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
+		f := newFleet(t)
+		a, r := f.look("a", 0)
+		b := f.join("b")
+		f.settle(b)
+		key := f.owned(b)
+		served, gone := 0, false
+		serve := func(c net.Conn) {
+			defer c.Close()
+			for in := bufio.NewReader(c); ; {
+				r, err := http.ReadRequest(in)
+				if err != nil {
+					return
+				}
+				io.Copy(io.Discard, r.Body)
+				served++
+				if r.Header.Get(header) != "" {
+					gone = true
+					return
+				}
+				io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+			}
+		}
+		transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+			if gone {
+				return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
+			}
+			near, far := net.Pipe()
+			go serve(far)
+			return near, nil
+		}}
+		r.Transport = transport
+		a.http = r.Forward(func(r *http.Request) string { return r.URL.Path }, nil)
+		if w := send(a, "POST", key, "content"); w.Code != 200 || served != 1 {
+			t.Errorf("%d %s, served %d times", w.Code, w.Body, served)
+		}
+		if w := send(a, "POST", key, "content", header, "7"); w.Code != 502 || served != 2 {
+			t.Errorf("%s: %d %s, served %d times", header, w.Code, w.Body, served-1)
+		}
+		transport.CloseIdleConnections()
 	}
 }
 

@@ -7,10 +7,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/http/httputil"
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/elector-go/elector/partition"
@@ -121,8 +123,9 @@ func (o *Router) Work(work partition.Work) partition.Work {
 // at most Wait in the process that it is forwarded to. A request is sent again only if it
 // certainly had no effect: no connection was made, or the other process has answered that
 // it is not the owner. One whose connection broke may have had one. It is sent again,
-// once, if it is GET, HEAD, OPTIONS or TRACE, or has the header Idempotency-Key. A body
-// above 64 KiB, or of unknown length, is not sent again once some of it was read.
+// once, if it is GET, HEAD, OPTIONS or TRACE, or has the header Idempotency-Key or
+// X-Idempotency-Key: those that net/http repeats too. A body above 64 KiB, or of unknown
+// length, is not sent again once some of it was read.
 //
 // Forward's own answers are:
 //
@@ -298,6 +301,8 @@ var errNotOwner = errors.New("it does not own the partition")
 // forward sends the request to another process.
 func (t *trip) forward(w http.ResponseWriter, target *url.URL, election string) (refused *refusal, final bool) {
 	t.parcel.hold()
+	var written atomic.Bool // to some connection: net/http may have repeated it after that
+	trace := &httptrace.ClientTrace{WroteHeaders: func() { written.Store(true) }}
 	proxy := httputil.ReverseProxy{
 		Transport: t.transport,
 		Rewrite:   func(p *httputil.ProxyRequest) { rewrite(p, target, election) },
@@ -311,7 +316,7 @@ func (t *trip) forward(w http.ResponseWriter, target *url.URL, election string) 
 			switch {
 			case errors.Is(err, errNotOwner):
 				refused = &refusal{http.StatusServiceUnavailable, "the member that is to own the partition does not yet", nil}
-			case unsent(err):
+			case unsent(err) && !(written.Load() && t.parcel.idempotent()):
 				refused = &refusal{http.StatusServiceUnavailable, "the owner cannot be reached", err}
 			default:
 				refused = &refusal{http.StatusBadGateway, "the owner did not answer", err}
@@ -320,6 +325,7 @@ func (t *trip) forward(w http.ResponseWriter, target *url.URL, election string) 
 			}
 		},
 	}
-	proxy.ServeHTTP(w, t.parcel.next())
+	r := t.parcel.next()
+	proxy.ServeHTTP(w, r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
 	return refused, final || !t.parcel.whole()
 }

@@ -80,6 +80,8 @@ var backendMutants = []mutant{
 `, ``}}},
 	{name: "a request that may have had an effect is said to have had none", breaks: "routing", catch: "broken,_then_gone", pkg: "./electorhttp", parent: "TestRouteHostile", edits: []edit{{
 		"electorhttp/route.go", `if t.broke != nil {`, `if t.broke != nil && false {`}}},
+	{name: "a request that net/http has repeated is said to have had no effect", breaks: "routing", catch: "repeated_by_net-http", pkg: "./electorhttp", parent: "TestRouteHostile", edits: []edit{{
+		"electorhttp/route.go", `unsent(err) && !(written.Load() && t.parcel.idempotent())`, `unsent(err)`}}},
 	{name: "a request that was served counts as refused", breaks: "routing", catch: "nested", pkg: "./electorhttp", parent: "TestRouteHostile", edits: []edit{{
 		"electorhttp/route.go", `if t.forwarded && !t.inside {`, `if t.forwarded {`}}},
 	{name: "a request outlives a lease that drains", breaks: "routing", catch: "timeout_while_it_drains", pkg: "./electorhttp", parent: "TestRouteHostile", edits: []edit{{
