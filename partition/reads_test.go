@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -93,5 +94,61 @@ func TestReadsOfForeign(t *testing.T) {
 			t.Errorf("its owner has left after %v", took)
 		}
 		f.ends(a)
+	})
+}
+
+// Members that have read all seats for one behind a gap read as few as before once what
+// was held through it has owners.
+func TestReadsAfterGap(t *testing.T) {
+	withFleet(t, 70, func(f *fleet) {
+		r := &reads{of: map[string]int{}}
+		var cut atomic.Bool
+		ids := []string{"a", "b", "c", "d", "e", "y", "z"}
+		links, all := map[string]*singly{}, map[string]*process{}
+		for i, id := range ids {
+			down := func() bool { return cut.Load() }
+			links[id] = &singly{}
+			links[id].on(func(ctx context.Context, name string) error {
+				if down() {
+					return backends.ErrUnavailable
+				}
+				if id < "d" { // a deputy
+					return nil
+				}
+				return r.count(ctx, name)
+			}, func(context.Context, string, backends.Record, backends.Record) error {
+				if down() {
+					return backends.ErrUnavailable
+				}
+				return nil
+			})
+			all[id] = f.joinSingly(id, links[id], nil, 0)
+			f.settles(time.Minute, ids[:i+1]...)
+		}
+		f.ends(all["y"])
+		f.settles(time.Minute, "a", "b", "c", "d", "e", "z")
+		time.Sleep(time.Minute)
+		r.take("")
+		time.Sleep(time.Hour)
+		usual := r.take("orders.seat.")
+		down := func(context.Context, string) error { return backends.ErrUnavailable }
+		links["z"].on(down, func(context.Context, string, backends.Record, backends.Record) error { return backends.ErrUnavailable })
+		cut.Store(true)
+		time.Sleep(2 * f.ttl)
+		f.store.Delete("orders.seat.5")
+		f.store.Delete("orders.plan")
+		cut.Store(false)
+		f.settles(5*time.Minute, ids[:5]...)
+		time.Sleep(10 * time.Minute)
+		r.take("")
+		time.Sleep(time.Hour)
+		if n := r.take("orders.seat."); n > usual {
+			t.Errorf("%d reads of seats in an hour, %d before", n, usual)
+		}
+		for _, id := range ids[:5] {
+			f.ends(all[id])
+		}
+		all["z"].stop()
+		<-all["z"].done
 	})
 }
