@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,6 +21,17 @@ import (
 // forwardedHeader is in each forwarded request, with the name of the election, which may
 // be that of a partition.
 const forwardedHeader = "Elector-Forwarded"
+
+// forwarded reports whether a request was forwarded for such an election. A proxy may have
+// joined the values of several headers.
+func forwarded(r *http.Request, is func(election string) bool) bool {
+	for election := range strings.SplitSeq(strings.Join(r.Header.Values(forwardedHeader), ","), ",") {
+		if is(strings.TrimSpace(election)) {
+			return true
+		}
+	}
+	return false
+}
 
 // An Observer knows who leads an election, as [elector.Elector.Observe] saw it
 // last. Set its fields before you call Forward.
@@ -161,7 +171,7 @@ type refusal struct {
 
 // target returns where to forward a request.
 func (o *Observer) target(r *http.Request) (*url.URL, *refusal) {
-	if slices.Contains(r.Header.Values(forwardedHeader), o.e.Name()) {
+	if forwarded(r, func(election string) bool { return election == o.e.Name() }) {
 		return nil, &refusal{http.StatusServiceUnavailable, "this process does not lead, although another one forwarded the request to it", nil}
 	}
 	o.mutex.Lock()

@@ -60,7 +60,8 @@ func (p *parcel) idempotent() bool {
 	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
 		return true
 	}
-	return p.request.Header.Get("Idempotency-Key") != ""
+	h := p.request.Header
+	return h["Idempotency-Key"] != nil || h["X-Idempotency-Key"] != nil
 }
 
 // watched notes that something was read.

@@ -7,10 +7,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/http/httputil"
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/elector-go/elector/partition"
@@ -121,8 +123,9 @@ func (o *Router) Work(work partition.Work) partition.Work {
 // at most Wait in the process that it is forwarded to. A request is sent again only if it
 // certainly had no effect: no connection was made, or the other process has answered that
 // it is not the owner. One whose connection broke may have had one. It is sent again,
-// once, if it is GET, HEAD, OPTIONS or TRACE, or has the header Idempotency-Key. A body
-// above 64 KiB, or of unknown length, is not sent again once some of it was read.
+// once, if it is GET, HEAD, OPTIONS or TRACE, or has the header Idempotency-Key or
+// X-Idempotency-Key: those that net/http repeats too. A body above 64 KiB, or of unknown
+// length, is not sent again once some of it was read.
 //
 // Forward's own answers are:
 //
@@ -133,8 +136,9 @@ func (o *Router) Work(work partition.Work) partition.Work {
 //     acted on the request.
 //
 // Local gets the lease. It calls [partition.Lease.Check] before each side effect, and
-// sends the token with it. The request's context ends when the lease is lost, but not when
-// the worker is told to stop.
+// sends the token with it. The request's context ends when the lease is lost, or within a
+// second of that if the worker was told to stop before; it does not end when the worker is
+// told to stop.
 func (o *Router) Forward(key func(*http.Request) string, local func(http.ResponseWriter, *http.Request, *partition.Lease)) http.Handler {
 	wait := o.Wait
 	if wait == 0 {
@@ -150,9 +154,11 @@ func (o *Router) Forward(key func(*http.Request) string, local func(http.Respons
 	prefix := strings.TrimSuffix(partition.Election(o.g.Name(), 0), "0") // of any partition
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t := &trip{Router: o, key: key(r), local: local, transport: transport, parcel: parcel{request: r}}
-		for _, election := range r.Header.Values(forwardedHeader) {
-			t.forwarded = t.forwarded || strings.HasPrefix(election, prefix)
-		}
+		t.forwarded = forwarded(r, func(election string) bool {
+			n, ok := strings.CutPrefix(election, prefix)
+			return ok && !strings.Contains(n, ".") // of a group whose name begins with this one's
+		})
+		t.inside = r.Context().Value(insideKey{}) == o.g
 		t.serve(w, max(0, wait))
 	})
 }
@@ -163,10 +169,14 @@ type trip struct {
 	key       string
 	local     func(http.ResponseWriter, *http.Request, *partition.Lease)
 	transport http.RoundTripper
-	forwarded bool // by another process
-	broke     bool // a connection, after the request may have been sent
+	forwarded bool     // by another process
+	inside    bool     // a handler that the request was served by has called this one
+	broke     *refusal // a connection, after the request may have been sent
 	parcel    parcel
 }
+
+// insideKey is in the context of a request that is served, with the group.
+type insideKey struct{}
 
 // The pauses between two tries, unless something changes before.
 const (
@@ -186,7 +196,10 @@ func (t *trip) serve(w http.ResponseWriter, wait time.Duration) {
 			return
 		}
 		if wait == 0 || final || !until(r.Context(), v.changed, pause, late.C) {
-			if t.forwarded {
+			if t.broke != nil { // the request may have had an effect, whatever came later
+				refused = t.broke
+			}
+			if t.forwarded && !t.inside {
 				w.Header().Set(refusedHeader, t.g.Name())
 			}
 			refuse(w, r, t.Logger, "group", t.g.Name(), refused)
@@ -244,7 +257,7 @@ func (t *trip) try(w http.ResponseWriter, v view) (refused *refusal, final bool)
 	self := v.owner.ID == t.g.ID()
 	switch {
 	case v.door != nil:
-		v.door.serve(w, t.parcel.next(), t.local)
+		t.enter(w, v.door)
 		return nil, true
 	case t.forwarded:
 		return &refusal{http.StatusServiceUnavailable, "this process does not own the partition, although another one forwarded the request to it", nil}, v.planned && !self
@@ -262,16 +275,25 @@ func (t *trip) try(w http.ResponseWriter, v view) (refused *refusal, final bool)
 	return t.forward(w, target, partition.Election(t.g.Name(), v.partition))
 }
 
-func (d *door) serve(w http.ResponseWriter, r *http.Request, local func(http.ResponseWriter, *http.Request, *partition.Lease)) {
+// enter serves the request in this process. Its context ends with the lease, which may be
+// long after the worker was told to stop.
+func (t *trip) enter(w http.ResponseWriter, d *door) {
 	defer d.inside.Done()
-	ctx, cancel := context.WithCancelCause(r.Context())
+	r := t.parcel.next()
+	ctx, cancel := context.WithCancelCause(context.WithValue(r.Context(), insideKey{}, t.g))
 	defer cancel(nil)
 	defer context.AfterFunc(d.lease.Context(), func() {
-		if d.lease.Remaining() == 0 { // not only told to stop
-			cancel(context.Cause(d.lease.Context()))
+		for {
+			left := d.lease.Remaining()
+			if left == 0 {
+				cancel(d.lease.Check())
+			}
+			if !until(ctx, nil, min(left, longestPause), nil) {
+				return
+			}
 		}
 	})()
-	local(w, r.WithContext(ctx), d.lease)
+	t.local(w, r.WithContext(ctx), d.lease)
 }
 
 var errNotOwner = errors.New("it does not own the partition")
@@ -279,6 +301,8 @@ var errNotOwner = errors.New("it does not own the partition")
 // forward sends the request to another process.
 func (t *trip) forward(w http.ResponseWriter, target *url.URL, election string) (refused *refusal, final bool) {
 	t.parcel.hold()
+	var written atomic.Bool // to some connection: net/http may have repeated it after that
+	trace := &httptrace.ClientTrace{WroteHeaders: func() { written.Store(true) }}
 	proxy := httputil.ReverseProxy{
 		Transport: t.transport,
 		Rewrite:   func(p *httputil.ProxyRequest) { rewrite(p, target, election) },
@@ -292,15 +316,16 @@ func (t *trip) forward(w http.ResponseWriter, target *url.URL, election string) 
 			switch {
 			case errors.Is(err, errNotOwner):
 				refused = &refusal{http.StatusServiceUnavailable, "the member that is to own the partition does not yet", nil}
-			case unsent(err):
+			case unsent(err) && !(written.Load() && t.parcel.idempotent()):
 				refused = &refusal{http.StatusServiceUnavailable, "the owner cannot be reached", err}
 			default:
 				refused = &refusal{http.StatusBadGateway, "the owner did not answer", err}
-				final = t.broke || !t.parcel.idempotent()
-				t.broke = true
+				final = t.broke != nil || !t.parcel.idempotent()
+				t.broke = refused
 			}
 		},
 	}
-	proxy.ServeHTTP(w, t.parcel.next())
+	r := t.parcel.next()
+	proxy.ServeHTTP(w, r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
 	return refused, final || !t.parcel.whole()
 }

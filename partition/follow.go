@@ -52,7 +52,8 @@ type follower struct {
 	live  bool             // Watch shows changes of the plan
 	push  *backends.Record // that it has shown last; nil if that was taken
 	wish  note             // that others set: leaving and whole
-	named int              // highest seat that a partition names
+	named int              // highest seat that a partition names which waits for its holder's end
+	asked time.Duration    // when one did so last
 	alone bool             // no other member is ready
 	plan  *plan
 	id    string // of the plan: its record's nonce
@@ -82,15 +83,38 @@ func (f *follower) announce(change func(n *note)) {
 	}
 }
 
-// names notes that partitions name a seat. It may lie beyond one whose record was deleted,
-// where reads of all seats end: then this member reads it too, to replace its holder.
+// names notes that partitions name a seat that is held. It may lie beyond one whose record was
+// deleted, where reads of all seats end: then this member reads it too, to replace its holder.
 func (f *follower) names(seat int) {
 	f.mutex.Lock()
 	more := seat > f.named
-	f.named = max(f.named, seat)
+	f.named, f.asked = max(f.named, seat), f.group.now()
 	f.mutex.Unlock()
 	if more {
 		wake(f.woken)
+	}
+}
+
+// reach makes reads of all seats come to those that partitions name, as long as these wait.
+func (f *follower) reach() {
+	now := f.group.now()
+	f.mutex.Lock()
+	waits := now-f.asked <= 2*f.group.challenge()
+	if !waits {
+		f.named = 0
+	}
+	named := f.named
+	f.mutex.Unlock()
+	switch {
+	case named > f.top:
+		f.top, f.beyond, f.seatsAt = named, true, now
+	case f.beyond && !waits:
+		f.beyond, f.top = false, f.s.seat.number
+		if p := f.group.known; p != nil {
+			for _, at := range p.positions {
+				f.top = max(f.top, at.seat)
+			}
+		}
 	}
 }
 
@@ -113,12 +137,7 @@ func wake(woken chan struct{}) {
 func (f *follower) follow(ctx context.Context) {
 	g := f.group
 	for ctx.Err() == nil {
-		f.mutex.Lock()
-		named := f.named
-		f.mutex.Unlock()
-		if named > f.top {
-			f.top, f.beyond, f.seatsAt = named, true, g.now()
-		}
+		f.reach()
 		if all := f.watchesAll(); all && !f.all {
 			f.all, f.seatsAt = true, g.now()
 		} else {

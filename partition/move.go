@@ -384,9 +384,6 @@ func (s *sitting) loadWith(ctx context.Context, slots []*slot, asked map[int]rul
 	}
 	slices.Sort(seats)
 	seats = slices.Compact(seats)
-	if len(seats) > 0 {
-		s.follower.names(seats[len(seats)-1])
-	}
 	names := make([]string, len(seats))
 	for i, seat := range seats {
 		names[i] = g.seatName(seat)
@@ -404,6 +401,9 @@ func (s *sitting) loadWith(ctx context.Context, slots []*slot, asked map[int]rul
 		case !seen[in]:
 			seen[in] = true
 			s.seats.See(in, o.Record, sent, now)
+			if !o.Record.Vacant() { // otherwise no holder is to be replaced, and the number may be anything
+				s.follower.names(in.Seat)
+			}
 		}
 	}
 	return outcomes[:len(slots)], unread
@@ -511,6 +511,9 @@ func (s *sitting) settle(ctx context.Context, slots []*slot) {
 	for i, o := range s.load(ctx, slots) {
 		x := slots[i]
 		switch {
+		case x.state == ended && isForeign(o.Err): // there is nothing to make vacant
+			x.doubt = nil
+			s.gone(x, backends.Record{})
 		case o.Err != nil:
 			s.cannot(x, o.Err)
 		case o.Record.Version == x.doubt.Prev.Version:
@@ -570,7 +573,7 @@ func (s *sitting) audit(ctx context.Context, slots []*slot) {
 	for i, o := range s.load(ctx, slots) {
 		x, r := slots[i], o.Record
 		switch {
-		case o.Err != nil:
+		case o.Err != nil && (x.state != told || !isForeign(o.Err)):
 			s.later(x)
 		case x.state == told && s.names(r) && !rule.Unconfirmed(r):
 			x.record = r

@@ -57,7 +57,7 @@ var backendMutants = []mutant{
 
 	// Package electorhttp.
 	{name: "a forwarded request forwarded again", breaks: "forwarding", catch: "loop", pkg: "./electorhttp", parent: "TestForward", edits: []edit{{
-		"electorhttp/forward.go", `if slices.Contains(r.Header.Values(forwardedHeader), o.e.Name()) {`, `if slices.Contains([]string(nil), o.e.Name()) {`}}},
+		"electorhttp/forward.go", `return election == o.e.Name()`, `return false`}}},
 	{name: "a process serves because the record names it", breaks: "forwarding", catch: "to_a_former_leader", pkg: "./electorhttp", parent: "TestForward", edits: []edit{{
 		"electorhttp/forward.go", `if _, err := o.e.Token(); err == nil {`, `if o.leader.ID == o.e.ID() {`}}},
 	{name: "forwarded to a leader that is known no longer", breaks: "forwarding", catch: "unknown_leader", pkg: "./electorhttp", parent: "TestForward", edits: []edit{{
@@ -70,7 +70,7 @@ var backendMutants = []mutant{
 	{name: "an answer older than the request", breaks: "forwarding", catch: "shares_reads", pkg: "./electorhttp", parent: "TestLeader", edits: []edit{{
 		"electorhttp/leader.go", `if h.started.Load() == before {`, `if h.started.Load() == max(before, 1)-1 {`}}},
 	{name: "a request that may have had an effect is sent again", breaks: "routing", catch: "may_have_had_an_effect", pkg: "./electorhttp", parent: "TestRoute", edits: []edit{{
-		"electorhttp/route.go", `final = t.broke || !t.parcel.idempotent()`, `final = t.broke`}}},
+		"electorhttp/route.go", `final = t.broke != nil || !t.parcel.idempotent()`, `final = t.broke != nil`}}},
 	{name: "a body is sent again without its beginning", breaks: "routing", catch: "bodies", pkg: "./electorhttp", parent: "TestRoute", edits: []edit{{
 		"electorhttp/route.go", `final || !t.parcel.whole()`, `final`}}},
 	{name: "a routed request routed again", breaks: "routing", catch: "loop", pkg: "./electorhttp", parent: "TestRoute", edits: []edit{{
@@ -78,6 +78,18 @@ var backendMutants = []mutant{
 	{name: "the next owner does not wait for requests", breaks: "routing", catch: "drain", pkg: "./electorhttp", parent: "TestRoute", edits: []edit{{
 		"electorhttp/route.go", `			d.inside.Wait()
 `, ``}}},
+	{name: "a request that may have had an effect is said to have had none", breaks: "routing", catch: "broken,_then_gone", pkg: "./electorhttp", parent: "TestRouteHostile", edits: []edit{{
+		"electorhttp/route.go", `if t.broke != nil {`, `if t.broke != nil && false {`}}},
+	{name: "a request that net/http has repeated is said to have had no effect", breaks: "routing", catch: "repeated_by_net-http", pkg: "./electorhttp", parent: "TestRouteHostile", edits: []edit{{
+		"electorhttp/route.go", `unsent(err) && !(written.Load() && t.parcel.idempotent())`, `unsent(err)`}}},
+	{name: "a request that was served counts as refused", breaks: "routing", catch: "nested", pkg: "./electorhttp", parent: "TestRouteHostile", edits: []edit{{
+		"electorhttp/route.go", `if t.forwarded && !t.inside {`, `if t.forwarded {`}}},
+	{name: "a request outlives a lease that drains", breaks: "routing", catch: "timeout_while_it_drains", pkg: "./electorhttp", parent: "TestRouteHostile", edits: []edit{{
+		"electorhttp/route.go", `			if !until(ctx, nil, min(left, longestPause), nil) {
+				return
+			}
+`, `			return
+`}}},
 	{name: "a partition that moves lets requests in", breaks: "routing", catch: "slow_worker", pkg: "./electorhttp", parent: "TestRoute", edits: []edit{{
 		"electorhttp/route.go", `d.lease.Context().Err() == nil && `, ``}}},
 }

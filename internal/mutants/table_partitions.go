@@ -97,7 +97,15 @@ var partitionMutants = []mutant{
 	hostile("a release to confirm forgotten when the plan gives the partition back", "5", "TestReleaseForgotten", edit{
 		"partition/move.go", `, owes: x != nil}`, `}`}),
 	hostile("a dead seat behind a gap not seen", "9", "TestSeatBehindGap", edit{
-		"partition/follow.go", `if named > f.top {`, `if named > maxSeats {`}),
+		"partition/follow.go", `case named > f.top:`, `case named > maxSeats:`}),
+	hostile("all seats read up to any that a partition names", "9", "TestSeatFarAway", edit{
+		"partition/move.go", `if !o.Record.Vacant() { // otherwise`, `if true { // otherwise`}),
+	hostile("all seats read for ever by who waited for one behind a gap", "9", "TestReadsAfterGap", edit{
+		"partition/follow.go", `case f.beyond && !waits:`, `case f.beyond && f.s == nil:`}),
+	hostile("a foreign record read again and again by who gave it up", "5", "TestReadsOfForeign", edit{
+		"partition/move.go", `o.Err != nil && (x.state != told || !isForeign(o.Err)):`, `o.Err != nil:`}),
+	hostile("a release that waits for a foreign record", "5", "TestReadsOfForeign", edit{
+		"partition/move.go", `case x.state == ended && isForeign(o.Err):`, `case x.state == ended && s.group == nil:`}),
 	hostile("a release that one read confirms, whatever it shows", "5", "TestReleaseHidden", edit{
 		"partition/move.go", `told && !s.anothers(r):`, `told && s.group == nil:`}),
 	hostile("a lease that is not audited while it drains", "8", "TestLongDrain", edit{

@@ -211,8 +211,11 @@ func (t *Trail) Free(r backends.Record, seats *Seats, own Incarnation, founding 
 		return 0, nil
 	}
 	var held time.Duration
-	if t.gone != 0 {
+	switch {
+	case t.gone != 0:
 		held = t.gone + Challenge(audit, seats.drift)
+	case r.Exists() && r.Token < t.highest.Load(): // Glimpse was called since: see what is there now
+		held = now + 1
 	}
 	if !r.Exists() {
 		return held, nil

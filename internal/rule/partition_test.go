@@ -240,3 +240,25 @@ func TestGaps(t *testing.T) {
 		t.Errorf("an incarnation that is absent again is over at %d", at)
 	}
 }
+
+// A newer state that another read has shown since the record was read counts.
+func TestGlimpseBetween(t *testing.T) {
+	const audit = 15 * time.Minute
+	seats := NewSeats(0.1, time.Minute)
+	vacant, newer := through("other", 5), through("another", 10)
+	vacant.Holder = ""
+	own := Incarnation{1, "own"}
+	var trail Trail
+	trail.See(vacant, time.Hour, audit/4)
+	if at, err := trail.Free(vacant, seats, own, false, audit, time.Hour); at != 0 || err != nil {
+		t.Errorf("a vacant record is free at %v, %v", at, err)
+	}
+	trail.Glimpse(newer)
+	if at, err := trail.Free(vacant, seats, own, false, audit, time.Hour); at <= time.Hour || err != nil {
+		t.Errorf("after a newer state was seen, the older one is free at %v, %v", at, err)
+	}
+	trail.See(vacant, time.Hour+1, audit/4)
+	if at, err := trail.Free(vacant, seats, own, false, audit, time.Hour); at < time.Hour+audit || err != nil {
+		t.Errorf("when the older one is read again, it is free at %v, %v", at, err)
+	}
+}
