@@ -421,7 +421,7 @@ func TestStallIdle(t *testing.T) {
 	})
 }
 
-// All workers have returned at once, and a write stays in doubt: Run says that workers
+// All workers have returned at once, and a write stays in doubt: Run logs that workers
 // have not returned, and does not release the seat.
 func TestReturned(t *testing.T) {
 	for i := range 20 {

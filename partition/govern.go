@@ -118,7 +118,7 @@ func (f *follower) wanted() *plan {
 			return &same
 		}
 		return next
-	case g.known != nil: // somebody has deleted it
+	case g.known != nil: // it was deleted
 		again := *g.known
 		again.founding = false
 		return again.next(f.members)

@@ -48,6 +48,13 @@ type link struct {
 	cut   bool
 }
 
+// set cuts the connection, or mends it.
+func (l *link) set(cut bool) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.cut = cut
+}
+
 func (l *link) broken() error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -237,17 +244,13 @@ func TestMembers(t *testing.T) {
 		if again := f.settles(time.Minute, "a", "c", "d", "e"); moved(four, again) != 25 {
 			t.Errorf("one that comes in its place moves %d partitions, not 25", moved(four, again))
 		}
-		d.link.mutex.Lock()
-		d.link.cut = true
-		d.link.mutex.Unlock()
+		d.link.set(true)
 		start := time.Now()
 		f.settles(time.Minute, "a", "c", "e")
 		if took := time.Since(start); took > 16500*time.Millisecond+2*4500*time.Millisecond {
 			t.Errorf("after a crash it takes %v", took)
 		}
-		d.link.mutex.Lock()
-		d.link.cut = false
-		d.link.mutex.Unlock()
+		d.link.set(false)
 		f.settles(2*time.Minute, "a", "c", "d", "e")
 		b.Close()
 		f.ends(a, c, d, e)
@@ -402,9 +405,7 @@ func TestResize(t *testing.T) {
 		if err := Resize(f.Context(), f.store.Handle(), "orders", 5, o); !errors.Is(err, elector.ErrHeld) || !strings.Contains(err.Error(), `member "a" runs`) && !strings.Contains(err.Error(), `member "b" runs`) {
 			t.Errorf("while members run: %v", err)
 		}
-		b.link.mutex.Lock()
-		b.link.cut = true // as good as crashed
-		b.link.mutex.Unlock()
+		b.link.set(true) // as good as crashed
 		f.ends(a)
 		for _, n := range []int{20, 10} {
 			if err := Resize(f.Context(), f.store.Handle(), "orders", n, o); err != nil {
@@ -416,9 +417,7 @@ func TestResize(t *testing.T) {
 			f.ends(c)
 		}
 		f.partitions = 20
-		b.link.mutex.Lock()
-		b.link.cut = false
-		b.link.mutex.Unlock()
+		b.link.set(false)
 		f.join("d", nil).stop()
 		f.ends(b)
 	})

@@ -31,7 +31,7 @@ func (f *fleet) edit(name string, change func(r *backends.Record)) {
 }
 
 // A worker of a lost slot that returns after ReleaseTimeout removes the slot of the
-// NEXT lease: that lease stays valid, nobody ends it, and the partition is taken again.
+// NEXT lease: that lease stays valid, nothing ends it, and the partition is taken again.
 func TestLateWorker(t *testing.T) {
 	withFleet(t, 1, func(f *fleet) {
 		var mutex sync.Mutex
@@ -285,15 +285,13 @@ func TestLeaveInTime(t *testing.T) {
 	})
 }
 
-// A crashed member with another number, and no plan: nobody can ever join, and Resize
+// A crashed member with another number, and no plan: no process can ever join, and Resize
 // refuses to help.
 func TestCrashedOtherNumber(t *testing.T) {
 	withFleet(t, 10, func(f *fleet) {
 		a := f.join("a", nil)
 		f.settles(time.Minute, "a")
-		a.link.mutex.Lock()
-		a.link.cut = true
-		a.link.mutex.Unlock()
+		a.link.set(true)
 		f.store.Delete("orders.plan") // "start afresh"
 		time.Sleep(time.Hour)
 		f.partitions = 20

@@ -45,7 +45,7 @@ func late(l *singly, name string) (taken <-chan struct{}, arrive func() error, h
 }
 
 // A creation is applied late, after a record that another member has created in between
-// was deleted. It names a living member, which does not know: nobody owns the partition.
+// was deleted. It names a living member, which does not know: no process owns the partition.
 func TestLateCreationOrphan(t *testing.T) {
 	withFleet(t, 2, func(f *fleet) {
 		today()
@@ -290,17 +290,12 @@ func TestSeatBehindGap(t *testing.T) {
 		f.settles(time.Minute, "a", "b", "c")
 		f.ends(b)
 		f.settles(time.Minute, "a", "c")
-		cut := func(p *process, cut bool) {
-			p.link.mutex.Lock()
-			p.link.cut = cut
-			p.link.mutex.Unlock()
-		}
-		cut(a, true)
-		cut(c, true)
+		a.link.set(true)
+		c.link.set(true)
 		time.Sleep(2 * f.ttl)
 		f.store.Delete("orders.seat.1")
 		f.store.Delete("orders.plan")
-		cut(a, false)
+		a.link.set(false)
 		f.settles(3*time.Minute, "a")
 		f.ends(a)
 		c.stop()

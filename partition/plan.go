@@ -20,7 +20,7 @@ type plan struct {
 	positions  []position    // in the order in which they were added
 }
 
-// A position is a share of the partitions. One with the weight 0 is none: it says that an
+// A position is a share of the partitions. One with the weight 0 is none: it shows that an
 // earlier one became empty at that point of the order.
 type position struct {
 	seat    int // noSeat if it is empty
@@ -130,7 +130,7 @@ func (p *plan) check() error {
 		switch was := at.emptied; {
 		case at.seat == noSeat && at.weight == 0:
 			if was < 0 || was >= i || p.positions[was].seat != noSeat || p.positions[was].weight == 0 || emptied[was] {
-				return fmt.Errorf("it says that position %d became empty", was)
+				return fmt.Errorf("it shows position %d as emptied", was)
 			}
 			emptied[was] = true
 		case at.weight < 1 || at.weight > maxWeight:

@@ -75,11 +75,11 @@ func TestParsePlan(t *testing.T) {
 		{"1 100 10m0s settled 0,x", "not as this library writes it"},
 		{"1 100 10m0s settled 0,02", "not as this library writes it"},
 		{"1 100 10m0s settled 0,.", "it says when 0 of 1 empty positions became so"},
-		{"1 100 10m0s settled 0,-0", "it says that position 0 became empty"},
-		{"1 100 10m0s settled 0,-1,.", "it says that position 1 became empty"},
-		{"1 100 10m0s settled 0,.,-1,-1", "it says that position 1 became empty"},
-		{"1 100 10m0s settled 0,.,-1,-2", "it says that position 2 became empty"},
-		{"1 100 10m0s settled 0,-x", "it says that position -1 became empty"},
+		{"1 100 10m0s settled 0,-0", "it shows position 0 as emptied"},
+		{"1 100 10m0s settled 0,-1,.", "it shows position 1 as emptied"},
+		{"1 100 10m0s settled 0,.,-1,-1", "it shows position 1 as emptied"},
+		{"1 100 10m0s settled 0,.,-1,-2", "it shows position 2 as emptied"},
+		{"1 100 10m0s settled 0,-x", "it shows position -1 as emptied"},
 	} {
 		if _, err := parsePlan(c.text); err == nil || !strings.Contains(err.Error(), c.reason) {
 			t.Errorf("%s: the error is %v, not %s", c.text, err, c.reason)
@@ -88,7 +88,7 @@ func TestParsePlan(t *testing.T) {
 }
 
 // Members come and go at random. Each table is even, and differs from the one before by as
-// few partitions as the numbers of each seat allow; whoever undoes a change restores it.
+// few partitions as the numbers of each seat allow. Undoing a change restores it.
 func TestMoves(t *testing.T) {
 	for _, c := range []struct {
 		name                        string

@@ -106,17 +106,13 @@ func TestTrace(t *testing.T) {
 			}
 		}
 
-		b.link.mutex.Lock()
-		b.link.cut = true
-		b.link.mutex.Unlock()
+		b.link.set(true)
 		f.settles(time.Minute, "a")
 		plans, _, ended, _ = other.take()
 		if last(plans) != 0 || !maps.Equal(causes(t, ended), map[string]int{"lost": 3}) || len(ended) > 0 && !errors.Is(ended[0].Err, elector.ErrLost) {
 			t.Errorf("after it was cut off: %v, %v", plans, ended)
 		}
-		b.link.mutex.Lock()
-		b.link.cut = false
-		b.link.mutex.Unlock()
+		b.link.set(false)
 		f.settles(time.Minute, "a", "b")
 		r.take()
 		f.ends(a, b)

@@ -47,7 +47,7 @@ type Server struct {
 
 	// Resource names the resource that a method changes. The tokens of two
 	// partitions of a group cannot be compared, so each partition is a resource of
-	// its own: make a Server for each, and let an interceptor of yours choose by
+	// its own: make a Server for each, and let your interceptor choose by
 	// what the call changes. Default one for all methods.
 	Resource func(fullMethod string) string
 

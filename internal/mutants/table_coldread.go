@@ -3,11 +3,11 @@ package main
 // coldMutants break what a group does when a store refuses or hangs, and what it shows.
 var coldMutants = []mutant{
 	hostile("a refused write of a partition not logged", "writes", "TestRefusedWrites", edit{
-		"partition/move.go", `case x.state == wanted && !isRefused(o.Err):`, `case x.state == wanted && !isRefused(o.Err) && x.tries < 0:`}),
+		"partition/settle.go", `case x.state == wanted && !isRefused(o.Err):`, `case x.state == wanted && !isRefused(o.Err) && x.tries < 0:`}),
 	hostile("a refused plan not logged", "writes", "TestRefusedWrites", edit{
 		"partition/govern.go", `f.complain("cannot write the plan", err)`, `f.complain("cannot write the plan", nil)`}),
 	hostile("a write that is refused tried again at once", "writes", "TestRefusedForEver", edit{
-		"partition/move.go", `		default: // also if it was refused: the read before has shown no reason
+		"partition/settle.go", `		default: // also if it was refused: the read before has shown no reason
 			s.later(x)`, `		default:
 			x.next = s.group.now()`}),
 	hostile("owners by seats that were read before", "Owners", "TestOwnersNewcomer", edit{
@@ -19,7 +19,7 @@ var coldMutants = []mutant{
 	hostile("requests that hang are not counted", "hung", "TestDeafBackend", edit{
 		"internal/batcher/all.go", `hung.Load() >= mostHung`, `hung.Load() >= 1<<20`}),
 	hostile("a record written again too late is released", "5", "TestLateVacancyLingers", edit{
-		"partition/move.go", `draining) && applied && !rule.Unconfirmed(r): // too late`, `draining) && applied: // too late`}),
+		"partition/settle.go", `draining) && applied && !rule.Unconfirmed(r): // too late`, `draining) && applied: // too late`}),
 	hostile("large requests that fail repeated for ever", "batches", "TestLargeRequestsFail", edit{
 		"internal/batcher/all.go", `len(requests) == 1 || t.asks() {`, `len(requests) > 0 {`}),
 	hostile("a resize waits for a seat of a newer version", "Resize", "TestResizeNewerSeat", edit{

@@ -51,14 +51,14 @@ var partitionMutants = []mutant{
 `, `			x.until = now
 `}),
 	hazardous("a release that the store loses", "6", "release-lost", edit{
-		"partition/move.go", `	x.enter(told, s.group.now())
+		"partition/settle.go", `	x.enter(told, s.group.now())
 	x.next = s.group.now() + s.auditEvery()
 	s.again(x)`, `	delete(s.slots, x.partition)
 	s.again(x)`}),
 	hazardous("a deleted record not written again", "8", "record-deleted", edit{
-		"partition/move.go", `case !r.Exists() && x.lease.Remaining() > 0:`, `case r.TTL < 0 && x.lease.Remaining() > 0:`}),
+		"partition/settle.go", `case !r.Exists() && x.lease.Remaining() > 0:`, `case r.TTL < 0 && x.lease.Remaining() > 0:`}),
 	hazardous("a lost acquisition not seen", "8", "take-lost", edit{
-		"partition/move.go", `		case r.Attempt == x.record.Attempt && r.Token`, `		case r.Exists() || r.Attempt == x.record.Attempt && r.Token`}),
+		"partition/settle.go", `		case r.Attempt == x.record.Attempt && r.Token`, `		case r.Exists() || r.Attempt == x.record.Attempt && r.Token`}),
 	hazardous("the holder of a seat never replaced", "9", "next-owner-dies", edit{
 		"partition/govern.go", `		if f.deposable(i) > g.now() {`, `		if f.deposable(i) > g.now() || true {`}),
 	hazardous("settled at once", "12", "start-together", edit{
@@ -93,21 +93,21 @@ var partitionMutants = []mutant{
 	}
 `}),
 	hostile("a seat that drains ends all workers at once", "5", "TestSeatDrains", edit{
-		"partition/move.go", `context.WithCancelCause(s.ctx)`, `context.WithCancelCause(s.lease.Context())`}),
+		"partition/take.go", `context.WithCancelCause(s.ctx)`, `context.WithCancelCause(s.lease.Context())`}),
 	hostile("a release to confirm forgotten when the plan gives the partition back", "5", "TestReleaseForgotten", edit{
 		"partition/move.go", `, owes: x != nil}`, `}`}),
 	hostile("a dead seat behind a gap not seen", "9", "TestSeatBehindGap", edit{
 		"partition/follow.go", `case named > f.top:`, `case named > maxSeats:`}),
 	hostile("all seats read up to any that a partition names", "9", "TestSeatFarAway", edit{
-		"partition/move.go", `if !o.Record.Vacant() { // otherwise`, `if true { // otherwise`}),
+		"partition/take.go", `if !o.Record.Vacant() { // otherwise`, `if true { // otherwise`}),
 	hostile("all seats read for ever by who waited for one behind a gap", "9", "TestReadsAfterGap", edit{
 		"partition/follow.go", `case f.beyond && !waits:`, `case f.beyond && f.s == nil:`}),
 	hostile("a foreign record read again and again by who gave it up", "5", "TestReadsOfForeign", edit{
-		"partition/move.go", `o.Err != nil && (x.state != told || !isForeign(o.Err)):`, `o.Err != nil:`}),
+		"partition/settle.go", `o.Err != nil && (x.state != told || !isForeign(o.Err)):`, `o.Err != nil:`}),
 	hostile("a release that waits for a foreign record", "5", "TestReadsOfForeign", edit{
-		"partition/move.go", `case x.state == ended && isForeign(o.Err):`, `case x.state == ended && s.group == nil:`}),
+		"partition/settle.go", `case x.state == ended && isForeign(o.Err):`, `case x.state == ended && s.group == nil:`}),
 	hostile("a release that one read confirms, whatever it shows", "5", "TestReleaseHidden", edit{
-		"partition/move.go", `told && !s.anothers(r):`, `told && s.group == nil:`}),
+		"partition/settle.go", `told && !s.anothers(r):`, `told && s.group == nil:`}),
 	hostile("a lease that is not audited while it drains", "8", "TestLongDrain", edit{
 		"partition/move.go", `		case x.state == held, x.state == draining, x.state == told:
 			audit`, `		case x.state == draining:

@@ -10,7 +10,7 @@ var traceMutants = []mutant{
 	hostile("a drain traced from the acquisition", "Trace", "TestTraceOfWorkers", edit{
 		"partition/trace.go", `info.Drain = now - x.since`, `info.Drain = now`}),
 	{name: "a drain counted as time without an owner", breaks: "partitions Trace", catch: "TestGroupSlowDrain", pkg: "./electortest", edits: []edit{{
-		"partition/move.go", `			x.owned = read
+		"partition/take.go", `			x.owned = read
 `, `			_ = read
 `}}},
 	{name: "the end of a lease counted as a failure of its worker", breaks: "partitions Trace", catch: "TestTraceOfLoss", pkg: "./partition", edits: []edit{{

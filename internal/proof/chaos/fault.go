@@ -31,7 +31,7 @@ type Fault struct {
 	// longer than others last.
 	takes float64
 
-	// missing says that after it a partition has no owner before the record that it
+	// missing reports that after it a partition has no owner before the record that it
 	// lacks is taken for gone.
 	missing bool
 }

@@ -20,9 +20,9 @@ import (
 //
 // Left out is what no lease can survive, by docs/design-partitions.md:
 //
-//   - a seat that is emptied, or whose TTL is lowered: it says that a lease is over
+//   - a seat that is emptied, or whose TTL is lowered: it reports a lease as over
 //     which is valid;
-//   - a partition that is emptied: it says that its owner has given it up;
+//   - a partition that is emptied: it reports that its owner has given it up;
 //   - a seat that is brought back and removed again within C: two changes of seats by
 //     hand are 2C apart;
 //   - a founding plan that is put back, and a partition that is deleted while the plan
@@ -202,7 +202,7 @@ func putBack(ctx context.Context, g *group, name string) error {
 	return insist(ctx, func() error { return g.place.records.Put(ctx, name, old) })
 }
 
-// garble makes a record one that nobody can read, for a while.
+// garble makes a record unreadable for a while.
 func garble(ctx context.Context, g *group, name string) error {
 	if err := insist(ctx, func() error { return g.spoil(ctx, name) }); err != nil {
 		return err
@@ -223,7 +223,7 @@ func (g *group) alter(ctx context.Context, name string, change func(*backends.Re
 	})
 }
 
-// bar sets a critical extension that nobody knows, and takes it away again.
+// bar sets an unknown critical extension, and takes it away again.
 func bar(ctx context.Context, g *group, name string) error {
 	err := g.alter(ctx, name, func(x *backends.Record) (err error) {
 		x.Extensions, err = x.Extensions.With("c_chaos", fmt.Sprintf("%016x", g.random.Uint64()))

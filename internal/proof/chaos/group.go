@@ -118,7 +118,7 @@ func (g *group) settled(ctx context.Context) (bool, error) {
 	return err == nil, nil
 }
 
-// founded reports whether the plan says that all partitions have a record. Where
+// founded reports whether by the plan all partitions have a record. Where
 // nothing can be changed by hand that makes no difference.
 func (g *group) founded(ctx context.Context) (founded bool, err error) {
 	if g.place.records == nil {

@@ -38,7 +38,7 @@ func (r *Round) standsInLock(ctx context.Context) (bool, error) {
 func isHeld(ctx context.Context, path string) (bool, error) {
 	lock, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil // nobody has written the record yet
+		return false, nil // no process has written the record yet
 	}
 	if err != nil {
 		return false, err

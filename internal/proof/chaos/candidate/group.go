@@ -22,7 +22,7 @@ type group struct {
 	asked   atomic.Uint64 // the partition whose owner was read last
 }
 
-// A tenure is what this process tells of one partition.
+// A tenure is what this process reports about one partition.
 type tenure struct {
 	history.Recorder
 	mutex sync.Mutex

@@ -46,7 +46,7 @@ func (e *election) checkEarly(p, b *lease, report tell) {
 		return
 	}
 	if e.isPartition() && p.ended != nil && p.ended.At <= b.acquired[0].At {
-		return // whoever knows that its lease is over may replace its seat
+		return // its seat may be replaced by a process that knows the lease to be over
 	}
 	renewed, ok := e.lastRenewal(p)
 	if !ok || len(e.tamperedWith(p, b)) > 0 {

@@ -17,7 +17,7 @@ type Recorder struct {
 	Candidate string // also the ID in Options
 	Tell      func(Event)
 
-	lease atomic.Pointer[Lease] // that Look has told of last
+	lease atomic.Pointer[Lease] // that Look has reported last
 
 	mutex sync.Mutex
 	seen  string
@@ -66,7 +66,7 @@ func (r *Recorder) Trace() *elector.Trace {
 	}
 }
 
-// Request is a callback of a Trace that tells of requests that failed.
+// Request is a callback of a Trace that records failed requests.
 func (r *Recorder) Request(_ context.Context, i elector.RequestInfo) {
 	if i.Err != nil && !errors.Is(i.Err, context.Canceled) {
 		r.Event(Event{Kind: Trouble, Detail: i.Op + ": " + i.Err.Error()})

@@ -149,7 +149,7 @@ func btoi(b bool) int {
 	return 0
 }
 
-// A faultOfGroup is one that is told of each partition of a group.
+// A faultOfGroup is one that is recorded for each partition of a group.
 type faultOfGroup struct {
 	group, kind, candidate string
 	from                   time.Duration

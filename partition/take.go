@@ -1,0 +1,192 @@
+package partition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/clock"
+	"github.com/elector-go/elector/internal/rule"
+)
+
+// take takes partitions that are free.
+func (s *sitting) take(ctx context.Context, slots []*slot) {
+	if len(slots) == 0 {
+		return
+	}
+	g := s.group
+	p, _ := s.follower.current()
+	if p == nil {
+		for _, x := range slots {
+			s.later(x)
+		}
+		return
+	}
+	read := g.now()
+	asked := s.living(slots) // as seen before
+	outcomes, unread := s.loadWith(ctx, slots, asked)
+	var there []*slot
+	for i, o := range outcomes {
+		x := slots[i]
+		x.foreign = isForeign(o.Err)
+		if o.Err != nil {
+			s.cannot(x, o.Err)
+			continue
+		}
+		x.record = o.Record
+		there = append(there, x)
+	}
+	asks := s.living(there)
+	maps.DeleteFunc(asks, func(partition int, in rule.Incarnation) bool { return asked[partition] == in })
+	if len(asks) > 0 {
+		_, also := s.loadWith(ctx, nil, asks)
+		maps.Copy(unread, also)
+	}
+	var changes []backends.Change
+	var claimed []*slot
+	sent := clock.Mark(g.clock)
+	for _, x := range there {
+		now := g.now()
+		trail := &g.trails[x.partition]
+		at, err := trail.Free(x.record, s.seats, s.own, p.founding, p.audit, now)
+		switch {
+		case err != nil:
+			s.cannot(x, fmt.Errorf("record %s: %w", g.record(x.partition), err))
+			continue
+		case at > now:
+			x.owned = read
+			s.later(x)
+			if at != rule.Never {
+				x.next = min(at, now+g.options.RenewEvery)
+			}
+			if err := unread[x.partition]; err != nil {
+				s.cannot(x, err)
+			} else if now-x.since > g.challenge()+2*g.options.RenewEvery {
+				s.cannot(x, errors.New(g.waits(x)))
+			}
+			continue
+		}
+		token := trail.Token(x.record, uint64(g.options.MinToken), sent.Wall)
+		if token == 0 {
+			s.cannot(x, elector.ErrTokenExhausted)
+			continue
+		}
+		next := backends.Record{Holder: g.options.ID, Token: token, TTL: g.options.TTL, RenewEvery: g.options.RenewEvery, Attempt: backends.Attempt{Nonce: g.newNonce(), Sequence: 1}}
+		next.Extensions, _ = x.record.Extensions.Class('k').With(rule.SeatName, s.own.String())
+		if !x.record.Exists() {
+			next.Extensions = rule.Created(next.Extensions)
+		}
+		changes = append(changes, backends.Change{Name: g.record(x.partition), Prev: x.record, Next: next})
+		claimed = append(claimed, x)
+	}
+	if len(claimed) == 0 { // their owners give them up; so it is with the rest
+		for _, x := range s.slots {
+			if x.state == wanted && x.tries == 0 {
+				s.later(x)
+			}
+		}
+	}
+	for i, o := range s.swap(ctx, changes) {
+		x := claimed[i]
+		switch {
+		case o.Err == nil:
+			s.taken(x, o.Record, sent)
+		default:
+			x.doubt, x.sent = &changes[i], sent
+			if s.later(x); isRefused(o.Err) {
+				x.next = g.now() // a refusal may be of a second try: see what is there
+			}
+		}
+	}
+}
+
+// waits describes what a partition waits for that cannot be taken yet.
+func (g *Group) waits(x *slot) string {
+	if !x.record.Exists() {
+		return fmt.Sprintf("record %s is missing; it is taken after %v, unless its owner writes it again", g.record(x.partition), rule.Challenge(time.Duration(g.audit.Load()), g.drift))
+	}
+	return fmt.Sprintf("record %s names %q, which may still own it, with token %d", g.record(x.partition), x.record.Holder, x.record.Token)
+}
+
+// living returns the incarnations through which partitions were held when they were seen
+// last, by partition, unless they are over or this process's own.
+func (s *sitting) living(slots []*slot) map[int]rule.Incarnation {
+	asks := map[int]rule.Incarnation{}
+	for _, x := range slots {
+		in, err := rule.Holder(x.record)
+		if err == nil && in != s.own && in.Seat < maxSeats && !x.record.Vacant() && s.seats.Over(in, x.record.TTL, 0) != 0 {
+			asks[x.partition] = in
+		}
+	}
+	return asks
+}
+
+// loadWith reads the records of some slots, and the seats of incarnations that partitions
+// were seen to name before. It returns why a seat cannot be read, by partition.
+func (s *sitting) loadWith(ctx context.Context, slots []*slot, asked map[int]rule.Incarnation) (records []backends.Outcome, unread map[int]error) {
+	g := s.group
+	var seats []int
+	for _, in := range asked {
+		seats = append(seats, in.Seat)
+	}
+	slices.Sort(seats)
+	seats = slices.Compact(seats)
+	names := make([]string, len(seats))
+	for i, seat := range seats {
+		names[i] = g.seatName(seat)
+	}
+	sent := g.now()
+	outcomes := s.load(ctx, slots, names...)
+	now := g.now()
+	unread = map[int]error{}
+	seen := map[rule.Incarnation]bool{}
+	for partition, in := range asked {
+		i, _ := slices.BinarySearch(seats, in.Seat)
+		switch o := outcomes[len(slots)+i]; {
+		case o.Err != nil:
+			unread[partition] = o.Err
+		case !seen[in]:
+			seen[in] = true
+			s.seats.See(in, o.Record, sent, now)
+			if !o.Record.Vacant() { // otherwise no holder is to be replaced, and the number may be anything
+				s.follower.names(in.Seat)
+			}
+		}
+	}
+	return outcomes[:len(slots)], unread
+}
+
+// taken begins a lease.
+func (s *sitting) taken(x *slot, won backends.Record, sent clock.Reading) {
+	g := s.group
+	s.see(x.partition, won)
+	x.record, x.doubt, x.said = won, nil, ""
+	l := &Lease{group: g, seat: s.lease, partition: x.partition}
+	l.won.Store(&won)
+	l.ctx, l.cancel = context.WithCancelCause(s.ctx)
+	l.audited.Store(&sent)
+	x.lease = l
+	info := g.info(l)
+	info.Unowned = g.now() - max(x.since, x.owned)
+	x.enter(held, g.now())
+	if s.auditLater(x); rule.Unconfirmed(won) {
+		x.next = g.now()
+	}
+	g.log.Debug("elector: this process owns a partition", "partition", x.partition, "token", won.Token)
+	traced(g, g.o.Trace.Acquired, l.ctx, info)
+	s.start(x, 0)
+}
+
+// cannot logs why a partition cannot be taken, once.
+func (s *sitting) cannot(x *slot, err error) {
+	if text := err.Error(); text != x.said {
+		x.said = text
+		s.group.log.Warn("elector: a partition that this process should own cannot be taken", "partition", x.partition, "error", err)
+	}
+	s.later(x)
+}
