@@ -27,6 +27,7 @@ type acquisition struct {
 	// For the vacancy.
 	successor string       // ID of the candidate that the leader named
 	why       annex.Reason // for the end of the term
+	pause     *annex.Pause // of the election; nil if it goes on
 
 	releases *backoff
 }
@@ -58,7 +59,7 @@ func (a *acquisition) next(prev backends.Record, holder, value string) backends.
 			r.Extensions = rule.Replaced(r.Extensions, prev)
 		}
 	case holder == "":
-		r.Extensions = annex.Released(prev, a.why, a.successor, now)
+		r.Extensions = annex.Released(prev, a.why, a.successor, a.pause, now)
 	default:
 		r.Extensions = annex.Renewed(prev)
 	}

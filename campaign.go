@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/annex"
 	"github.com/elector-go/elector/internal/batcher"
 	"github.com/elector-go/elector/internal/rule"
 )
@@ -40,7 +41,8 @@ import (
 // Campaign blocks until this process leads, and returns the lease. It waits
 // while another candidate leads, and retries transient failures, such
 // as a store that does not answer. It returns permanent failures immediately:
-// ErrDenied, ErrMisconfigured, ErrForeignRecord, ErrTokenExhausted. When
+// ErrDenied, ErrMisconfigured, ErrForeignRecord, ErrTokenExhausted, and ErrReadOnly if
+// the backend was opened for reading alone. When
 // ctx ends Campaign returns the cause and the reason of the wait. If a write was
 // under way then, it is read back and released in the background, for at most
 // ReleaseTimeout; Close waits for that. The lease does not end with ctx: it is renewed
@@ -112,7 +114,7 @@ func (e *Elector) exclusive(ctx context.Context, campaign func(context.Context) 
 // enter takes the right to campaign, for Run or for a single lease, and registers
 // the call.
 func (e *Elector) enter(ctx context.Context, running bool) error {
-	if err := e.begin(ctx); err != nil {
+	if err := e.beginWriting(ctx); err != nil {
 		return err
 	}
 	e.mutex.Lock()
@@ -140,11 +142,19 @@ func (e *Elector) settleLast(ctx context.Context, campaign func(context.Context)
 	if err := e.begins(ctx); err != nil {
 		return nil, err
 	}
+	e.setCampaigns(true)
+	defer e.setCampaigns(false)
 	l, err := campaign(ctx)
 	if err != nil {
 		e.traceCampaigned(ctx, err)
 	}
 	return l, err
+}
+
+func (e *Elector) setCampaigns(is bool) {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	e.campaigns = is
 }
 
 // begins waits for the last lease, and for the last cancelled campaign, and traces
@@ -181,10 +191,16 @@ type candidacy struct {
 	watcher *watcher // nil before the first wait
 	bidding bidding
 	last    *failure // why the campaign did not end yet
-	logged  Token    // of the leader that was logged last
+	logged  logged   // what was logged last
 
 	version backends.Version // that was seen last
 	try     time.Duration    // when to replace it; 0 while that is not allowed
+}
+
+// A logged is what logLeader logs once: a leader, or the pause with which its term ended.
+type logged struct {
+	token  Token
+	paused bool
 }
 
 // campaign makes attempts. Between two of them it waits until another one could
@@ -292,7 +308,7 @@ func (c *candidacy) chance() (from time.Duration, now bool) {
 	switch {
 	case from > time:
 		from, c.try = min(from, c.bidding.next(s)), 0
-	case e.succeeds(s):
+	case e.goesFirst(s):
 		return 0, true
 	default:
 		if c.try == 0 || s.Record.Version != c.version {
@@ -304,10 +320,18 @@ func (c *candidacy) chance() (from time.Duration, now bool) {
 	return from, false
 }
 
-// logLeader logs a leader with another token than the last one.
+// logLeader logs a leader, or a pause, unless that is what it logged last.
 func (c *candidacy) logLeader(s rule.Snapshot) {
-	if r := s.Record; !r.Vacant() && Token(r.Token) != c.logged {
-		c.logged = Token(r.Token)
+	r := s.Record
+	pause := annex.PauseOf(r)
+	now := logged{Token(r.Token), pause != nil}
+	if r.Vacant() && pause == nil || now == c.logged {
+		return
+	}
+	c.logged = now
+	if pause != nil {
+		c.e.log.Info("elector: campaign waits while the election is paused", "by", pause.By, "for", pause.For, "reason", pause.Reason)
+	} else {
 		c.e.log.Info("elector: campaign waits while the election is held", "leader", r.Holder, "token", r.Token)
 	}
 }

@@ -22,8 +22,11 @@ type Elector struct {
 	backend backends.Backend
 	store   string // for errors and logs
 	pushes  bool   // Watch reports renewals too
+	lossy   string // why the store may lose acknowledged writes; empty if it keeps them
 	listens bool   // Watch reports vacancies
 	owned   bool   // Close closes the backend
+	resumes bool   // this candidate ends a pause
+	refusal error  // of writes, if the backend was opened for reading alone
 	o       Options
 	clock   clock.Clock
 	log     *slog.Logger
@@ -51,12 +54,13 @@ type Elector struct {
 	began      time.Duration   // monotonic, when the campaign began
 
 	// mutex guards what follows, and is never held across I/O or a callback.
-	mutex    sync.Mutex
-	closed   bool
-	closing  chan struct{} // closed when Close is done
-	closeErr error
-	busy     bool // a call of Campaign, TryCampaign or Run is under way
-	running  bool // that call is Run
+	mutex     sync.Mutex
+	closed    bool
+	closing   chan struct{} // closed when Close is done
+	closeErr  error
+	busy      bool // a call of Campaign, TryCampaign or Run is under way
+	running   bool // that call is Run
+	campaigns bool // it campaigns, and waits for no worker
 }
 
 // Open connects to the store that url names and returns a candidate for the
@@ -124,7 +128,7 @@ func New(backend backends.Backend, name string, o *Options) (*Elector, error) {
 	if err != nil {
 		return nil, &Error{"open", name, d.Store, err}
 	}
-	e := &Elector{name: name, backend: backend, store: d.Store, pushes: d.PushesRenewals, o: options, clock: options.clock}
+	e := &Elector{name: name, backend: backend, store: d.Store, lossy: d.Lossy, pushes: d.PushesRenewals, refusal: d.Writable(), o: options, clock: options.clock}
 	_, e.listens = backends.AsWatcher(backend)
 	e.pushes = e.pushes && e.listens
 	e.view.Drift = options.ClockDrift
@@ -150,14 +154,27 @@ func (e *Elector) ID() string { return e.o.ID }
 // ErrNotLeader. Like Lease.Check it reads the clocks and not the store; unlike
 // Check it does not count as a sign of life for Options.StallTimeout.
 func (e *Elector) Token() (Token, error) {
-	l := e.current.Load()
-	if l == nil {
-		return 0, e.fail("token", ErrNotLeader)
-	}
-	if err := l.valid(); err != nil {
+	l, err := e.Lease()
+	if err != nil {
 		return 0, err
 	}
 	return l.token, nil
+}
+
+// Lease returns the lease that this Elector holds, for code that does not run in the
+// worker, such as an HTTP handler; or ErrNotLeader. The lease may end at any time: call
+// its Check before each side effect. Lease reads the clocks and not the store, and does
+// not count as a sign of life for Options.StallTimeout. In Run the lease is there a moment
+// before the worker is called.
+func (e *Elector) Lease() (*Lease, error) {
+	l := e.current.Load()
+	if l == nil {
+		return nil, e.fail("lease", ErrNotLeader)
+	}
+	if err := l.valid(); err != nil {
+		return nil, err
+	}
+	return l, nil
 }
 
 // Resign gives up the lease that this Elector holds: see Lease.Resign. It returns
@@ -264,6 +281,15 @@ func (e *Elector) begin(ctx context.Context) error {
 	}
 	e.active.Add(1)
 	return nil
+}
+
+// beginWriting is begin for a call that writes: it returns ErrReadOnly if the backend was
+// opened for reading alone.
+func (e *Elector) beginWriting(ctx context.Context) error {
+	if e.refusal != nil {
+		return e.refusal
+	}
+	return e.begin(ctx)
 }
 
 // joined returns a context that ends with ctx and with the Elector.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/annex"
@@ -29,6 +30,11 @@ var (
 	ErrResigned error = notLeader("the lease was resigned")
 	// ErrHeld: another candidate holds the election. See HeldError.
 	ErrHeld = errors.New("the election is held")
+	// ErrPaused: the election is paused, see Elector.Pause. A HeldError is ErrPaused too
+	// if that is why it cannot be claimed.
+	ErrPaused = errors.New("the election is paused")
+	// ErrNotPaused: the election is not paused.
+	ErrNotPaused = errors.New("the election is not paused")
 	// ErrBusy: this Elector already leads, or another call of Campaign,
 	// TryCampaign or Run on it is under way.
 	ErrBusy = errors.New("this Elector already leads or campaigns; make another one for a second candidate")
@@ -90,14 +96,19 @@ type HeldError struct {
 
 // Error implements error.
 func (e *HeldError) Error() string {
+	if e.Leader.Pause != nil {
+		return fmt.Sprintf("%v %v", ErrPaused, *e.Leader.Pause)
+	}
 	if e.Leader.ID != "" && e.Reason == "" {
 		return fmt.Sprintf("%v by %q with token %d", ErrHeld, e.Leader.ID, e.Leader.Token)
 	}
 	return ErrHeld.Error() + ": " + e.Reason
 }
 
-// Is makes a HeldError an ErrHeld.
-func (e *HeldError) Is(target error) bool { return target == ErrHeld }
+// Is makes a HeldError an ErrHeld, and an ErrPaused if the election is paused.
+func (e *HeldError) Is(target error) bool {
+	return target == ErrHeld || target == ErrPaused && e.Leader.Pause != nil
+}
 
 // Everything below decides what an error means. It is decided in this file alone,
 // and only for what a backend returned, before anything is joined to it: errors
@@ -201,7 +212,7 @@ func (e usersError) Error() string { return e.err.Error() }
 
 // Is implements the interface of errors.Is.
 func (e usersError) Is(target error) bool {
-	for _, own := range []error{ErrNotLeader, ErrLost, ErrResigned, ErrHeld, ErrBusy, ErrRequested, ErrUnhealthy, ErrClosed, ErrStale, ErrTokenRegressed, ErrTokenExhausted, ErrInvalid} {
+	for _, own := range []error{ErrNotLeader, ErrLost, ErrResigned, ErrHeld, ErrPaused, ErrNotPaused, ErrBusy, ErrRequested, ErrUnhealthy, ErrClosed, ErrStale, ErrTokenRegressed, ErrTokenExhausted, ErrInvalid} {
 		if target == own {
 			return false
 		}
@@ -245,8 +256,27 @@ func (e *Elector) ended(ctx context.Context, last *failure) error {
 	return fmt.Errorf("%w; until then: %w", err, last.err)
 }
 
+// noLeader reports whether a request to resign found no living leader.
+func noLeader(err error) bool { return errors.Is(err, ErrNotLeader) }
+
+// requestedBefore reports whether a valid request to resign cannot name the candidate that
+// it wants: another one is pending, or a candidate with the same ID leads.
+func requestedBefore(err error) bool {
+	return errors.Is(err, ErrRequested) || errors.Is(err, ErrInvalid)
+}
+
 // unhealthyError reports whether an error is of Options.Healthy, and not of the store.
 func unhealthyError(err error) bool { return errors.Is(err, ErrUnhealthy) }
+
+// reasonOf is equal for two errors of one outage that are logged once. A store that does
+// not answer says so in many wordings; of other errors the text counts, without the
+// election's name and numbers.
+func reasonOf(err error, name string) string {
+	if errors.Is(err, ErrUnavailable) && !unhealthyError(err) {
+		return ErrUnavailable.Error()
+	}
+	return withoutNumbers(strings.ReplaceAll(err.Error(), name, ""))
+}
 
 // ending returns how a lease that is over ended.
 func (s *status) ending() annex.Reason {

@@ -19,8 +19,8 @@ type Term struct {
 	// Reason is why the term ended: "resigned", "requested" (see RequestResign),
 	// "unhealthy", "lost" (and released once the work had stopped), "deposed",
 	// "cancelled" (a campaign that won after it was cancelled, and never led),
-	// "expired" (another candidate took over, at End), or "unknown". It is empty
-	// while the term goes on.
+	// "expired" (another candidate took over, at End), "paused" (by this process: see
+	// Elector.Pause), or "unknown". It is empty while the term goes on.
 	Reason string
 }
 

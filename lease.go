@@ -11,6 +11,7 @@ import (
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/batcher"
 	"github.com/elector-go/elector/internal/clock"
+	"github.com/elector-go/elector/internal/rule"
 )
 
 // A Lease is this process's hold on an election. It is valid for
@@ -112,11 +113,14 @@ func (e *Elector) newLease(base context.Context, own *acquisition) *Lease {
 	start := won.start
 	l.ctx, l.cancel = context.WithCancelCause(context.WithValue(context.WithoutCancel(base), workOf{l}, true))
 	l.status.Store(&status{start: start})
+	e.view.Take(l.step("win", start), func() bool { return true })
 	l.checked.Store(int64(start.Mono))
 	e.current.Store(l)
 	e.view.Holds(own.nonce, start.Mono+l.hold)
 	l.expireLater()
-	e.log.Info("elector: leads", "token", l.token)
+	if e.log.Info("elector: leads", "token", l.token); e.lossy != "" {
+		e.log.Warn("elector: another process may lead at the same time, because the store may lose acknowledged writes", "token", l.token, "lossy", e.lossy)
+	}
 	traceDone := make(chan struct{})
 	e.active.Add(1)
 	r := own.record
@@ -151,6 +155,10 @@ func (l *Lease) Context() context.Context { return l.ctx }
 
 // Token returns the lease's fencing token, even after the end of the lease.
 func (l *Lease) Token() Token { return l.token }
+
+// Lossy returns why the store may lose acknowledged writes, for people, or "" if it keeps
+// them. On such a store two leases can be valid at once, and guards refuse.
+func (l *Lease) Lossy() string { return l.e.lossy }
 
 // Election returns the name of the election.
 func (l *Lease) Election() string { return l.e.name }
@@ -291,7 +299,7 @@ func (l *Lease) move(to phase, why reason, cause error) {
 // context ends, and then everything else learns of it. It returns false if s is no
 // longer the status.
 func (l *Lease) replace(s *status, next status) bool {
-	if !l.status.CompareAndSwap(s, &next) {
+	if !l.take(s, &next) {
 		return false
 	}
 	switch {
@@ -321,6 +329,25 @@ func (l *Lease) replace(s *status, next status) bool {
 		l.unwatch()
 	}
 	return true
+}
+
+// take replaces the status. For the specification that is a step.
+func (l *Lease) take(s, next *status) bool {
+	name := ""
+	switch {
+	case next.phase != s.phase:
+		name = [...]string{draining: "drain", resigned: "resign", lost: "lose", deposed: "depose"}[next.phase]
+	case next.start != s.start:
+		name = "extend"
+	default:
+		return l.status.CompareAndSwap(s, next)
+	}
+	return l.e.view.Take(l.step(name, next.start), func() bool { return l.status.CompareAndSwap(s, next) })
+}
+
+// step returns a step of the lease, which counts from start.
+func (l *Lease) step(name string, start clock.Reading) rule.Step {
+	return rule.Step{Name: name, Nonce: l.won.Attempt.Nonce, Until: start.Mono + l.hold}
 }
 
 // drain tells the worker to stop: its context ends, and the lease stays

@@ -76,3 +76,24 @@ func TestAcquisition(t *testing.T) {
 		}
 	})
 }
+
+// Lease returns the lease of this process while it is valid.
+func TestCurrentLease(t *testing.T) {
+	onStage(t, elector.Options{TTL: time.Minute}, func(t *testing.T, s *stage) {
+		is := func(when string, want *elector.Lease, kind error) {
+			t.Helper()
+			if l, err := s.e.Lease(); l != want || !errors.Is(err, kind) {
+				t.Errorf("%s the lease is %p, %v; want %p, %v", when, l, err, want, kind)
+			}
+		}
+		is("before a campaign", nil, elector.ErrNotLeader)
+		l := s.run()
+		is("while it leads", l, nil)
+		s.stop()
+		pass(time.Second)
+		is("while it drains", l, nil)
+		s.end()
+		pass(time.Second)
+		is("after its end", nil, elector.ErrResigned)
+	})
+}

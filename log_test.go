@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -160,6 +161,36 @@ func TestLogOfManyElections(t *testing.T) {
 		unhealthy := line{fails, fmt.Sprintf("election-%d", n), 0}
 		if first != 1 || len(lines) != 4 || !slices.Contains(lines, several) || !slices.Contains(lines, over) || !slices.Contains(lines, unhealthy) {
 			t.Errorf("%d lines for the first of many: %+v", first, lines)
+		}
+	})
+}
+
+// A store that does not answer says so in several wordings, by turns: that is one reason,
+// logged once. An error that is no such one is another reason.
+func TestLogOfOneOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log jsonLines
+		f, b := fault.Wrap(memory.New())
+		turn := 0
+		f.Always(func(context.Context, fault.Call, fault.Send) (backends.Record, error) {
+			turn++
+			return backends.Record{}, fmt.Errorf("%w: %s", backends.ErrUnavailable, strings.Repeat("x", turn))
+		})
+		e, err := elector.New(b, "a", &elector.Options{Logger: slog.New(slog.NewJSONHandler(&log, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { e.Close() })
+		go e.Campaign(t.Context())
+		pass(5 * time.Minute)
+		count := func() int { return bytes.Count(log.text, []byte("campaign fails and is tried again")) }
+		if n := count(); n != 1 {
+			t.Errorf("%d lines for one outage, want 1: %s", n, log.text)
+		}
+		f.Always(fault.Fails(errors.New("something else")))
+		pass(5 * time.Minute)
+		if n := count(); n != 2 {
+			t.Errorf("%d lines once the reason is another, want 2: %s", n, log.text)
 		}
 	})
 }

@@ -37,6 +37,14 @@ type Leader struct {
 	// see RequestResign.
 	RequestedBy string
 	Draining    bool
+
+	// Pause is set while the election is paused, see Elector.Pause, as far as this process
+	// knows: a new Elector cannot know how much of Pause.For is over.
+	Pause *Pause
+
+	// Lossy is why the store may lose acknowledged writes, for people: another process
+	// may lead at the same time. It is empty on a store that keeps them.
+	Lossy string
 }
 
 // Vacant reports whether the election has no leader: it never had one, the
@@ -46,7 +54,8 @@ func (l Leader) Vacant() bool { return l.ID == "" || l.Lapsed }
 // same reports whether two Leaders are the same except for the time that has
 // passed, and for what is to come.
 func (l Leader) same(m Leader) bool {
-	return l.now() == m.now()
+	paused := l.Pause == nil && m.Pause == nil || l.Pause != nil && m.Pause != nil && *l.Pause == *m.Pause
+	return paused && l.now() == m.now()
 }
 
 func (l Leader) now() Leader {
@@ -56,11 +65,16 @@ func (l Leader) now() Leader {
 // leader returns who leads, according to a state just seen.
 func (e *Elector) leader(r backends.Record) Leader {
 	q := annex.RequestOf(r)
-	l := Leader{ID: r.Holder, Token: Token(r.Token), Value: r.Value, TTL: r.TTL, Successor: annex.BidOf(r).ID, RequestedBy: q.By, Draining: q.Draining}
+	l := Leader{ID: r.Holder, Token: Token(r.Token), Value: r.Value, TTL: r.TTL, Successor: annex.BidOf(r).ID, RequestedBy: q.By, Draining: q.Draining, Lossy: e.lossy}
+	paused := true
 	if s := e.view.Snapshot(); s.Any && r.Version == s.Record.Version {
 		now := e.now()
 		l.Unchanged = now - s.Since
 		l.Lapsed = !r.Vacant() && now >= s.Lapse
+		paused = now < pausedUntil(s)
+	}
+	if p := annex.PauseOf(r); p != nil && paused {
+		l.Pause = &Pause{Reason: p.Reason, For: p.For, By: p.By}
 	}
 	return l
 }
@@ -96,7 +110,7 @@ func (e *Elector) Leader(ctx context.Context) (Leader, error) {
 
 // Observe yields who leads, as a fresh read shows it, and then each change of
 // leader or value. Vacancies are changes: a leader that resigned, a lease that
-// lapsed, a record that is gone. Renewals, successors and requests to resign are not. A slow
+// lapsed, a record that is gone. So are pauses, and their ends. Renewals, successors and requests to resign are not. A slow
 // loop body gets the latest state next; it costs no memory and delays no other process.
 //
 // Observe reconnects by itself and blocks until there is a change. A pair with
@@ -135,8 +149,10 @@ func (e *Elector) observe(ctx context.Context, w *watcher, yield func(Leader) bo
 		changed, err := false, error(nil)
 		if !first {
 			var lapse time.Duration
-			if !shown.Vacant() {
-				lapse = e.view.Snapshot().Lapse
+			if s := e.view.Snapshot(); !shown.Vacant() {
+				lapse = s.Lapse
+			} else if shown.Pause != nil {
+				lapse = pausedUntil(s)
 			}
 			changed, err = w.wait(ctx, version, lapse)
 		}

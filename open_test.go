@@ -64,3 +64,51 @@ func TestOpenIsPatient(t *testing.T) {
 		})
 	}
 }
+
+// A handle that was opened for reading alone reads, and every call that would write returns
+// ErrReadOnly at once.
+func TestReadOnly(t *testing.T) { synctest.Test(t, readOnly) }
+
+func readOnly(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	leader, err := elector.Open(ctx, "memory://read-only", "e", &elector.Options{ID: "leader", Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leader.Close()
+	if _, err := leader.TryCampaign(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for _, open := range []func() (backends.Backend, error){
+		func() (backends.Backend, error) { return backends.OpenReadOnly(ctx, "memory://read-only") },
+		func() (backends.Backend, error) { return backends.Open(ctx, "memory://read-only?readonly=true") },
+	} {
+		b, err := open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		e, err := elector.New(b, "e", &elector.Options{ID: "reader", Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		if l, err := e.Leader(ctx); err != nil || l.ID != "leader" {
+			t.Errorf("the leader is %+v, %v", l, err)
+		}
+		_, campaigned := e.Campaign(ctx)
+		_, tried := e.TryCampaign(ctx)
+		ran := e.Run(ctx, func(context.Context, *elector.Lease) error { return nil })
+		_, swapped := b.Swap(ctx, "other", backends.Record{}, backends.Record{})
+		many := b.(backends.BatchSwapper).SwapMany(ctx, []backends.Change{{Name: "other"}})[0].Err
+		for call, err := range map[string]error{
+			"Campaign": campaigned, "TryCampaign": tried, "Run": ran, "Swap": swapped, "SwapMany": many,
+			"RequestResign": e.RequestResign(ctx, elector.ResignRequest{}),
+		} {
+			if !errors.Is(err, elector.ErrReadOnly) {
+				t.Errorf("the error of %s is %v", call, err)
+			}
+		}
+	}
+}

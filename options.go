@@ -60,9 +60,9 @@ type Options struct {
 	// tries first. The others, if they have seen that leader, give it a head start:
 	// where the store pushes changes five round trips, at least 50 ms and at most
 	// 500 ms; elsewhere one of the leader's renewal intervals, at most 30 s. If it does
-	// not try in time, they all try. A priority never takes the lead from a leader, and
-	// means nothing after a crash. A successor that was named, see ResignTo, comes
-	// before all priorities.
+	// not try in time, they all try. After a crash the same holds from when the record may
+	// be taken over. A priority never takes the lead from a leader. A successor that was
+	// named, see ResignTo, comes before all priorities.
 	//
 	// A waiting candidate makes a bid in the leader's record, if its priority is higher
 	// than that of the bid there. Where the store pushes changes, one of the candidates
@@ -84,6 +84,15 @@ type Options struct {
 	// leader resigns. A call that panics, or takes longer than RequestTimeout, counts as
 	// an error.
 	Healthy func(context.Context) error
+
+	// Standby is called by Run each time it campaigns, on a goroutine of its own: to load
+	// a cache or to follow a log, so that this candidate is warm when it leads. Its
+	// context ends when this candidate leads or the campaign ends otherwise, and Run
+	// calls the worker only after Standby has returned. If that takes longer than
+	// ReleaseTimeout, Run resigns, and campaigns again once it has returned. A candidate
+	// that must not lead before it is warm reports that in Healthy. A panic in Standby
+	// ends the process. Default none.
+	Standby func(context.Context)
 
 	// StallTimeout, if not 0, allows renewals only if Lease.Check was called
 	// within the last StallTimeout, so that a worker that hangs loses the

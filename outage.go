@@ -1,9 +1,6 @@
 package elector
 
-import (
-	"strings"
-	"sync"
-)
+import "sync"
 
 // An outage is one thing that fails at present in elections of this process. What a slow
 // store causes is logged once for the store: a line for the first election that fails,
@@ -13,7 +10,7 @@ type outage struct {
 	failing  map[*Elector]bool // whose latest try has failed
 	most     int               // elections that failed at the same time
 	failures int
-	logged   map[string]bool // reasons, without names and numbers
+	logged   map[string]bool // reasons, see reasonOf
 	several  bool            // the line with the number is logged, or due
 	worked   bool            // in an election that had failed
 }
@@ -33,7 +30,7 @@ var outages = struct {
 
 // fails counts a failure, and logs it if its reason is new.
 func (k outageKey) fails(e *Elector, err error, args []any) {
-	fresh, o, several := k.add(e, withoutNumbers(strings.ReplaceAll(err.Error(), e.name, "")))
+	fresh, o, several := k.add(e, reasonOf(err, e.name))
 	if fresh {
 		e.log.Warn("elector: "+k.what+" fails and is tried again", append(args, "error", err)...)
 	}

@@ -1,12 +1,16 @@
 package elector
 
 import (
+	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/elector-go/elector/backends"
 )
 
 // logSources are the files that log, except for commands and tests.
@@ -61,8 +65,8 @@ func logLines(t *testing.T) []string {
 			lines = append(lines, prefix+what)
 		}
 	}
-	for _, prefix := range all(`WarnContext\(r\.Context\(\), "(elector: [^"]*)"\+f\.text`, code) {
-		for _, text := range all(`&refusal\{[^,]*, "([^"]*)", [^n}]`, code) { // with an error: others are not logged
+	for _, prefix := range all(`WarnContext\(r\.Context\(\), "(elector: [^"]*)"\+refused\.text`, code) {
+		for _, text := range all(`(?m)^\t(?:unknown|noAddress|unreached|silent): +"([^"]*)",$`, code) { // with an error: others are not logged
 			lines = append(lines, prefix+text)
 		}
 	}
@@ -120,7 +124,8 @@ func TestCausesOnPage(t *testing.T) {
 	}
 }
 
-// docs/operate.md names every metric of electorprom and every alert, and no other.
+// docs/operate.md names every metric of electorprom and of elector serve, and every alert,
+// and no other.
 func TestMetricsOnPage(t *testing.T) {
 	read := func(name string) string {
 		t.Helper()
@@ -130,7 +135,7 @@ func TestMetricsOnPage(t *testing.T) {
 		}
 		return string(b)
 	}
-	page, code := read("docs/operate.md"), read("integrations/electorprom/electorprom.go")+read("integrations/electorprom/group.go")
+	page, code := read("docs/operate.md"), read("integrations/electorprom/electorprom.go")+read("integrations/electorprom/group.go")+read("cmd/elector/internal/status/metrics.go")
 	for what, c := range map[string]struct{ named, exist []string }{
 		"metric": {all(`\b(elector_[a-z_]*[a-z])\b`, strings.ReplaceAll(page, "_count{", "{")), all(`"(elector_[a-z_]+)"`, code)},
 		"alert":  {all(`\b(Elector[A-Z]\w+)`, page), all(`(?m)^      - alert: (\w+)$`, read("integrations/electorprom/alerts.yaml"))},
@@ -172,8 +177,8 @@ func TestStorePages(t *testing.T) {
 			stores[store] = c
 		}
 	}
-	if len(stores) != 12 {
-		t.Errorf("%d stores have a package comment, not 12", len(stores))
+	if len(stores) != 14 {
+		t.Errorf("%d stores have a package comment, not 14", len(stores))
 	}
 	for store, c := range stores {
 		if n := strings.Count(c, "\n"); n > 80 {
@@ -195,5 +200,45 @@ func TestStorePages(t *testing.T) {
 		if !slices.Equal(got, sections) {
 			t.Errorf("%s has the sections %q, not %q", page, got, sections)
 		}
+	}
+}
+
+// docs/stability.md has each public package, and no other, and names this record's schema and
+// this module's Go.
+func TestStabilityPage(t *testing.T) {
+	read := func(name string) string {
+		t.Helper()
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	page := read("docs/stability.md")
+	promised := all("(?m)^\\| `([^`]*)` \\| (?:stable|may change) \\|", page)
+	public := slices.Compact(all(`(?m)^pkg github.com/elector-go/([^,]*),`, read("internal/api/api.txt")))
+	for i := range public {
+		public[i] = cmp.Or(strings.TrimPrefix(strings.TrimPrefix(public[i], "elector"), "/"), "elector")
+	}
+	slices.Sort(public)
+	if public = slices.Compact(public); len(public) < 20 {
+		t.Errorf("only %d packages are public: %q", len(public), public)
+	}
+	for _, p := range public {
+		if !slices.Contains(promised, p) {
+			t.Errorf("docs/stability.md does not have the package %s", p)
+		}
+	}
+	for i, p := range promised {
+		if !slices.Contains(public, p) || slices.Contains(promised[:i], p) {
+			t.Errorf("docs/stability.md has the package %s, which is not public, or has it twice", p)
+		}
+	}
+	needed := all(`(?m)^go (\d+\.\d+)`, read("go.mod"))
+	if len(needed) != 1 || !strings.Contains(page, "The library needs Go "+needed[0]+".") {
+		t.Errorf("docs/stability.md does not name Go %q", needed)
+	}
+	if !strings.Contains(page, fmt.Sprintf("schema number of a record is %d.", backends.Schema)) {
+		t.Errorf("docs/stability.md does not name schema %d", backends.Schema)
 	}
 }

@@ -84,6 +84,39 @@ func TestPriority(t *testing.T) {
 			}
 		})
 	})
+	for _, pushed := range []bool{true, false} {
+		t.Run(fmt.Sprintf("after a crash, pushed %v", pushed), func(t *testing.T) {
+			for _, dead := range []bool{false, true} {
+				onStage(t, o, func(t *testing.T, s *stage) {
+					win(t, s.e)
+					plain, high := s.crowd(o, pushed, names(20)...), s.crowd(with(7), pushed, "high")
+					pass(time.Minute)
+					s.fault.Always(fault.Hang)
+					if dead {
+						high.faults["high"].Always(fault.Hang)
+					}
+					start := time.Now()
+					next, head := high, time.Duration(0)
+					if dead {
+						next, head = plain, 500*time.Millisecond
+						if !pushed {
+							head = o.RenewEvery
+						}
+					}
+					wait(t, next.by, "the candidate that should lead does")
+					pass(o.RenewEvery)
+					if took := time.Since(start); took < 56*time.Second || took > 66*time.Second+o.RenewEvery+head+time.Second {
+						t.Errorf("dead %v: it leads after %v", dead, took)
+					}
+					if !dead {
+						isNot(t, plain.by, "a candidate without a priority leads")
+					}
+					s.plain()
+					high.faults["high"].Always(nil)
+				})
+			}
+		})
+	}
 	t.Run("named beats announced", func(t *testing.T) {
 		onStage(t, o, func(t *testing.T, s *stage) {
 			win(t, s.e)

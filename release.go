@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/elector-go/elector/internal/annex"
+	"github.com/elector-go/elector/internal/rule"
 )
 
 // A release writes into the record that a lease has ended:
@@ -31,6 +33,7 @@ type release struct {
 	done  chan struct{} // closed unless it is unwritten or writing
 	named string        // ID of the candidate that should lead next, for the next write
 	next  string        // the same, for the write that began last
+	pause atomic.Pointer[annex.Pause]
 }
 
 // A releaseState is how far a release is.
@@ -108,7 +111,7 @@ func (l *Lease) writeRelease(on occasion) {
 	free := on == workReturned && e.view.Abandon(l.own.nonce)
 	state, err := never, error(nil)
 	switch {
-	case on == leaseEnded && phase != resigned, on != leaseEnded && phase == resigned, !l.release.begin(unwritten):
+	case on == leaseEnded && phase != resigned, on != leaseEnded && phase == resigned, !l.begin(unwritten):
 		return
 	case on == leaseEnded, free:
 		state, err = l.vacate()
@@ -116,6 +119,19 @@ func (l *Lease) writeRelease(on occasion) {
 	if phase == deposed || l.status.Load().why == requested || on != workPanicked && annex.RequestOf(l.own.record).Token != 0 { // the renewals still run beside a panic
 		e.standBack(l.own.nonce)
 	}
+	l.finish(state, err)
+}
+
+// begin begins to write the release, and reports whether the caller must: see
+// release.begin.
+func (l *Lease) begin(from releaseState) bool {
+	return l.e.view.Take(rule.Step{Name: "write", Nonce: l.won.Attempt.Nonce}, func() bool { return l.release.begin(from) })
+}
+
+// finish records how that has ended.
+func (l *Lease) finish(state releaseState, err error) {
+	name := [...]string{written: "written", failed: "fail", never: "give_up"}[state]
+	l.e.view.Take(rule.Step{Name: name, Nonce: l.won.Attempt.Nonce}, func() bool { return true })
 	l.release.finish(state, err)
 }
 
@@ -176,12 +192,12 @@ func (l *Lease) Resign(ctx context.Context) error {
 		if err := l.e.begin(ctx); err != nil {
 			return l.e.fail("resign", err)
 		}
-		if !l.release.begin(failed) {
+		if !l.begin(failed) {
 			l.e.active.Done() // another caller writes
 		} else {
 			go func() {
 				defer l.e.active.Done()
-				l.release.finish(l.vacate())
+				l.finish(l.vacate())
 			}()
 		}
 	}
@@ -227,7 +243,7 @@ func (l *Lease) released() bool {
 func (l *Lease) vacate() (releaseState, error) {
 	e := l.e
 	state := written
-	l.own.successor, l.own.why = l.release.next, l.status.Load().ending()
+	l.own.successor, l.own.why, l.own.pause = l.release.next, l.status.Load().ending(), l.release.pause.Load()
 	start := e.clock.Now().Mono
 	err := l.own.vacate()
 	took := e.clock.Now().Mono - start

@@ -74,10 +74,12 @@ type ResignRequest struct {
 //     token above MaxToken;
 //   - and the store's errors.
 //
-// A request costs one read and one write, and the leader two requests. The process
+// A request costs one read and one write, and the leader two requests. A process that
+// names itself, on a store that pushes no vacancies, reads four times in each of the
+// leader's renewal intervals, and every 7.5 s if those are longer than 30 s. The process
 // that calls RequestResign need not be a candidate.
 func (e *Elector) RequestResign(ctx context.Context, r ResignRequest) error {
-	if err := e.begin(ctx); err != nil {
+	if err := e.beginWriting(ctx); err != nil {
 		return e.fail("request", err)
 	}
 	defer e.active.Done()
@@ -159,7 +161,11 @@ func (p *pending) settle(ctx context.Context) error {
 			p.found, p.at, p.with = true, e.clock.Now().Mono, r.Attempt
 		}
 		p.seen = r
-		changed, err := p.w.wait(ctx, r.Version, e.view.Snapshot().Lapse)
+		until := e.view.Snapshot().Lapse
+		if p.to == e.o.ID && !e.listens { // or it misses its head start
+			until = min(until, e.now()+min(interval(r), longestHeadStart)/4)
+		}
+		changed, err := p.w.wait(ctx, r.Version, until)
 		if err == nil && !changed {
 			err = p.w.readNow(ctx) // pushes may be late
 		}

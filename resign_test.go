@@ -348,7 +348,7 @@ func TestRequestUnanswered(t *testing.T) {
 	}
 }
 
-// forgetful drops requests to resign.
+// forgetful drops requests to resign, and pauses.
 type forgetful struct {
 	backends.Backend
 	swaps *atomic.Int32
@@ -357,7 +357,7 @@ type forgetful struct {
 func (b forgetful) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
 	b.swaps.Add(1)
 	time.Sleep(time.Millisecond) // or a loop takes no time
-	next.Extensions = next.Extensions.Without("t_request")
+	next.Extensions = next.Extensions.Without("t_request").Without("c_pause")
 	return b.Backend.Swap(ctx, name, prev, next)
 }
 

@@ -45,7 +45,7 @@ func (e *Elector) Run(ctx context.Context, work func(ctx context.Context, lease 
 	ctx, cancel := e.joined(ctx)
 	defer cancel()
 	for {
-		l, err := e.settleLast(ctx, e.campaign)
+		l, err := e.settleLast(ctx, e.campaignWarm)
 		if err != nil {
 			if toldToStop(ctx) {
 				err = nil
@@ -56,6 +56,35 @@ func (e *Elector) Run(ctx context.Context, work func(ctx context.Context, lease 
 			return err
 		}
 	}
+}
+
+// campaignWarm campaigns, with Options.Standby beside it, and returns once that has returned.
+func (e *Elector) campaignWarm(ctx context.Context) (*Lease, error) {
+	if e.o.Standby == nil {
+		return e.campaign(ctx)
+	}
+	standby, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		e.o.Standby(standby)
+	}()
+	l, err := e.campaign(ctx)
+	cancel()
+	late, stop := e.after(e.o.ReleaseTimeout)
+	defer stop()
+	select {
+	case <-done:
+		return l, err
+	case <-late:
+	}
+	if err == nil {
+		late := fmt.Errorf("its Standby has not returned within %v", e.o.ReleaseTimeout)
+		e.log.Warn("elector: resigns, because Standby does not return", "token", l.token, "after", e.o.ReleaseTimeout)
+		l.move(resigned, unhealthy, l.resignedBecause(late)) // Run campaigns again
+	}
+	<-done
+	return l, err
 }
 
 // lead calls work under the lease, and reports whether Run is done.
@@ -78,7 +107,9 @@ func (l *Lease) lead(ctx context.Context, work func(context.Context, *Lease) err
 			l.move(lost, none, l.lostBecause(errors.New("the worker panicked or ended its goroutine")))
 		}
 	}()
-	err = work(l.ctx, l)
+	if l.valid() == nil { // or Standby has returned too late
+		err = work(l.ctx, l)
+	}
 	returned = true
 
 	l.giveUp()

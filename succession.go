@@ -22,11 +22,13 @@ import (
 //     may be old, and its successor dead. Then each waits a random time, see jitter.
 //   - A candidate that was requested to resign, or deposed, stands back until another one
 //     has led, for at most TTL*(1+ClockDrift).
+//   - No candidate tries while the election is paused: see pause.go.
 //
 // A bid {rank, ID} stands in the leader's record, and a release passes it on. A higher rank
 // replaces a lower one: 0 is a volunteer, then comes Options.Priority, then a candidate
 // that the leader or a request to resign names. So in each term one of many writes. While
-// the leader leads, or after it has crashed, a bid means nothing.
+// the leader leads, a bid means nothing. After a crash, all but a volunteer's count: the
+// others give that candidate a head start too, once the record may be taken over.
 
 // successor returns the ID of the candidate that should lead after a vacancy.
 func successor(r backends.Record) string {
@@ -36,19 +38,42 @@ func successor(r backends.Record) string {
 	return annex.BidOf(r).ID
 }
 
+// preferred returns the ID of the candidate that should lead after a crash of the leader:
+// one with a priority, or that was named. A volunteer has no preference.
+func preferred(r backends.Record) string {
+	if b := annex.BidOf(r); r.Exists() && !r.Vacant() && b.Rank > 0 {
+		return b.ID
+	}
+	return ""
+}
+
+// goesFirst reports whether this candidate need not wait a random time, once the record may
+// be taken over.
+func (e *Elector) goesFirst(s rule.Snapshot) bool {
+	return e.succeeds(s) || preferred(s.Record) == e.o.ID
+}
+
 // succeeds reports whether this candidate is the successor of the vacancy last seen.
 func (e *Elector) succeeds(s rule.Snapshot) bool { return successor(s.Record) == e.o.ID }
 
 // turn returns the time from which this candidate tries to lead, and the other candidate
 // that it lets try before, if there is one.
 func (e *Elector) turn(s rule.Snapshot) (from time.Duration, first string) {
+	if until := pausedUntil(s); until > e.now() && !e.resumes {
+		return until, ""
+	}
 	if e.standsBack(s) {
 		from = e.back.Load().until
 	}
-	if id := successor(s.Record); s.Followed && id != "" && id != e.o.ID {
-		if start := s.Since + e.headStart(s.Record); start > from {
-			return start, id
-		}
+	id, free := preferred(s.Record), s.Free
+	if s.Record.Vacant() && s.Followed {
+		id, free = successor(s.Record), s.Since
+	}
+	if id == "" || id == e.o.ID || free == rule.Never {
+		return from, ""
+	}
+	if start := free + e.headStart(s.Record); start > from {
+		return start, id
 	}
 	return from, ""
 }
@@ -63,11 +88,14 @@ func (e *Elector) yields() (wait time.Duration, f *failure) {
 		return 0, nil
 	}
 	err := &HeldError{Leader: e.leader(s.Record)}
+	if err.Leader.Pause != nil {
+		return 0, &failure{holding, err}
+	}
 	if first == "" {
 		err.Reason = "this process was requested to resign, or was deposed, and waits until another candidate has led, for at most " + left.String()
 		return 0, &failure{holding, err}
 	}
-	err.Reason = fmt.Sprintf("it is vacant, and %q should lead next; other candidates wait for it, this one for %v", first, left)
+	err.Reason = fmt.Sprintf("no candidate leads, and %q should lead next; other candidates wait for it, this one for %v", first, left)
 	return left, &failure{holding, err}
 }
 

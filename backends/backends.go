@@ -98,7 +98,7 @@ type Description struct {
 	MinWriteInterval time.Duration
 
 	// MaxSwaps is the largest number of swaps that a BatchSwapper takes at once,
-	// 100 for example.
+	// 100 for example. With 0 its SwapMany is switched off: the elector does not call it.
 	MaxSwaps int
 
 	// MaxLoads is the largest number of names that a BatchLoader takes at once.
@@ -110,9 +110,26 @@ type Description struct {
 	// reads about once in each renewal interval.
 	PushesRenewals bool
 
+	// ReadOnly is set if the handle was opened for reading alone: every Swap is
+	// ErrReadOnly, and nothing is created. See [OpenReadOnly].
+	ReadOnly bool
+
+	// Lossy says why the store may lose acknowledged writes, for people; it is empty
+	// for a store that keeps them. Two processes can then lead at once, and tokens
+	// need not grow: each lease says so, and guards refuse.
+	Lossy string
+
 	// NoWatch is set if the Watch of this Watcher is switched off and returns
 	// an error. The elector does not call it, and finds changes by reading.
 	NoWatch bool
+}
+
+// Writable returns ErrReadOnly, with what to do, if the handle was opened for reading alone.
+func (d Description) Writable() error {
+	if d.ReadOnly {
+		return errReadOnlyHandle
+	}
+	return nil
 }
 
 // A Watcher is a Backend whose store can report changes.

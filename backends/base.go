@@ -35,6 +35,7 @@ type Base struct {
 	once     sync.Once
 	closing  error
 	hanging  atomic.Int32 // calls that WithContext gave up and that have not returned
+	readOnly bool
 
 	mutex  sync.Mutex
 	closed bool
@@ -46,6 +47,14 @@ type Base struct {
 func NewBase(store string, classify Classify) *Base {
 	return &Base{store: store, classify: classify, calls: map[*context.CancelFunc]bool{}}
 }
+
+// SetReadOnly makes Swap and SwapMany return ErrReadOnly without a request, if readOnly
+// is set. A backend that is opened for reading alone calls it before it is used.
+func (h *Base) SetReadOnly(readOnly bool) { h.readOnly = readOnly }
+
+// ReadOnly reports whether the backend was opened for reading alone, for its
+// [Description].
+func (h *Base) ReadOnly() bool { return h != nil && h.readOnly }
 
 // Store returns the name of the store.
 func (h *Base) Store() string { return h.store }
@@ -104,6 +113,9 @@ func (h *Base) Load(ctx context.Context, name string, read func(context.Context)
 
 // Swap makes a request that replaces a record, see [Backend].
 func (h *Base) Swap(ctx context.Context, name string, write func(context.Context) (Record, error)) (Record, error) {
+	if h.readOnly {
+		write = func(context.Context) (Record, error) { return Record{}, errReadOnlyHandle }
+	}
 	return named(ctx, h, "writing election ", name, write)
 }
 
@@ -124,6 +136,9 @@ func (h *Base) SwapMany(ctx context.Context, changes []Change, swap func(context
 	}
 	if err == nil {
 		err = h.Do(ctx, fmt.Sprintf("writing %d elections", len(changes)), func(ctx context.Context) (err error) {
+			if h.readOnly {
+				return errReadOnlyHandle
+			}
 			outcomes, err = swap(ctx)
 			return err
 		})

@@ -59,6 +59,10 @@
 // Opening makes a request. A store that is set up wrongly is refused then, with
 // [ErrMisconfigured], [ErrDenied], [ErrReadOnly], [ErrUnavailable] or [ErrURL].
 //
+// A handle that was opened for reading alone, see [OpenReadOnly], needs only the right to
+// read. It creates nothing, and a replica that lags will do. Its Description has ReadOnly
+// set, and its Swaps return [ErrReadOnly].
+//
 // The suite also needs access to the store without the backend, the type Raw of
 // package conformance: its Get returns nil if there is no record, and only then. Its
 // Harness.Slow is for every store where a write costs milliseconds, and a longer

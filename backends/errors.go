@@ -29,7 +29,8 @@ var (
 	ErrMisconfigured = errors.New("the store must be set up differently")
 
 	// ErrReadOnly is the error of a server that takes no writes now, such as a
-	// standby. It may pass with a failover.
+	// standby. It may pass with a failover. A handle that was opened for reading alone
+	// takes none either: see OpenReadOnly.
 	ErrReadOnly = errors.New("the store takes no writes")
 
 	// ErrUnavailable is the error of a store that does not answer, or asks to
@@ -54,6 +55,8 @@ var (
 	// ErrName is the error for a name that no election may have.
 	ErrName = errors.New("unusable election name")
 )
+
+var errReadOnlyHandle = fmt.Errorf("%w: this handle was opened for reading alone; open the store without readonly=true", ErrReadOnly)
 
 // Permanent reports whether trying again cannot help until the store, the record,
 // the permissions or the configuration are changed.

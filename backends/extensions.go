@@ -121,6 +121,9 @@ func (x Extensions) Get(name string) (value string, ok bool) {
 	return "", false // Validate refuses it
 }
 
+// has reports whether there is an extension of that name.
+func (x Extensions) has(name string) bool { return strings.Contains(string(x), `"`+name+`":"`) }
+
 // mayHave reports whether a name may begin with the text, without parsing.
 func (x Extensions) mayHave(text string) bool { return strings.Contains(string(x), `"`+text) }
 
@@ -171,7 +174,13 @@ func (x Extensions) Class(letter byte) Extensions {
 // Critical returns the name of a critical extension that is not among the known
 // ones, or "".
 func (x Extensions) Critical(known ...string) string {
-	if !x.mayHave("c_") {
+	critical := strings.Count(string(x), `"c_`) // at most: values may have it too
+	for _, name := range known {
+		if critical > 0 && strings.HasPrefix(name, "c") && x.has(name) {
+			critical--
+		}
+	}
+	if critical == 0 { // nothing is left to parse for
 		return ""
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.all())) {

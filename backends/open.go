@@ -43,6 +43,10 @@ var bundled = map[string]string{
 	"kubernetes": "kubernetes",
 	"mysql":      "mysql",
 	"mysqls":     "mysql",
+	"nats":       "nats",
+	"natss":      "nats",
+	"redis":      "redis",
+	"rediss":     "redis",
 	"s3":         "s3",
 }
 
@@ -75,6 +79,24 @@ func Open(ctx context.Context, rawURL string) (Backend, error) {
 	if err != nil {
 		return nil, err
 	}
+	return openURL(ctx, u)
+}
+
+// OpenReadOnly is Open with the parameter readonly=true, which each backend of this
+// module takes: the handle needs only the right to read, and creates and writes nothing.
+// Its Swaps return ErrReadOnly, and so do campaigns on it.
+func OpenReadOnly(ctx context.Context, rawURL string) (Backend, error) {
+	u, err := parse(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	if q, err := url.ParseQuery(u.RawQuery); err == nil && !q.Has("readonly") { // an Opener refuses what cannot be parsed
+		u.RawQuery = strings.TrimPrefix(u.RawQuery+"&readonly=true", "&")
+	}
+	return openURL(ctx, u)
+}
+
+func openURL(ctx context.Context, u *url.URL) (Backend, error) {
 	openersMutex.Lock()
 	open, ok := openers[u.Scheme]
 	schemes := make([]string, 0, len(openers))
@@ -87,6 +109,9 @@ func Open(ctx context.Context, rawURL string) (Backend, error) {
 		there := "no backend is imported"
 		if len(schemes) > 0 {
 			there = "imported are " + strings.Join(schemes, ", ")
+		}
+		if u.Scheme == "http" || u.Scheme == "https" {
+			return nil, fmt.Errorf("%w %q: the scheme names the store: write %s", ErrUnknownScheme, u.Scheme, storeAt(u.Hostname(), u.Port(), u.Scheme == "https"))
 		}
 		if pkg := bundled[u.Scheme]; pkg != "" {
 			return nil, fmt.Errorf("%w %q: %s; add import _ \"github.com/elector-go/elector/backends/%s\"", ErrUnknownScheme, u.Scheme, there, pkg)
@@ -138,6 +163,12 @@ func parse(rawURL string) (*url.URL, error) {
 	if rawURL == "" {
 		return nil, fmt.Errorf("%w: it is empty; name a store, as in file:///var/lib/myservice", ErrURL)
 	}
+	if strings.Trim(rawURL, " \t\r\n\"'") != rawURL {
+		return nil, fmt.Errorf("%w: it begins or ends with a space or a quotation mark", ErrURL)
+	}
+	if host, port, found := bareHost(rawURL); found {
+		return nil, fmt.Errorf("%w: %s has no scheme, which names the store: write %s", ErrURL, rawURL, storeAt(host, port, false))
+	}
 	u, err := url.Parse(rawURL)
 	if err != nil {
 		return nil, fmt.Errorf("%w: it cannot be parsed (not shown, it may hold a password); percent-encode special characters in user, password and path", ErrURL)
@@ -146,6 +177,50 @@ func parse(rawURL string) (*url.URL, error) {
 		return nil, fmt.Errorf("%w: it has no scheme; write file:///var/lib/myservice, say", ErrURL)
 	}
 	return u, nil
+}
+
+// hostsForm is that of hosts with ports, which hold no password.
+var hostsForm = regexp.MustCompile(`^(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}(?:,(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?)*$`)
+
+// bareHost returns the hosts and the last port of a text that is nothing else.
+func bareHost(text string) (hosts, port string, found bool) {
+	if !hostsForm.MatchString(text) {
+		return "", "", false
+	}
+	i := strings.LastIndexByte(text, ':')
+	return text[:i], text[i+1:], true
+}
+
+// storeAt returns the URL of the store that usually has the port.
+func storeAt(host, port string, secure bool) string {
+	s := ""
+	if secure {
+		s = "s"
+	}
+	if strings.Contains(host, ":") && !strings.ContainsAny(host, "[,") {
+		host = "[" + host + "]"
+	}
+	at := host
+	if port != "" {
+		at += ":" + port
+	}
+	switch port {
+	case "2379":
+		return "etcd" + s + "://" + at
+	case "2181":
+		return "zookeeper" + s + "://" + at
+	case "8500", "8501":
+		return "consul" + s + "://" + at
+	case "5432":
+		return "postgres://USER@" + at + "/DATABASE"
+	case "4222":
+		return "nats" + s + "://" + at + "/BUCKET"
+	case "6379":
+		return "redis" + s + "://" + at
+	case "3306":
+		return "mysql" + s + "://USER@" + at + "/DATABASE"
+	}
+	return "etcd" + s + "://" + at + " if that is etcd, or another store's name"
 }
 
 // Redact returns the URL without its password, query and fragment. If a password
@@ -157,6 +232,9 @@ func Redact(u *url.URL) string {
 	}
 	v := *u
 	v.RawQuery, v.Fragment = "", ""
+	if v.Host == "" && v.User == nil && v.Path == "" {
+		return v.Scheme + "://" // String leaves the slashes out
+	}
 	return v.Redacted()
 }
 

@@ -47,6 +47,32 @@ func TestRedact(t *testing.T) {
 	}
 }
 
+// What people write who know the host of their store, and not its URL.
+func TestOpenHints(t *testing.T) {
+	for raw, says := range map[string]string{
+		"127.0.0.1:2379":                   "127.0.0.1:2379 has no scheme, which names the store: write etcd://127.0.0.1:2379",
+		"localhost:2379":                   "write etcd://localhost:2379",
+		"etcd:2379":                        "write etcd://etcd:2379",
+		"[::1]:2181":                       "write zookeeper://[::1]:2181",
+		"db.example:5432":                  "write postgres://USER@db.example:5432/DATABASE",
+		"10.0.0.1:2379,10.0.0.2:2379":      "write etcd://10.0.0.1:2379,10.0.0.2:2379",
+		"host:7000":                        "write etcd://host:7000 if that is etcd",
+		"http://localhost:2379":            "write etcd://localhost:2379",
+		"https://user:s3cret@[::1]:8501/x": "write consuls://[::1]:8501",
+		" etcd://host:2379":                "a space or a quotation mark",
+		`"etcd://host:2379"`:               "a space or a quotation mark",
+	} {
+		_, err := backends.Open(t.Context(), raw)
+		if !errors.Is(err, backends.ErrURL) && !errors.Is(err, backends.ErrUnknownScheme) || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%s: %v; want %q", raw, err, says)
+		}
+	}
+	u, err := url.Parse("etcd://")
+	if s := backends.Redact(u); err != nil || s != "etcd://" {
+		t.Errorf("a URL without a host is shown as %q, %v", s, err)
+	}
+}
+
 func TestPermanent(t *testing.T) {
 	for err, want := range map[error]bool{
 		backends.ErrConflict: false, backends.ErrUnavailable: false, backends.ErrReadOnly: false, errors.New("other"): false,

@@ -51,5 +51,7 @@ var backendCases = []testCase{
 
 	{name: "list/names", run: listNames},
 
+	{name: "auth/reader", run: readerOnly},
+
 	{name: "close/idempotent", run: closeTwice},
 }

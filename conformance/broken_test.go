@@ -93,8 +93,7 @@ func (m mutant) harness() Harness {
 	if m.raw != nil {
 		m.raw(raw)
 	}
-	open := func() *broken {
-		h := store.Handle()
+	open := func(h *memory.Backend) *broken {
 		b := &broken{Backend: h, store: store, shared: shared, watch: h.Watch, attend: h.WatchPresence,
 			describe: h.Describe, close: h.Close, list: h.List}
 		b.load = func(ctx context.Context, name string) (backends.Record, error) {
@@ -110,9 +109,16 @@ func (m mutant) harness() Harness {
 		return b
 	}
 	return Harness{Raw: raw, Setups: m.setups,
-		Open: func(testing.TB) backends.Backend { return open() },
+		Open: func(testing.TB) backends.Backend { return open(store.Handle()) },
+		OpenReadOnly: func(testing.TB) backends.Backend {
+			b := open(store.ReadOnly())
+			if m.reader != nil {
+				m.reader(b, shared)
+			}
+			return b
+		},
 		OpenFaulty: func(testing.TB) (backends.Backend, func(Fault)) {
-			b := open()
+			b := open(store.Handle())
 			return b, func(f Fault) { b.fault.Store(int32(f)) }
 		},
 	}

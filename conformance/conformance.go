@@ -67,6 +67,12 @@ type Harness struct {
 	// write fails in the client (amb/client) is not applicable.
 	OpenFaulty func(t testing.TB) (b backends.Backend, set func(Fault))
 
+	// OpenReadOnly returns a new handle on the same store that was opened for
+	// reading alone, see backends.OpenReadOnly. Give it the least rights that your
+	// documentation names. The suite closes it. Without it the case auth/reader is
+	// not applicable.
+	OpenReadOnly func(t testing.TB) backends.Backend
+
 	// Raw reaches the store without the backend. Without it the suite skips
 	// the cases in which another process deletes, damages or restores a
 	// record, and lists them as not applicable.

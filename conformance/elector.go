@@ -46,6 +46,7 @@ var electorCases = []testCase{
 	{name: "move/priority", run: priorities},
 	{name: "move/volunteer", run: volunteers},
 	{name: "move/history", run: historyKept},
+	{name: "move/paused", run: paused},
 
 	{name: "run/again", run: runAgain},
 	{name: "run/unhealthy", run: runUnhealthy},

@@ -343,3 +343,49 @@ func historyKept(s *suite) {
 	}
 	b.cutOff()
 }
+
+// move/paused: a pause drains the leader, and then no candidate leads until the election is
+// resumed: neither the former leader, nor one that waited, nor one that comes later.
+func paused(s *suite) {
+	el := s.election("")
+	a, b, c, d := el.join(s.brisk()), el.join(s.brisk()), el.join(s.brisk()), el.join(s.brisk())
+	run := a.run(drain)
+	close(run.finish)
+	run.lease()
+	next := b.run(drain)
+	close(next.finish)
+	b.sees(a)
+	s.must(c.Pause(s.context(), elector.Pause{Reason: "a migration"}), "Pause")
+	won := el.acquisitions()
+	if l := d.leader(); l.Pause == nil || l.Pause.Reason != "a migration" || l.Pause.By != c.ID() {
+		s.Errorf("the record shows the pause: the leader is %+v", l)
+	}
+	s.is(d.enter(), elector.ErrPaused, "TryCampaign of a paused election")
+	s.is(d.Pause(s.context(), elector.Pause{}), elector.ErrPaused, "another Pause")
+	for _, waits := range []*candidate{a, b} {
+		waits.events.await(s, 0, "a candidate that waits sees the pause", func(e event) bool {
+			return e.what == "observed" && e.leader.Pause != nil
+		})
+	}
+	if n := el.acquisitions(); n != won {
+		s.Errorf("no candidate leads a paused election: %d have", n-won)
+	}
+	for len(run.leases)+len(next.leases) > 0 { // on a slow machine the other one may have led
+		select {
+		case <-run.leases:
+		case <-next.leases:
+		}
+	}
+	s.must(d.Resume(s.context()), "Resume")
+	select {
+	case <-run.leases:
+	case <-next.leases:
+	case <-time.After(s.limit()):
+		s.Fatalf("a candidate leads once the election is resumed: none does")
+	}
+	s.is(d.Resume(s.context()), elector.ErrNotPaused, "another Resume")
+	run.stop()
+	next.stop()
+	s.must(run.ended(), "Run's result")
+	s.must(next.ended(), "Run's result")
+}

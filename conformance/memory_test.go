@@ -13,7 +13,8 @@ import (
 func TestMemory(t *testing.T) {
 	store := memory.NewStore()
 	conformance.Run(t, conformance.Harness{
-		Open: func(testing.TB) backends.Backend { return store.Handle() },
+		Open:         func(testing.TB) backends.Backend { return store.Handle() },
+		OpenReadOnly: func(testing.TB) backends.Backend { return store.ReadOnly() },
 		Raw: &conformance.Raw{
 			Get:    func(_ testing.TB, name string) []byte { return store.Get(name) },
 			Put:    func(_ testing.TB, name string, content []byte) { store.Put(name, content) },

@@ -75,12 +75,13 @@ type mutant struct {
 
 	// handle breaks a new handle. All handles on the store share the state.
 	handle func(h *broken, state *state)
+	reader func(h *broken, state *state)     // breaks one that was opened for reading alone
 	raw    func(r *Raw)                      // breaks the raw access
 	setups map[string]func(testing.TB) error // wrong set-ups
 }
 
 // mutants are all of them, by what is broken.
-var mutants = merged(exclusionMutants, recordMutants, extensionMutants, nameMutants, watchMutants, presenceMutants, batchMutants, loadMutants, listMutants, callMutants)
+var mutants = merged(exclusionMutants, recordMutants, extensionMutants, nameMutants, watchMutants, presenceMutants, batchMutants, loadMutants, listMutants, readerMutants, callMutants)
 
 func merged(tables ...map[string]mutant) map[string]mutant {
 	all := map[string]mutant{}

@@ -90,6 +90,35 @@ func TestSender(t *testing.T) {
 	})
 }
 
+func TestHandover(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s *electortest.Script
+		sending, sent := make(chan bool), false
+		w := sender{send: func(elector.Token) error {
+			close(sending)
+			time.Sleep(10 * time.Second) // less than ReleaseTimeout, which is TTL here
+			lease, err := s.Elector.Lease()
+			if err != nil {
+				return err
+			}
+			sent = true
+			return lease.Check()
+		}}
+		s = electortest.New(t, "invoices", nil)
+		stop := s.Start(func(ctx context.Context) error { return s.Elector.Run(ctx, w.work) })
+
+		<-sending // SIGTERM comes now
+		if err := stop(); err != nil || !sent {
+			t.Errorf("told to stop while it sent an invoice: %v; sent: %v", err, sent)
+		}
+		begun := time.Now()
+		s.AnotherLeads("other", "")
+		if waited := time.Since(begun); waited > time.Second {
+			t.Errorf("the next process led %v later", waited)
+		}
+	})
+}
+
 func TestLateInvoice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var receiver elector.Fence

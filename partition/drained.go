@@ -50,6 +50,9 @@ func (g *Group) UndrainMember(ctx context.Context, id string) error {
 }
 
 func (g *Group) setDrained(ctx context.Context, id string, drained bool) error {
+	if err := g.backend.Describe().Writable(); err != nil {
+		return err
+	}
 	ctx, end, err := g.begin(ctx)
 	if err != nil {
 		return err

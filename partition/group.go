@@ -89,8 +89,8 @@ type Group struct {
 
 	// Owned by Run and what it starts.
 	seats  []*seat
-	known  *plan // the latest plan seen
-	trails []rule.Trail
+	known  *plan                        // the latest plan seen
+	trails []atomic.Pointer[rule.Trail] // see trail
 
 	alive   context.Context // ends with Close
 	kill    context.CancelCauseFunc
@@ -139,7 +139,8 @@ func Join(ctx context.Context, url, name string, o *Options) (*Group, error) {
 }
 
 // New returns this process's part in the named group on a backend, which Close leaves
-// open. New does no I/O. It returns ErrName or ErrInvalid.
+// open. New does no I/O. It returns ErrName or ErrInvalid, and ErrReadOnly for a process that
+// takes part if the backend was opened for reading alone.
 func New(backend backends.Backend, name string, o *Options) (*Group, error) {
 	fail := func(err error) (*Group, error) {
 		store := ""
@@ -174,6 +175,9 @@ func New(backend backends.Backend, name string, o *Options) (*Group, error) {
 	case len(g.o.Elector.Value) > maxValue:
 		return fail(fmt.Errorf("%w option: Elector.Value has %d bytes; a member of a group may have %d", elector.ErrInvalid, len(g.o.Elector.Value), maxValue))
 	}
+	if err := backend.Describe().Writable(); err != nil && g.o.Partitions > 0 {
+		return fail(err)
+	}
 	first, err := g.newSeat(0, g.o.Elector.Value) // which it checks
 	if err != nil {
 		return fail(errors.Unwrap(err))
@@ -192,7 +196,7 @@ func New(backend backends.Backend, name string, o *Options) (*Group, error) {
 		g.o.Settle = g.options.RenewEvery
 	}
 	g.audit.Store(int64(rule.Audit(g.options.TTL)))
-	g.trails = make([]rule.Trail, g.o.Partitions)
+	g.trails = make([]atomic.Pointer[rule.Trail], g.o.Partitions)
 	g.log = g.options.Logger.With("store", g.store, "group", name, "id", g.options.ID)
 	g.alive, g.kill = context.WithCancelCause(context.Background())
 	g.requests = batcher.New(backend, g.clock, g.options.RequestTimeout, &g.active)
@@ -246,6 +250,16 @@ func (g *Group) Name() string { return g.name }
 
 // ID returns the name of this process: Options.Elector.ID or its default.
 func (g *Group) ID() string { return g.options.ID }
+
+// trail returns what this process has seen of a partition's record. Most processes see few of
+// them, so each is made when it is needed.
+func (g *Group) trail(partition int) *rule.Trail {
+	p := &g.trails[partition]
+	if p.Load() == nil {
+		p.CompareAndSwap(nil, new(rule.Trail))
+	}
+	return p.Load()
+}
 
 // auditHold is how long a lease trusts what was last seen of its record: Hold(A).
 func (g *Group) auditHold() time.Duration {

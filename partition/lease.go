@@ -39,6 +39,9 @@ func (l *Lease) Election() string { return l.group.record(l.partition) }
 // partition has a greater one than all before.
 func (l *Lease) Token() elector.Token { return elector.Token(l.won.Load().Token) }
 
+// Lossy is that of [elector.Lease].
+func (l *Lease) Lossy() string { return l.seat.Lossy() }
+
 // Context returns a context that ends when the worker must stop: when the partition moves
 // to another member, when the group is drained, and at the end of the lease. In the first
 // two cases the lease stays valid until the worker has returned, for at most

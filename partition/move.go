@@ -258,7 +258,7 @@ func (s *sitting) load(ctx context.Context, slots []*slot, others ...string) []b
 // of A do not show what was between.
 func (s *sitting) see(partition int, r backends.Record) {
 	g := s.group
-	g.trails[partition].See(r, g.now(), time.Duration(g.audit.Load())/4)
+	g.trail(partition).See(r, g.now(), time.Duration(g.audit.Load())/4)
 }
 
 // swap makes changes together.

@@ -146,7 +146,7 @@ func (g *Group) Owner(ctx context.Context, partition int) (Owner, error) {
 // record with a lower token was put back.
 func (g *Group) glimpse(partition int, r backends.Record) {
 	if _, err := rule.Holder(r); err == nil && partition < len(g.trails) {
-		g.trails[partition].Glimpse(r)
+		g.trail(partition).Glimpse(r)
 	}
 }
 

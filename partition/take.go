@@ -52,7 +52,7 @@ func (s *sitting) take(ctx context.Context, slots []*slot) {
 	sent := clock.Mark(g.clock)
 	for _, x := range there {
 		now := g.now()
-		trail := &g.trails[x.partition]
+		trail := g.trail(x.partition)
 		at, err := trail.Free(x.record, s.seats, s.own, p.founding, p.audit, now)
 		switch {
 		case err != nil:

@@ -64,7 +64,7 @@ func route(ctx context.Context, mux *http.ServeMux, g *partition.Group) *elector
 		}
 		fmt.Fprintln(w, "order", r.PathValue("order"), "is served under", lease)
 	}))
-	return router // for g.Run(ctx, router.Work(work))
+	return router // for router.Serve, or g.Run(ctx, router.Work(work))
 }
 
 func TestServe(t *testing.T) {

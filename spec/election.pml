@@ -41,6 +41,8 @@
  * itself is shown when spin replays a trail.
  */
 
+#include "steps.pml"
+
 #ifndef N
 #define N 2              /* candidates */
 #endif
@@ -127,31 +129,31 @@
 #ifdef CONTESTED_BELIEVED /* an acquisition is believed although another one was seen since */
 #define BELIEVED        true
 #else
-#define BELIEVED        (claim[c] != contested)
+#define BELIEVED        CAN_believe(claim[c])
 #endif
 
 #ifdef DOUBT_ABANDONED   /* what never led is abandoned although its creation is in doubt */
 #define RETAKES_UNLED   (claim[c] != contested)
 #else
-#define RETAKES_UNLED   (claim[c] == trying)
+#define RETAKES_UNLED   CAN_abandon(claim[c])
 #endif
 
 #ifdef DOUBT_RETAKEN     /* a lost lease is abandoned although its creation is in doubt */
 #define RETAKES_LED     (claim[c] != contested)
 #else
-#define RETAKES_LED     (claim[c] == trying)
+#define RETAKES_LED     CAN_abandon(claim[c])
 #endif
 
 #ifdef DOUBT_TOLD        /* a lost lease is released although its creation is in doubt */
 #define MAY_RELEASE     (claim[c] != contested)
 #else
-#define MAY_RELEASE     (claim[c] == trying)
+#define MAY_RELEASE     CAN_abandon(claim[c])
 #endif
 
 #ifdef DOUBT_REPEATED    /* a release is repeated on any own state although the creation is in doubt */
 #define MAY_REPEAT      true
 #else
-#define MAY_REPEAT      (claim[c] == trying || again[c])
+#define MAY_REPEAT      (CAN_abandon(claim[c]) || again[c])
 #endif
 
 #ifdef TOLD_AT_WORK      /* the release is written while the worker runs */
@@ -332,7 +334,7 @@ hidden byte i, valid, creations, all_saw, retakes;
 
 #define c _pid           /* a candidate's number */
 
-#define LEADS   (life[c] == held || life[c] == draining)
+#define LEADS   CAN_extend(life[c])
 #define WRITES(who) (phase[who] == acquiring || phase[who] == renewing || phase[who] == releasing)
 #define APPLIES ((sees[c] == absent -> !exists : sees[c] != unknown) || BLIND)
 
@@ -433,7 +435,7 @@ inline see() {
 		:: else
 		fi;
 		if
-		:: mine[c] > 0 && answer[c] != ours -> claim[c] = contested
+		:: mine[c] > 0 && answer[c] != ours && CAN_contest(claim[c]) -> claim[c] = TO_contest
 		:: else
 		fi;
 		wait[c] = (answer[c] == other -> FIRST_SHOWN : 0);
@@ -454,7 +456,7 @@ inline abandon() {
 	:: else
 	fi;
 	if :: sees[c] == unknown -> wait[c] = 0; same[c] = false :: else fi;
-	mine[c] = 0; claim[c] = trying; life[c] = none; lease[c] = 0; running[c] = false; release[c] = unwritten;
+	mine[c] = 0; claim[c] = TO_begin; life[c] = none; lease[c] = 0; running[c] = false; release[c] = unwritten;
 	send_read(seek)
 }
 
@@ -471,7 +473,7 @@ inline won() {
 	:: BELIEVED && TERM(left[c]) == 0 -> settled(); abandon()
 	:: else ->
 		SEEN(DOUBT_LEADS, claim[c] == doubtful);
-		life[c] = held; lease[c] = TERM(left[c]); running[c] = true;
+		life[c] = TO_win; lease[c] = TERM(left[c]); running[c] = true;
 		phase[c] = idle; settled(); count_leases()
 	fi
 }
@@ -483,7 +485,7 @@ inline adopt() {
 		lost_for_good = (lease[c] > 0);
 		assert(lost_for_good);
 		lease[c] = TERM(left[c])
-	:: else -> end(lost)
+	:: else -> end(TO_lose)
 	fi;
 	phase[c] = idle; settled(); count_leases()
 }
@@ -498,7 +500,7 @@ inline end(how) {
 }
 
 /* The release is written: no candidate leads. */
-inline vacate() { release[c] = writing; send_write(releasing) }
+inline vacate() { release[c] = TO_write; send_write(releasing) }
 
 /* That was tried. */
 inline finish(outcome) { release[c] = outcome; phase[c] = idle; settled() }
@@ -517,7 +519,7 @@ inline leave_late() {
 	:: else
 	fi;
 	if
-	:: phase[c] == acquiring && sees[c] == absent && claim[c] == trying -> claim[c] = doubtful
+	:: phase[c] == acquiring && sees[c] == absent && CAN_doubt(claim[c]) -> claim[c] = TO_doubt
 	:: else
 	fi
 }
@@ -567,13 +569,13 @@ active [N] proctype candidate() {
 		printf("candidate %d gives up its acquisition unanswered\n", c);
 		leave_late(); settled();
 		if
-		:: claim[c] == contested -> abandon()
+		:: !CAN_repeat(claim[c]) -> abandon()
 		:: else -> send_read(confirming)
 		fi }
 	:: d_step { LATE > 0 && phase[c] == acquiring && net[c] == SENT && sees[c] == absent && claim[c] != contested &&
 			exists && !(owner == c && nonce != FORGOTTEN) && FAULTY ->
 		printf("candidate %d is shown another acquisition meanwhile\n", c);
-		claim[c] = contested; highest[c] = (token > highest[c] -> token : highest[c]) }
+		claim[c] = TO_contest; highest[c] = (token > highest[c] -> token : highest[c]) }
 	:: d_step { phase[c] == confirming && net[c] == BACK -> STEP;
 		printf("candidate %d reads back: %e\n", c, answer[c]);
 		see();
@@ -605,32 +607,32 @@ active [N] proctype candidate() {
 		see();
 		if
 		:: answer[c] == ours -> SEEN(READ_BACK, !again[c] && lease[c] > 0); adopt()
-		:: else -> end(lost); phase[c] = idle; settled()
+		:: else -> end(TO_lose); phase[c] = idle; settled()
 		fi }
 	:: d_step { phase[c] == checking && FAULTY ->
 		printf("candidate %d cannot read back\n", c); phase[c] = idle; settled() }
 
 	/* the lease ends */
-	:: d_step { phase[c] == idle && LEADS && lease[c] == 0 -> STEP;
-		printf("candidate %d finds its lease over\n", c); end(lost) }
-	:: d_step { phase[c] == idle && life[c] == held && lease[c] > 0 && DRAINS ->
-		printf("the worker of candidate %d is told to stop\n", c); life[c] = draining }
+	:: d_step { phase[c] == idle && CAN_lose(life[c]) && lease[c] == 0 -> STEP;
+		printf("candidate %d finds its lease over\n", c); end(TO_lose) }
+	:: d_step { phase[c] == idle && CAN_drain(life[c]) && lease[c] > 0 && DRAINS ->
+		printf("the worker of candidate %d is told to stop\n", c); life[c] = TO_drain }
 	:: d_step { phase[c] == idle && lease[c] > 0 && (life[c] == held && FAULTY || life[c] == draining) -> STEP;
 		printf("the worker of candidate %d returns\n", c);
 		SEEN(DRAINED, life[c] == draining);
-		end(resigned); running[c] = WORKER_GOES_ON; vacate() }
-	:: d_step { phase[c] == idle && LEADS && lease[c] > 0 && DRAINS ->
-		printf("candidate %d resigns while its worker runs\n", c); end(resigned) }
+		end(TO_resign); running[c] = WORKER_GOES_ON; vacate() }
+	:: d_step { phase[c] == idle && CAN_resign(life[c]) && lease[c] > 0 && DRAINS ->
+		printf("candidate %d resigns while its worker runs\n", c); end(TO_resign) }
 	:: d_step { life[c] == draining && lease[c] > 0 && DRAINS ->
-		printf("the worker of candidate %d does not stop in time\n", c); end(lost) }
-	:: d_step { LEADS && lease[c] > 0 && DRAINS ->
-		printf("candidate %d is deposed\n", c); end(deposed) }
+		printf("the worker of candidate %d does not stop in time\n", c); end(TO_lose) }
+	:: d_step { CAN_depose(life[c]) && lease[c] > 0 && DRAINS ->
+		printf("candidate %d is deposed\n", c); end(TO_depose) }
 	:: d_step { phase[c] == idle && running[c] && release[c] == unwritten && DRAINS ->
 		printf("the worker of candidate %d panics\n", c);
-		end(lost);
+		end(TO_lose);
 		if
 		:: PANIC_RELEASES -> vacate()
-		:: else -> release[c] = never_written
+		:: else -> release[c] = TO_give_up
 		fi }
 
 	/* the release is written once the worker has returned, for as long as that is worth it */
@@ -639,13 +641,13 @@ active [N] proctype candidate() {
 		running[c] = WORKER_GOES_ON;
 		if
 		:: life[c] == resigned || MAY_RELEASE -> vacate()
-		:: else -> SEEN(NEVER_TOLD, claim[c] == doubtful); release[c] = never_written
+		:: else -> SEEN(NEVER_TOLD, claim[c] == doubtful); release[c] = TO_give_up
 		fi }
 	:: d_step { phase[c] == releasing && net[c] == BACK -> STEP;
 		printf("candidate %d gets the acknowledgement of its release\n", c);
 		SEEN(TOLD_LOST, life[c] == lost);
 		SEEN(TOLD_DEPOSED, life[c] == deposed);
-		acknowledged(vacant); finish(written) }
+		acknowledged(vacant); finish(TO_written) }
 	:: d_step { phase[c] == releasing && (FAULTY || net[c] == SENT && !APPLIES) -> STEP;
 		printf("candidate %d gives up its release unanswered, and reads back\n", c);
 		leave_late(); settled(); send_read(verifying) }
@@ -654,11 +656,11 @@ active [N] proctype candidate() {
 		see();
 		if
 		:: answer[c] == ours && MAY_REPEAT -> SEEN(RETOLD, true); settled(); vacate()
-		:: answer[c] == ours && !MAY_REPEAT -> finish(never_written)
-		:: else -> finish(written)
+		:: answer[c] == ours && !MAY_REPEAT -> finish(TO_give_up)
+		:: else -> finish(TO_written)
 		fi }
 	:: d_step { phase[c] == verifying && FAULTY ->
-		printf("candidate %d cannot read back, and leaves it at that\n", c); finish(failed) }
+		printf("candidate %d cannot read back, and leaves it at that\n", c); finish(TO_fail) }
 	:: d_step { phase[c] == idle && UNFINISHED && FAULTY ->
 		printf("candidate %d writes its release again\n", c); SEEN(TOLD_LATER, true); vacate() }
 	:: d_step { phase[c] == idle && (release[c] == written || release[c] == failed || release[c] == never_written) -> STEP;

@@ -236,7 +236,7 @@ func (b *Backend) List(ctx context.Context) ([]string, error) {
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.base.Store(), MinTTL: minTTL}
+	return backends.Description{Store: b.base.Store(), MinTTL: minTTL, ReadOnly: b.base.ReadOnly()}
 }
 
 // Close implements [backends.Backend]. It ends the calls under way and closes

@@ -11,7 +11,12 @@
 //	azureblob://account/container/prefix
 //	azureblob://account/container?endpoint=https://account.blob.core.chinacloudapi.cn
 //
-// The only parameter, endpoint, is the address of the account's Blob service.
+// Parameters:
+//
+//   - endpoint: the address of the account's Blob service.
+//   - readonly: true opens the container for reading alone. Open then reads a blob that
+//     no election has, and nothing else. See [backends.OpenReadOnly].
+//
 // Credentials come from the environment: AZURE_STORAGE_SAS_TOKEN, AZURE_STORAGE_KEY or
 // AZURE_STORAGE_CONNECTION_STRING. [New] takes your client instead of a URL, for
 // example one with a managed identity.

@@ -45,6 +45,9 @@ func (b *Backend) classify(err error) (advice string, kind error) {
 	case bloberror.BlobImmutableDueToPolicy:
 		return immutable, backends.ErrMisconfigured
 	case bloberror.ContainerNotFound, bloberror.ContainerDisabled:
+		if b.base.ReadOnly() {
+			return fmt.Sprintf("there is no container %s in the account %s, so no election has ever used it; check both in the URL", b.name, b.account), backends.ErrMisconfigured
+		}
 		return fmt.Sprintf("there is no container %s in the account; correct the URL or run: az storage container create --account-name %s --name %s", b.name, b.account, b.name), backends.ErrMisconfigured
 	case bloberror.ContainerBeingDeleted:
 		return "the container is being deleted, which takes half a minute or more; then create it again", backends.ErrUnavailable
@@ -55,7 +58,11 @@ func (b *Backend) classify(err error) (advice string, kind error) {
 	case "RequestForbiddenByContainerEncryptionPolicy", bloberror.ConditionHeadersNotSupported, bloberror.MultipleConditionHeadersNotSupported:
 		return "a policy of the account or container forbids plain conditional writes; use a separate container for elections", backends.ErrMisconfigured
 	case bloberror.AuthorizationPermissionMismatch, bloberror.InsufficientAccountPermissions, bloberror.AuthorizationResourceTypeMismatch, bloberror.AuthorizationServiceMismatch, "UnauthorizedBlobOverwrite":
-		return fmt.Sprintf("the credentials do not permit this; a SAS needs the permissions r and w, and l to list; an identity needs a role: az role assignment create --role 'Storage Blob Data Contributor' --assignee IDENTITY --scope SCOPE-OF-CONTAINER-%s", b.name), backends.ErrDenied
+		permissions, role := "permissions r and w", "Contributor"
+		if b.base.ReadOnly() {
+			permissions, role = "permission r", "Reader"
+		}
+		return fmt.Sprintf("the credentials do not permit this; a SAS needs the %s, and l to list; an identity needs a role: az role assignment create --role 'Storage Blob Data %s' --assignee IDENTITY --scope SCOPE-OF-CONTAINER-%s", permissions, role, b.name), backends.ErrDenied
 	case bloberror.AuthorizationSourceIPMismatch, bloberror.AuthorizationProtocolMismatch, bloberror.AuthorizationFailure:
 		return "the account's network rules, or the SAS, do not allow requests from here; see the account's firewall settings", backends.ErrDenied
 	case bloberror.AuthenticationFailed, bloberror.InvalidAuthenticationInfo, bloberror.NoAuthenticationInformation, "KeyBasedAuthenticationNotPermitted", "PublicAccessNotPermitted", bloberror.AccountIsDisabled:

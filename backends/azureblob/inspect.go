@@ -43,7 +43,10 @@ func (b *Backend) inspectContainer(immutable, hidden bool) backends.Finding {
 	f := backends.Finding{What: "immutability", Seen: "off"}
 	switch {
 	case hidden:
-		f.Seen, f.Fix = "not shown to these credentials", "use those of an identity or of the account: an immutable container lets a candidate win and never renew"
+		f.Seen = "not shown to these credentials"
+		if !b.base.ReadOnly() {
+			f.Fix = "use those of an identity or of the account: an immutable container lets a candidate win and never renew"
+		}
 	case immutable:
 		f.Seen, f.Err = "the container has a policy or a legal hold", backends.ErrMisconfigured
 		f.Fix, _ = b.classify(errImmutable)

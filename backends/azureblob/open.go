@@ -30,6 +30,7 @@ const maxConnections = 32
 type config struct {
 	account, container, prefix string
 	endpoint                   string // of the account, without a slash at its end; empty for Azure's own
+	readOnly                   bool
 }
 
 func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
@@ -46,6 +47,7 @@ func (c config) open(ctx context.Context) (backends.Backend, error) {
 		store += "?endpoint=" + c.endpoint
 	}
 	b := newBackend(store, c.account, c.container, c.prefix)
+	b.base.SetReadOnly(c.readOnly)
 	life, end := context.WithCancel(context.Background())
 	transport := newTransport(life)
 	b.closeIdle = transport.CloseIdleConnections
@@ -144,16 +146,18 @@ func (c config) connect(options *service.ClientOptions) (*service.Client, error)
 // check makes sure that the container exists and can be used. It does not try to
 // overwrite a blob: in an immutable container the trial could not be removed.
 func (b *Backend) check(ctx context.Context) error {
-	p, err := b.container.GetProperties(ctx, nil)
-	switch {
-	case status(err) == http.StatusForbidden: // as with a SAS of the container
-	case err != nil:
-		return err
-	case is(p.HasImmutabilityPolicy), is(p.HasLegalHold):
-		return errImmutable
+	if !b.base.ReadOnly() {
+		p, err := b.container.GetProperties(ctx, nil)
+		switch {
+		case status(err) == http.StatusForbidden: // as with a SAS of the container
+		case err != nil:
+			return err
+		case is(p.HasImmutabilityPolicy), is(p.HasLegalHold):
+			return errImmutable
+		}
 	}
 	// No election has this blob, and a user who may read the prefix may read it.
-	_, _, err = b.read(ctx, b.prefix+suffix)
+	_, _, err := b.read(ctx, b.prefix+suffix)
 	return err
 }
 
@@ -175,7 +179,7 @@ func parse(u *url.URL) (config, error) {
 		return config{}, fmt.Errorf("%w %s: %s", backends.ErrURL, backends.Redact(u), fmt.Sprintf(format, args...))
 	}
 	p := backends.NewParameters(u)
-	endpoint := p.String("endpoint", "")
+	endpoint, readOnly := p.String("endpoint", ""), p.Bool("readonly", false)
 	if err := p.Done(); err != nil {
 		if u.Query().Has("sig") {
 			err = fmt.Errorf("%w: it has a SAS, which does not belong in a URL; put it in AZURE_STORAGE_SAS_TOKEN", backends.ErrURL)
@@ -192,7 +196,7 @@ func parse(u *url.URL) (config, error) {
 	if len(name) < 3 || len(name) > 63 || !containerName.MatchString(name) {
 		return refuse("%q is not a valid name of a container, which has 3 to 63 lower-case letters, digits and single '-'; write azureblob://account/container/prefix", name)
 	}
-	c := config{account: u.Host, container: name, prefix: DefaultPrefix}
+	c := config{account: u.Host, container: name, prefix: DefaultPrefix, readOnly: readOnly}
 	if path != "" {
 		c.prefix = path + "/"
 	}

@@ -154,12 +154,13 @@ func TestOpenNowhere(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	for s, want := range map[string]config{
-		"azureblob://account/container":                                                                     {"account", "container", "elector/", ""},
-		"azureblob://account/container/":                                                                    {"account", "container", "elector/", ""},
-		"azureblob://acc0unt/my-container/a/b%20c/":                                                         {"acc0unt", "my-container", "a/b c/", ""},
-		"azureblob://account/container?endpoint=https://account.blob.core.chinacloudapi.cn/":                {"account", "container", "elector/", "https://account.blob.core.chinacloudapi.cn"},
-		"azureblob://devstoreaccount1/container/a?endpoint=http://127.0.0.1:10000/devstoreaccount1":         {"devstoreaccount1", "container", "a/", "http://127.0.0.1:10000/devstoreaccount1"},
-		"azureblob://devstoreaccount1/con?endpoint=http%3A%2F%2F127.0.0.1%3A10000%2Fdevstoreaccount1%2F%2F": {"devstoreaccount1", "con", "elector/", "http://127.0.0.1:10000/devstoreaccount1"},
+		"azureblob://account/container":                                                                     {"account", "container", "elector/", "", false},
+		"azureblob://account/container?readonly=true":                                                       {"account", "container", "elector/", "", true},
+		"azureblob://account/container/":                                                                    {"account", "container", "elector/", "", false},
+		"azureblob://acc0unt/my-container/a/b%20c/":                                                         {"acc0unt", "my-container", "a/b c/", "", false},
+		"azureblob://account/container?endpoint=https://account.blob.core.chinacloudapi.cn/":                {"account", "container", "elector/", "https://account.blob.core.chinacloudapi.cn", false},
+		"azureblob://devstoreaccount1/container/a?endpoint=http://127.0.0.1:10000/devstoreaccount1":         {"devstoreaccount1", "container", "a/", "http://127.0.0.1:10000/devstoreaccount1", false},
+		"azureblob://devstoreaccount1/con?endpoint=http%3A%2F%2F127.0.0.1%3A10000%2Fdevstoreaccount1%2F%2F": {"devstoreaccount1", "con", "elector/", "http://127.0.0.1:10000/devstoreaccount1", false},
 	} {
 		u, err := url.Parse(s)
 		if err != nil {
@@ -200,6 +201,7 @@ func TestParseRefuses(t *testing.T) {
 		"azureblob://account/container/%FF",
 		"azureblob://account/container/" + strings.Repeat("a", 900),
 		"azureblob://account/container?key=hunter2",
+		"azureblob://account/container?readonly=perhaps",
 		"azureblob://account/container?sv=2023-11-03&sig=hunter2",
 		"azureblob://account/container?endpoint=a&endpoint=b",
 		"azureblob://account/container?endpoint=127.0.0.1:1",

@@ -53,6 +53,10 @@ type Options struct {
 	// Datacenter is the one that keeps the records. The default is the agent's
 	// own.
 	Datacenter string
+
+	// ReadOnly makes a handle that only reads: see [backends.OpenReadOnly]. Its
+	// token needs to read the prefix.
+	ReadOnly bool
 }
 
 // New returns a backend on the agent or server at the address, such as
@@ -84,6 +88,7 @@ func New(client *http.Client, address string, options *Options) *Backend {
 	b.use(client.Transport)
 	b.addresses = []*url.URL{{Scheme: at.Scheme, Host: at.Host}}
 	b.datacenter = options.Datacenter
+	b.base.SetReadOnly(options.ReadOnly)
 	b.token = func() (string, error) { return options.Token, nil }
 	return b
 }
@@ -188,7 +193,7 @@ func (b *Backend) List(ctx context.Context) ([]string, error) {
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.base.Store(), MinTTL: minTTL, MaxSwaps: maxBatch, PushesRenewals: true}
+	return backends.Description{Store: b.base.Store(), MinTTL: minTTL, MaxSwaps: maxBatch, PushesRenewals: true, ReadOnly: b.base.ReadOnly()}
 }
 
 // Close implements [backends.Backend]. It ends the calls and watches under way, and

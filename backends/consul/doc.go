@@ -10,8 +10,8 @@
 //
 // consuls:// uses TLS. The key of an election is the path, a slash and the election's
 // name, as in prefix/NAME; without a path it is elector/NAME. The parameters are
-// token_file, dc, and with consuls ca, cert, key and server_name. [New] takes your own
-// HTTP client and the address of an agent instead of a URL.
+// token_file, dc, readonly, and with consuls ca, cert, key and server_name. [New] takes
+// your own HTTP client and the address of an agent instead of a URL.
 //
 // # Consistency
 //

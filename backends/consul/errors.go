@@ -110,7 +110,7 @@ func (b *Backend) classify(err error) (advice string, kind error) {
 	case handshake(err), strings.Contains(text, "HTTP request to an HTTPS server"):
 		return "TLS with the agent failed; check ca, cert, key and server_name, when the certificates end, and whether the agent speaks TLS (consuls://) or not (consul://)", backends.ErrMisconfigured
 	case isRefusal && r.denied(), status == http.StatusForbidden && strings.Contains(text, noRight):
-		return "an administrator can add to the policy of the token: " + b.rule(), backends.ErrDenied
+		return "an administrator can add to the policy of the token: " + b.rule(text), backends.ErrDenied
 	case status == http.StatusForbidden && strings.Contains(text, "ACL not found"), status == http.StatusUnauthorized:
 		return "Consul does not know the token; check token_file, CONSUL_HTTP_TOKEN_FILE or CONSUL_HTTP_TOKEN", backends.ErrDenied
 	case status == http.StatusForbidden:
@@ -129,9 +129,16 @@ func (b *Backend) classify(err error) (advice string, kind error) {
 	return look, backends.ErrUnavailable
 }
 
-// rule is what a policy needs.
-func (b *Backend) rule() string {
-	return fmt.Sprintf(`key_prefix "%s" { policy = "write" }`, b.prefix)
+// rule is what a policy needs, after Consul has denied something.
+func (b *Backend) rule(denied string) string {
+	policy := "write"
+	switch {
+	case b.base.ReadOnly() && strings.Contains(denied, "key:list"): // with acl.enable_key_list_policy
+		policy = "list"
+	case b.base.ReadOnly():
+		policy = "read"
+	}
+	return fmt.Sprintf(`key_prefix "%s" { policy = "%s" }`, b.prefix, policy)
 }
 
 // handshake reports whether TLS failed for a reason that will not pass.

@@ -82,6 +82,7 @@ func parse(u *url.URL, transport *http.Transport) (*Backend, error) {
 	}
 	p := backends.NewParameters(u)
 	files, dc, tokenFile := tlsfiles.From(p), p.String("dc", ""), p.String("token_file", os.Getenv("CONSUL_HTTP_TOKEN_FILE"))
+	readOnly := p.Bool("readonly", false)
 	if err := p.Done(); err != nil {
 		return nil, err
 	}
@@ -99,6 +100,7 @@ func parse(u *url.URL, transport *http.Transport) (*Backend, error) {
 	}
 	b := newBackend(backends.Redact(u), prefix)
 	b.datacenter = dc
+	b.base.SetReadOnly(readOnly)
 
 	scheme := "http"
 	if u.Scheme == "consuls" {

@@ -15,6 +15,9 @@
 //     default.
 //   - single_region: true allows an eventually consistent global table, see
 //     Consistency; false by default.
+//   - readonly: true opens the table for reading alone; false by default. Open then
+//     reads an item that no election has, creates nothing, and needs no right to write
+//     or to describe the table. See [backends.OpenReadOnly].
 //
 // The AWS SDK finds the credentials. [New] takes your client instead of a URL.
 //

@@ -60,15 +60,20 @@ func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error
 }
 
 func (b *Backend) load(ctx context.Context, name string) (backends.Record, error) {
-	answer, err := b.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName:      &b.table,
-		Key:            map[string]types.AttributeValue{keyAttribute: text(name)},
-		ConsistentRead: aws.Bool(true),
-	}, once)
+	answer, err := b.client.GetItem(ctx, b.item(name), once)
 	if err != nil || answer.Item == nil {
 		return backends.Record{}, b.failed(ctx, err)
 	}
 	return decode(name, answer.Item)
+}
+
+// item is a consistent read of an item.
+func (b *Backend) item(name string) *dynamodb.GetItemInput {
+	return &dynamodb.GetItemInput{
+		TableName:      &b.table,
+		Key:            map[string]types.AttributeValue{keyAttribute: text(name)},
+		ConsistentRead: aws.Bool(true),
+	}
 }
 
 // decode returns the record in an item.
@@ -199,7 +204,7 @@ func once(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.base.Store(), MinTTL: minTTL, MaxLoads: maxLoads}
+	return backends.Description{Store: b.base.Store(), MinTTL: minTTL, MaxLoads: maxLoads, ReadOnly: b.base.ReadOnly()}
 }
 
 // Close implements [backends.Backend]. It ends the calls under way and closes

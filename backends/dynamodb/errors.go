@@ -11,6 +11,9 @@ import (
 	"github.com/elector-go/elector/internal/awsclient"
 )
 
+// notFound is the error of a table that does not exist.
+const notFound = "ResourceNotFoundException"
+
 // unknownOperation is an emulator's error: the service knows every operation
 // that we use.
 const unknownOperation = "UnknownOperationException"
@@ -34,6 +37,9 @@ func (b *Backend) failed(ctx context.Context, err error) error {
 func (b *Backend) classify(err error) (advice string, kind error) {
 	switch c := awsclient.Code(err); c {
 	case "AccessDeniedException", "AccessDenied":
+		if b.base.ReadOnly() {
+			return "an administrator can allow dynamodb:GetItem and BatchGetItem on the table, and Scan to list its elections, see Reading alone in docs/stores/dynamodb.md", backends.ErrDenied
+		}
 		return "an administrator can allow dynamodb:GetItem, BatchGetItem, PutItem, DescribeTable and DescribeTimeToLive on the table, and Scan to list its elections, see docs/stores/dynamodb.md", backends.ErrDenied
 	case "UnrecognizedClientException", "InvalidClientTokenId", "MissingAuthenticationTokenException", "MissingAuthenticationToken",
 		"IncompleteSignatureException", "IncompleteSignature", "OptInRequired", "SubscriptionRequiredException", "NotAuthorized":
@@ -45,7 +51,7 @@ func (b *Backend) classify(err error) (advice string, kind error) {
 		return "check the secret access key, and that nothing on the way changes requests", backends.ErrDenied
 	case "ExpiredTokenException", "ExpiredToken":
 		return "the credentials have expired; the AWS SDK fetches new ones", backends.ErrUnavailable
-	case "ResourceNotFoundException":
+	case notFound:
 		return "the table is gone from this region and account: restore it, with its items", backends.ErrMisconfigured
 	case "ValidationException":
 		return "the table does not fit, perhaps because it was replaced while in use: name another table, and create it with: " + b.createCommand(), backends.ErrMisconfigured

@@ -10,13 +10,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/awsclient"
 )
 
 // Inspect implements [backends.Inspector]. It looks at the table's capacity and at
-// the clock; Open has looked at the rest.
+// the clock; Open has looked at the rest. A backend that was opened for reading alone
+// may lack the right to describe the table: Inspect reports that.
 func (b *Backend) Inspect(ctx context.Context, ttl time.Duration) (backends.Inspection, error) {
 	return b.base.Inspect(ctx, func(ctx context.Context) (i backends.Inspection, err error) {
 		answer, err := b.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &b.table}, once)
+		if code := awsclient.Code(err); b.base.ReadOnly() && (code == "AccessDeniedException" || code == "AccessDenied") {
+			i.Findings = []backends.Finding{{What: "capacity", Seen: "not shown: these credentials have no dynamodb:DescribeTable"}}
+			return i, nil
+		}
 		if err != nil {
 			return i, b.failed(ctx, err)
 		}

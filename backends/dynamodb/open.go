@@ -31,15 +31,19 @@ type Options struct {
 	// SingleRegion promises that every process uses the same region, which an
 	// eventually consistent global table needs.
 	SingleRegion bool
+
+	// ReadOnly makes a backend that needs only the right to read, and creates and
+	// writes nothing, whatever Create is. See [backends.OpenReadOnly].
+	ReadOnly bool
 }
 
 // New returns a backend on your client, which Close leaves as it is. options may
 // be nil.
 //
-// New blocks until it has checked the table, at most 10 s if ctx has no
-// deadline, or 2 min with Create. It returns the errors of a [backends.Opener].
-// New's own requests follow the client's retry policy; requests for records are
-// sent once, whatever the policy is.
+// New blocks until it has checked the table, or with ReadOnly that it can be read, at
+// most 10 s if ctx has no deadline, or 2 min with Create. It returns the errors of a
+// [backends.Opener]. New's own requests follow the client's retry policy; requests for
+// records are sent once, whatever the policy is.
 //
 // The client's HTTP client should not use HTTP/2, where one dead connection
 // blocks all requests. It must not repeat requests by itself.
@@ -72,13 +76,17 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 }
 
 func connect(ctx context.Context, b *Backend, o Options) (*Backend, error) {
+	b.base.SetReadOnly(o.ReadOnly)
 	limit := patience
-	if o.Create {
+	if o.Create && !o.ReadOnly {
 		limit = createPatience
 	}
 	err := b.base.Open(ctx, limit, func(ctx context.Context) error {
 		if err := awsclient.SignIn(ctx, b.client.Options().Credentials, b.base); err != nil {
 			return err
+		}
+		if o.ReadOnly {
+			return b.checkReading(ctx)
 		}
 		return b.prepare(ctx, o)
 	})
@@ -110,7 +118,7 @@ func parse(u *url.URL) (a address, err error) {
 	}
 	p := backends.NewParameters(u)
 	a = address{table: u.Host, region: p.String("region", ""), endpoint: p.String("endpoint", "")}
-	a.Create, a.SingleRegion = p.Bool("create", false), p.Bool("single_region", false)
+	a.Create, a.SingleRegion, a.ReadOnly = p.Bool("create", false), p.Bool("single_region", false), p.Bool("readonly", false)
 	if err := p.Done(); err != nil {
 		return address{}, err
 	}

@@ -23,6 +23,7 @@ func TestParse(t *testing.T) {
 		"dynamodb://My_table.1-a":                            {table: "My_table.1-a"},
 		"dynamodb://tab/?region=r":                           {table: "tab", region: "r"},
 		"dynamodb://tab?endpoint=http://h:1&create=true":     {table: "tab", endpoint: "http://h:1", Options: Options{Create: true}},
+		"dynamodb://tab?readonly=true&create=true":           {table: "tab", Options: Options{Create: true, ReadOnly: true}},
 		"dynamodb://tab?endpoint=https://h&create=false":     {table: "tab", endpoint: "https://h"},
 		"dynamodb://tab?single_region=true&region=eu-west-1": {table: "tab", region: "eu-west-1", Options: Options{SingleRegion: true}},
 	} {
@@ -59,6 +60,7 @@ func TestParseRefuses(t *testing.T) {
 		"dynamodb://tab?endpoint=http://":              "endpoint is not",
 		"dynamodb://tab?endpoint=http://h%3Fa":         "endpoint is not",
 		"dynamodb://tab?create=perhaps":                "neither true nor false",
+		"dynamodb://tab?readonly=perhaps":              "neither true nor false",
 		"dynamodb://tab?region=a&region=b":             "2 times",
 		"dynamodb://tab?consistency=eventual":          "unknown parameter",
 	} {
@@ -139,7 +141,6 @@ func table(old, new string) string {
 const stream = `,"StreamSpecification":{"StreamEnabled":true,"StreamViewType":"NEW_AND_OLD_IMAGES"}`
 
 func TestTables(t *testing.T) {
-	denied := fails(400, "AccessDeniedException", "User: arn:aws:iam::1:user/u is not authorized")
 	ttl := func(status string) http.HandlerFunc {
 		return says(`{"TimeToLiveDescription":{"TimeToLiveStatus":"` + status + `","AttributeName":"expires"}}`)
 	}

@@ -19,7 +19,7 @@ import (
 func (b *Backend) prepare(ctx context.Context, o Options) error {
 	const doing = "looking for the table"
 	answer, err := b.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &b.table})
-	missing := awsclient.Code(err) == "ResourceNotFoundException"
+	missing := awsclient.Code(err) == notFound
 	if o.Create && (missing || err == nil && answer.Table != nil && answer.Table.TableStatus == types.TableStatusCreating) {
 		if answer, err = b.create(ctx, missing); err != nil {
 			return err
@@ -52,6 +52,17 @@ func (b *Backend) prepare(ctx context.Context, o Options) error {
 		}
 	}
 	return b.checkTimeToLive(ctx)
+}
+
+// checkReading makes sure that the table exists and can be read. No election has this
+// item.
+func (b *Backend) checkReading(ctx context.Context) error {
+	_, err := b.client.GetItem(ctx, b.item(".absent"))
+	if awsclient.Code(err) == notFound {
+		return fmt.Errorf("%w: there is no table %s in region %s of this account, so no election has ever used it; check the table and the region in the URL, and the account (aws sts get-caller-identity): %w",
+			backends.ErrMisconfigured, b.table, b.region, awsclient.FirstLine(err))
+	}
+	return b.failed(ctx, err)
 }
 
 func (b *Backend) checkKey(t *types.TableDescription) error {

@@ -8,7 +8,7 @@
 //
 // etcds:// uses TLS. The default port is 2379. The key of an election is the path, a
 // slash and the election's name, as in /prefix/NAME; without a path it is
-// /elector/NAME. The parameters are for etcds only: ca, cert, key and server_name.
+// /elector/NAME. The parameters are readonly, and with etcds ca, cert, key and server_name.
 //
 // [New] takes your own client instead of a URL.
 //
@@ -18,7 +18,8 @@
 // bytes that were read, or does not exist. The transaction compares bytes and not
 // revisions, because a restored backup takes revisions back and then issues them a
 // second time, while no two writes have the same bytes. A read is one linearizable
-// range, never a serializable one.
+// range, never a serializable one. Opening a URL probes both comparisons in a
+// transaction that changes nothing: what does not compare as etcd does is refused.
 //
 // When one process holds many elections through one handle, their renewals are one
 // transaction of up to 100 smaller ones, each with its own comparison. Up to 100 reads

@@ -18,14 +18,18 @@ var errWatchEnded = errors.New("the watch ended without a reason")
 const look = "see whether the servers run and have a leader (etcdctl endpoint status --cluster), whether the network leads there, and whether they speak TLS (etcds://) or not (etcd://)"
 
 // classify is the [backends.Classify] of a backend with the prefix.
-func classify(err error, prefix string) (advice string, kind error) {
+func classify(err error, prefix string, readOnly bool) (advice string, kind error) {
+	right := "readwrite"
+	if readOnly {
+		right = "read"
+	}
 	switch {
 	case is(err, rpctypes.ErrAuthFailed):
 		return "check user and password", backends.ErrDenied
 	case is(err, rpctypes.ErrUserEmpty):
 		return "the cluster wants a user and password, or a client certificate; put them into the URL", backends.ErrDenied
 	case is(err, rpctypes.ErrPermissionDenied):
-		return fmt.Sprintf("an administrator can run: etcdctl role grant-permission ROLE --prefix=true readwrite '%s'", prefix), backends.ErrDenied
+		return fmt.Sprintf("an administrator can run: etcdctl role grant-permission ROLE --prefix=true %s '%s'", right, prefix), backends.ErrDenied
 	case is(err, rpctypes.ErrInvalidAuthToken), is(err, rpctypes.ErrAuthOldRevision):
 		return "the login expired, or users or roles were just changed; the client signs in again", backends.ErrUnavailable
 	case is(err, rpctypes.ErrNoSpace):
@@ -42,6 +46,8 @@ func classify(err error, prefix string) (advice string, kind error) {
 		return "a proxy before the servers, or the servers, refused the login", backends.ErrDenied
 	case code(err) == codes.Unimplemented:
 		return "what answers is not etcd with its version 3 API; check host and port", backends.ErrMisconfigured
+	case strings.Contains(err.Error(), "error reading server preface: http2: "):
+		return "what answers does not speak gRPC: an etcd before version 3, another service, a proxy for HTTP 1, or a server that wants TLS (etcds://); check host and port", backends.ErrUnavailable
 	case handshake(err):
 		return "TLS with the server failed; check ca, cert, key and server_name, when the certificates end, and whether the server speaks TLS", backends.ErrMisconfigured
 	}

@@ -40,7 +40,7 @@ func TestClassify(t *testing.T) {
 		{errWatchEnded, backends.ErrUnavailable},
 		{errors.New("something new"), backends.ErrUnavailable},
 	} {
-		advice, kind := classify(test.err, "/elector/")
+		advice, kind := classify(test.err, "/elector/", false)
 		if kind != test.want {
 			t.Errorf("%v: got %v, want %v", test.err, kind, test.want)
 		}
@@ -48,14 +48,16 @@ func TestClassify(t *testing.T) {
 			t.Errorf("%v: no word of what to do", test.err)
 		}
 		// What went through the interceptor is told just as well.
-		if _, kind := classify(once(t.Context(), test.err), "/elector/"); kind != test.want {
+		if _, kind := classify(once(t.Context(), test.err), "/elector/", false); kind != test.want {
 			t.Errorf("%v, sent once: got %v, want %v", test.err, kind, test.want)
 		}
 	}
 }
 
 func TestAdviceNamesThePrefix(t *testing.T) {
-	if advice, _ := classify(rpctypes.ErrPermissionDenied, "/x/"); !strings.Contains(advice, "--prefix=true readwrite '/x/'") {
-		t.Errorf("%q does not say which permission to grant", advice)
+	for readOnly, want := range map[bool]string{false: "--prefix=true readwrite '/x/'", true: "--prefix=true read '/x/'"} {
+		if advice, _ := classify(rpctypes.ErrPermissionDenied, "/x/", readOnly); !strings.Contains(advice, want) {
+			t.Errorf("%q does not say which permission to grant", advice)
+		}
 	}
 }

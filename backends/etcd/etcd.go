@@ -61,8 +61,9 @@ func New(client *clientv3.Client, prefix string) *Backend {
 }
 
 func newBackend(store, prefix string) *Backend {
-	classify := func(err error) (string, error) { return classify(err, prefix) }
-	return &Backend{base: backends.NewBase(store, classify), prefix: prefix}
+	b := &Backend{prefix: prefix}
+	b.base = backends.NewBase(store, func(err error) (string, error) { return classify(err, prefix, b.base.ReadOnly()) })
+	return b
 }
 
 // Load implements [backends.Backend].
@@ -138,7 +139,7 @@ func (b *Backend) change(name string, prev, next backends.Record) (clientv3.Cmp,
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.base.Store(), MinTTL: minTTL, MaxSwaps: maxBatch, MaxLoads: maxBatch, PushesRenewals: true}
+	return backends.Description{Store: b.base.Store(), MinTTL: minTTL, MaxSwaps: maxBatch, MaxLoads: maxBatch, PushesRenewals: true, ReadOnly: b.base.ReadOnly()}
 }
 
 // Close implements [backends.Backend]. It ends the calls and watches under way,

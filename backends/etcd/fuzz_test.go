@@ -122,7 +122,7 @@ func FuzzURL(f *testing.F) {
 		if err != nil {
 			return // backends.Open says nothing of it
 		}
-		config, prefix, err := parse(u)
+		config, prefix, _, err := parse(u)
 		a.Hides(t, err, prefix, config.Endpoints)
 		if err != nil {
 			if !errors.Is(err, backends.ErrURL) {

@@ -3,6 +3,8 @@ package etcd
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +20,8 @@ import (
 const defaultQuota = 2 << 30
 
 // Inspect implements [backends.Inspector]. It looks at the compaction of revisions,
-// and at each server in the URL: whether it answers, its alarms and its quota.
+// and at each server in the URL: whether it answers, its cluster, its alarms and its
+// quota.
 func (b *Backend) Inspect(ctx context.Context, _ time.Duration) (backends.Inspection, error) {
 	return b.base.Inspect(ctx, func(ctx context.Context) (backends.Inspection, error) {
 		compaction, err := b.inspectCompaction(ctx)
@@ -26,8 +29,24 @@ func (b *Backend) Inspect(ctx context.Context, _ time.Duration) (backends.Inspec
 			return backends.Inspection{}, err
 		}
 		findings := []backends.Finding{compaction}
+		members, err := b.client.MemberList(ctx)
+		if err == nil && slices.ContainsFunc(members.Members, func(m *etcdserverpb.Member) bool { return m.ID == 0 }) {
+			findings = append(findings, backends.Finding{What: "proxy", Seen: "an etcd grpc-proxy answers, not the members themselves",
+				Fix: "name the members in the URL: a proxy is one more thing that can fail, and hides which of them answer"})
+		} else if err == nil && len(members.Members) > len(b.client.Endpoints()) { // only root may see them where passwords are on
+			findings = append(findings, backends.Finding{What: "servers", Seen: fmt.Sprintf("the URL names %d of the cluster's %d members", len(b.client.Endpoints()), len(members.Members)),
+				Fix: "name all of them: while the ones in the URL are down, no process can lead although the cluster works"})
+		}
+		clusters := map[uint64]string{} // an endpoint of each
 		for _, endpoint := range b.client.Endpoints() {
-			findings = append(findings, b.inspectServer(ctx, endpoint)...)
+			of, found := b.inspectServer(ctx, endpoint)
+			if findings = append(findings, found...); of != 0 {
+				clusters[of] = endpoint
+			}
+		}
+		if len(clusters) > 1 {
+			findings = append(findings, backends.Finding{What: "clusters", Seen: fmt.Sprintf("the servers in the URL are of %d clusters: %s", len(clusters), strings.Join(slices.Sorted(maps.Values(clusters)), ", ")),
+				Fix: "name the members of one cluster: candidates that reach different ones lead at the same time", Err: backends.ErrMisconfigured})
 		}
 		return backends.Inspection{Findings: findings}, nil
 	})
@@ -48,14 +67,15 @@ func (b *Backend) inspectCompaction(ctx context.Context) (backends.Finding, erro
 	return f, nil
 }
 
-func (b *Backend) inspectServer(ctx context.Context, endpoint string) []backends.Finding {
+// inspectServer also returns the id of the server's cluster, 0 if it does not answer.
+func (b *Backend) inspectServer(ctx context.Context, endpoint string) (cluster uint64, findings []backends.Finding) {
 	_, host, _ := strings.Cut(endpoint, "://")
 	// One server that does not answer must not hide the others.
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	status, err := b.client.Status(ctx, endpoint)
 	if err != nil {
-		return []backends.Finding{{What: "server " + host, Seen: fmt.Sprintf("no answer: %v", err), Fix: "start the server, or take it out of the URL"}}
+		return 0, []backends.Finding{{What: "server " + host, Seen: fmt.Sprintf("no answer: %v", err), Fix: "start the server, or take it out of the URL"}}
 	}
 	server := backends.Finding{What: "server " + host, Seen: "version " + status.Version}
 	quota := backends.Finding{What: "quota of " + host}
@@ -79,5 +99,5 @@ func (b *Backend) inspectServer(ctx context.Context, endpoint string) []backends
 	if status.DbSize > limit/4*3 {
 		quota.Fix = "etcd refuses all writes when the quota is reached: compact (etcdctl compact, and auto-compaction), then run etcdctl defrag, or raise --quota-backend-bytes"
 	}
-	return []backends.Finding{server, quota}
+	return status.Header.GetClusterId(), []backends.Finding{server, quota}
 }

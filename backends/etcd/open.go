@@ -24,7 +24,7 @@ func init() {
 const patience = 10 * time.Second
 
 func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
-	config, prefix, err := parse(u)
+	config, prefix, readOnly, err := parse(u)
 	if err != nil {
 		return nil, err
 	}
@@ -34,13 +34,18 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 	config.Context = life
 	b := newBackend(backends.Redact(u), prefix)
 	b.own = true
+	b.base.SetReadOnly(readOnly)
 	err = b.base.Open(ctx, patience, func(ctx context.Context) (err error) {
 		stop := context.AfterFunc(ctx, end)
 		if b.client, err = clientv3.New(config); err != nil {
 			return err
 		}
-		// No election has this key, and a user who may read the prefix may read it.
-		_, err = b.client.Get(ctx, prefix, clientv3.WithKeysOnly())
+		if readOnly {
+			// No election has this key, and a user who may read the prefix may read it.
+			_, err = b.client.Get(ctx, prefix, clientv3.WithKeysOnly())
+		} else {
+			err = b.probe(ctx)
+		}
 		if !stop() && err == nil {
 			err = ctx.Err()
 		}
@@ -57,17 +62,18 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 }
 
 // parse reads a URL. It touches no network, but reads the files of TLS.
-func parse(u *url.URL) (config clientv3.Config, prefix string, err error) {
+func parse(u *url.URL) (config clientv3.Config, prefix string, readOnly bool, err error) {
 	if storeurl.Misread(u) {
-		return config, "", fmt.Errorf("%w: it is not of the form etcd://user:password@host:2379/prefix (not shown, it may hold a password); percent-encode special characters such as @ # ? / in user and password", backends.ErrURL)
+		return config, "", false, fmt.Errorf("%w: it is not of the form etcd://user:password@host:2379/prefix (not shown, it may hold a password); percent-encode special characters such as @ # ? / in user and password", backends.ErrURL)
 	}
-	refuse := func(format string, args ...any) (clientv3.Config, string, error) {
-		return clientv3.Config{}, "", fmt.Errorf("%w %s: %w", backends.ErrURL, backends.Redact(u), fmt.Errorf(format, args...))
+	refuse := func(format string, args ...any) (clientv3.Config, string, bool, error) {
+		return clientv3.Config{}, "", false, fmt.Errorf("%w %s: %w", backends.ErrURL, backends.Redact(u), fmt.Errorf(format, args...))
 	}
 	p := backends.NewParameters(u)
 	files := tlsfiles.From(p)
+	readOnly = p.Bool("readonly", false)
 	if err := p.Done(); err != nil {
-		return config, "", err
+		return config, "", false, err
 	}
 	config = clientv3.Config{
 		Logger:               zap.NewNop(), // by default it writes to standard error
@@ -105,5 +111,5 @@ func parse(u *url.URL) (config clientv3.Config, prefix string, err error) {
 	if prefix = strings.TrimSuffix(u.Path, "/") + "/"; prefix == "/" {
 		prefix = DefaultPrefix
 	}
-	return config, prefix, nil
+	return config, prefix, readOnly, nil
 }

@@ -29,7 +29,7 @@ func TestParse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		config, prefix, err := parse(u)
+		config, prefix, _, err := parse(u)
 		if err != nil {
 			t.Errorf("%s: %v", test.url, err)
 			continue
@@ -71,7 +71,7 @@ func TestParseRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = parse(u)
+		_, _, _, err = parse(u)
 		if !errors.Is(err, backends.ErrURL) {
 			t.Errorf("%s: got %v, want ErrURL", s, err)
 		} else if strings.Contains(err.Error(), "hunter2") {
@@ -85,7 +85,7 @@ func TestParseTakesTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, _, err := parse(u)
+	config, _, _, err := parse(u)
 	if err != nil || config.TLS == nil || config.TLS.ServerName != "other" {
 		t.Errorf("got %+v and error %v", config.TLS, err)
 	}

@@ -27,11 +27,14 @@ const (
 )
 
 // prepare makes sure that the directory exists, is local, and can be read and
-// written.
-func (b *Backend) prepare(create bool) error {
+// written. Who may read it may read its records.
+func (b *Backend) prepare(how manner) error {
 	info, err := os.Stat(b.dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		if !create {
+		switch how {
+		case reading:
+			return fmt.Errorf("%w: %w; so no election has ever used it: check the path in the URL", backends.ErrMisconfigured, err)
+		case existing:
 			return fmt.Errorf("%w: %w; create it, or drop create=false", backends.ErrMisconfigured, err)
 		}
 		err = os.Mkdir(b.dir, 0o700)
@@ -61,6 +64,13 @@ func (b *Backend) prepare(create bool) error {
 		return fmt.Errorf("%w: it is on a network or FUSE file system (%s), where locks and renames are not reliable; name a directory on a local disk, or use a store with a server for candidates on several machines",
 			backends.ErrMisconfigured, kind)
 	}
+	if how == reading {
+		if _, err := os.ReadDir(b.dir); err != nil {
+			return fmt.Errorf("listing the directory: %w", err)
+		}
+		return nil
+	}
+	b.mode = 0o600 | info.Mode().Perm()&0o044
 	if err := b.removeStale(); err != nil {
 		return fmt.Errorf("listing the directory: %w", err)
 	}
@@ -99,6 +109,9 @@ func (b *Backend) writeTemporary(content []byte) (path string, err error) {
 		return "", err
 	}
 	_, err = f.Write(content)
+	if err == nil && b.mode != 0o600 {
+		err = f.Chmod(b.mode)
+	}
 	if err == nil {
 		err = f.Sync()
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // classify is the [backends.Classify] of every backend.
-func classify(err error) (advice string, kind error) {
+func (b *Backend) classify(err error) (advice string, kind error) {
 	is := func(targets ...error) bool {
 		for _, t := range targets {
 			if errors.Is(err, t) {
@@ -23,6 +23,8 @@ func classify(err error) (advice string, kind error) {
 	switch {
 	case is(syscall.EROFS):
 		return "mount its file system writable, or name another directory", backends.ErrReadOnly
+	case is(fs.ErrPermission) && b.base.ReadOnly():
+		return fmt.Sprintf("let user %d read and search the directory; candidates that are started after that write records that the same users can read", os.Getuid()), backends.ErrDenied
 	case is(fs.ErrPermission):
 		return fmt.Sprintf("let user %d read, write and search the directory, and run all candidates as one user", os.Getuid()), backends.ErrDenied
 	case is(syscall.ENOSPC, syscall.EDQUOT):

@@ -6,7 +6,8 @@
 //
 // file:///var/lib/myservice names a directory by its absolute path. With
 // ?create=false the directory must exist; otherwise Open creates it, but not its
-// parents. [New] does the same without a URL.
+// parents. With ?readonly=true it needs only the right to read, and creates nothing, see
+// [backends.OpenReadOnly]. [New] does the same as the first without a URL.
 //
 // # Consistency
 //
@@ -44,11 +45,11 @@ import (
 
 func init() {
 	backends.Register("file", func(ctx context.Context, u *url.URL) (backends.Backend, error) {
-		dir, create, err := parse(u)
+		dir, how, err := parse(u)
 		if err != nil {
 			return nil, err
 		}
-		b, err := open(ctx, dir, create)
+		b, err := open(ctx, dir, how)
 		if err != nil {
 			return nil, err // not a nil *Backend in a Backend
 		}
@@ -56,11 +57,26 @@ func init() {
 	})
 }
 
-func parse(u *url.URL) (dir string, create bool, err error) {
+// A manner is how a directory is opened.
+type manner uint8
+
+const (
+	createMissing manner = iota
+	existing
+	reading // and nothing else
+)
+
+func parse(u *url.URL) (dir string, how manner, err error) {
 	p := backends.NewParameters(u)
-	create = p.Bool("create", true)
+	create, readOnly := p.Bool("create", true), p.Bool("readonly", false)
+	switch {
+	case readOnly:
+		how = reading
+	case !create:
+		how = existing
+	}
 	if err := p.Done(); err != nil {
-		return "", false, err
+		return "", how, err
 	}
 	switch {
 	case u.User != nil:
@@ -75,12 +91,13 @@ func parse(u *url.URL) (dir string, create bool, err error) {
 	case filepath.Clean("/"+u.Path) == "/" || strings.ContainsRune(u.Path, 0):
 		err = fmt.Errorf("%w: it names no directory of its own; write file:///var/lib/myservice, say", backends.ErrURL)
 	}
-	return u.Path, create, err
+	return u.Path, how, err
 }
 
 // A Backend keeps records in a directory. Open and New make it.
 type Backend struct {
 	dir  string
+	mode os.FileMode // of records
 	base *backends.Base
 }
 
@@ -94,10 +111,11 @@ var (
 // whether it can. It blocks for as long as the disk does, and returns
 // ErrMisconfigured, ErrDenied, ErrReadOnly or ErrUnavailable of package
 // backends, with what to do.
-func New(dir string) (*Backend, error) { return open(context.Background(), dir, true) }
+func New(dir string) (*Backend, error) { return open(context.Background(), dir, createMissing) }
 
-func open(ctx context.Context, dir string, create bool) (*Backend, error) {
+func open(ctx context.Context, dir string, how manner) (*Backend, error) {
 	b := newBackend(filepath.Clean(dir))
+	b.base.SetReadOnly(how == reading)
 	err := b.base.Do(ctx, "opening "+b.base.Store(), func(context.Context) error {
 		switch {
 		case !supported:
@@ -105,7 +123,7 @@ func open(ctx context.Context, dir string, create bool) (*Backend, error) {
 		case !filepath.IsAbs(dir):
 			return fmt.Errorf("%w: the directory %q is relative, so that it depends on where a candidate was started; name an absolute one", backends.ErrMisconfigured, dir)
 		}
-		return b.prepare(create)
+		return b.prepare(how)
 	})
 	if err != nil {
 		b.Close()
@@ -116,7 +134,9 @@ func open(ctx context.Context, dir string, create bool) (*Backend, error) {
 
 func newBackend(dir string) *Backend {
 	store := &url.URL{Scheme: "file", Path: dir}
-	return &Backend{dir: dir, base: backends.NewBase(store.String(), classify)}
+	b := &Backend{dir: dir, mode: 0o600}
+	b.base = backends.NewBase(store.String(), b.classify)
+	return b
 }
 
 // Load implements [backends.Backend].
@@ -223,7 +243,7 @@ func (b *Backend) replace(ctx context.Context, name string, prev backends.Versio
 func (b *Backend) Describe() backends.Description {
 	// Elsewhere notifications come from comparing listings, which can miss a
 	// replaced file.
-	return backends.Description{Store: b.base.Store(), PushesRenewals: runtime.GOOS == "linux"}
+	return backends.Description{Store: b.base.Store(), PushesRenewals: runtime.GOOS == "linux", ReadOnly: b.base.ReadOnly()}
 }
 
 // Close implements [backends.Backend].

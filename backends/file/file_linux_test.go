@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -129,5 +130,65 @@ func TestFileSystems(t *testing.T) {
 	}
 	if got := names(t, dir); len(got) != 0 {
 		t.Errorf("it wrote %q", got)
+	}
+}
+
+// A process that may only read the directory, which is another user's, reads all records,
+// and is refused every write by the kernel.
+func TestReaderOfAnotherUser(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for parent := filepath.Dir(dir); parent != os.TempDir() && parent != "/"; parent = filepath.Dir(parent) {
+		if err := os.Chmod(parent, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := handle(t, dir)
+	r := backends.Record{Holder: "h", Token: 1, TTL: 1e9, RenewEvery: 1e8, Attempt: backends.Attempt{Nonce: "n", Sequence: 1}}
+	if _, err := b.Swap(t.Context(), "a", backends.Record{}, r); err != nil {
+		t.Fatal(err)
+	}
+	asReader := func(look func()) {
+		done := make(chan struct{})
+		if os.Geteuid() != 0 {
+			if err := os.Chmod(dir, 0o555); err != nil {
+				t.Fatal(err)
+			}
+			defer os.Chmod(dir, 0o755)
+			look()
+			return
+		}
+		go func() {
+			defer close(done)
+			runtime.LockOSThread() // and the thread ends with the goroutine
+			if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, 65534, 65534, 65534); errno != 0 {
+				t.Error(errno)
+				return
+			}
+			look()
+		}()
+		<-done
+	}
+	asReader(func() {
+		b, err := backends.OpenReadOnly(context.Background(), "file://"+dir)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer b.Close()
+		if got, err := b.Load(context.Background(), "a"); err != nil || got.Holder != "h" {
+			t.Errorf("the record is %+v, %v", got, err)
+		}
+		if names, err := b.(backends.Lister).List(context.Background()); err != nil || len(names) != 1 {
+			t.Errorf("the elections are %q, %v", names, err)
+		}
+		if _, err := backends.Open(context.Background(), "file://"+dir); !errors.Is(err, backends.ErrDenied) {
+			t.Errorf("a candidate without the right to write: %v", err)
+		}
+	})
+	if names, err := filepath.Glob(filepath.Join(dir, ".tmp-*")); err != nil || len(names) > 0 {
+		t.Errorf("a reader leaves %q", names)
 	}
 }

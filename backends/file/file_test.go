@@ -367,7 +367,7 @@ func TestUnusable(t *testing.T) {
 		"a file":         second(New(notDir)),
 		"below a file":   second(New(filepath.Join(notDir, "x"))),
 		"no parent":      second(New(filepath.Join(dir, "x", "y"))),
-		"create=false":   second(open(context.Background(), filepath.Join(dir, "x"), false)),
+		"create=false":   second(open(context.Background(), filepath.Join(dir, "x"), existing)),
 		"relative":       second(New("x")),
 		"very long path": second(New(filepath.Join(dir, strings.Repeat("x", 300)))),
 	} {
@@ -407,10 +407,15 @@ func TestErrors(t *testing.T) {
 		backends.ErrUnavailable: {syscall.ENOSPC, os.ErrNotExist, errors.New("what?")},
 	} {
 		for _, err := range errs {
-			if advice, got := classify(&os.PathError{Op: "open", Path: "/x", Err: err}); got != kind || advice == "" {
+			if advice, got := newBackend("/x").classify(&os.PathError{Op: "open", Path: "/x", Err: err}); got != kind || advice == "" {
 				t.Errorf("%v is %v, with the advice %q", err, got, advice)
 			}
 		}
+	}
+	reader := newBackend("/x")
+	reader.base.SetReadOnly(true)
+	if advice, kind := reader.classify(os.ErrPermission); kind != backends.ErrDenied || !strings.Contains(advice, "read and search the directory") || strings.Contains(advice, "read, write") {
+		t.Errorf("a reader without a right: %q, %v", advice, kind)
 	}
 }
 

@@ -7,8 +7,15 @@
 //	gs://bucket/prefix
 //	gs://bucket?endpoint=http://127.0.0.1:4443
 //
-// The only parameter, endpoint, is the address of an emulator. The package uses
-// the Application Default Credentials. [New] takes your client instead of a URL.
+// Parameters:
+//
+//   - endpoint: the address of an emulator.
+//   - readonly: true opens the bucket for reading alone. Open then asks for a token that
+//     can only read, and reads an object that no election has. See
+//     [backends.OpenReadOnly].
+//
+// The package uses the Application Default Credentials. [New] takes your client instead
+// of a URL.
 //
 // # Consistency
 //

@@ -46,6 +46,8 @@ func (b *Backend) classify(err error) (advice string, kind error) {
 
 	status := code(err)
 	switch {
+	case (errors.Is(err, storage.ErrBucketNotExist) || status == http.StatusNotFound) && b.base.ReadOnly():
+		return fmt.Sprintf("there is no bucket %s, so no election has ever used it; check the bucket in the URL", b.name), backends.ErrMisconfigured
 	case errors.Is(err, storage.ErrBucketNotExist), status == http.StatusNotFound:
 		return fmt.Sprintf("there is no bucket %s; correct the URL or run: gcloud storage buckets create gs://%s --uniform-bucket-level-access --soft-delete-duration=0", b.name, b.name), backends.ErrMisconfigured
 	case status == http.StatusTooManyRequests, throttled(err):
@@ -73,7 +75,11 @@ func (b *Backend) classify(err error) (advice string, kind error) {
 }
 
 func (b *Backend) grant() string {
-	return fmt.Sprintf("gcloud storage buckets add-iam-policy-binding gs://%s --member=serviceAccount:ACCOUNT --role=roles/storage.objectUser", b.name)
+	role := "objectUser"
+	if b.base.ReadOnly() {
+		role = "objectViewer"
+	}
+	return fmt.Sprintf("gcloud storage buckets add-iam-policy-binding gs://%s --member=serviceAccount:ACCOUNT --role=roles/storage.%s", b.name, role)
 }
 
 // code returns the HTTP status that the service answered with, or 0.

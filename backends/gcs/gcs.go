@@ -39,7 +39,7 @@ type Backend struct {
 	name      string // of the bucket
 	prefix    string
 	bucket    *storage.BucketHandle // without the library's retries
-	service   *raw.Service          // for Inspect; nil with a client of the caller
+	service   *raw.Service          // for Inspect, and for reading alone; nil with a client of the caller
 	closeIdle func()                // closes the connections that are not in use
 	release   func() error          // of what Open made
 }
@@ -169,10 +169,18 @@ func (b *Backend) read(ctx context.Context, object string) (content []byte, gene
 	return content, reader.Attrs.Generation, nil
 }
 
-// attributes returns the bucket's settings, or nil without the permission to
-// read them.
+// attributes returns the bucket's settings, or nil without the permission to read them,
+// or if the bucket was opened for reading alone.
 func (b *Backend) attributes(ctx context.Context) (*storage.BucketAttrs, error) {
-	a, err := b.bucket.Attrs(ctx)
+	var a *storage.BucketAttrs
+	var err error
+	if b.base.ReadOnly() {
+		// Attrs asks for the access control lists too, which a token that can only
+		// read may not see. Nothing but the bucket's existence matters here.
+		_, err = b.service.Buckets.Get(b.name).Fields("name").Context(ctx).Do()
+	} else {
+		a, err = b.bucket.Attrs(ctx)
+	}
 	if code(err) == http.StatusForbidden && !throttled(err) {
 		return nil, nil
 	}
@@ -224,7 +232,7 @@ func (b *Backend) write(ctx context.Context, object string, condition storage.Co
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.base.Store(), MinTTL: minTTL, MinWriteInterval: minWriteInterval}
+	return backends.Description{Store: b.base.Store(), MinTTL: minTTL, MinWriteInterval: minWriteInterval, ReadOnly: b.base.ReadOnly()}
 }
 
 // Close implements [backends.Backend]. It ends the calls under way and closes

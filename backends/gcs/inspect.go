@@ -24,7 +24,11 @@ func (b *Backend) Inspect(ctx context.Context, _ time.Duration) (backends.Inspec
 		}
 		a, err := call(ctx, b, func() (*storage.Bucket, error) { return b.service.Buckets.Get(b.name).Context(ctx).Do() })
 		if code(err) == http.StatusForbidden && !throttled(err) {
-			i.Findings = []backends.Finding{{What: "bucket settings", Seen: "not shown to this account", Fix: "grant roles/storage.legacyBucketReader on the bucket: a retention policy, for example, lets a candidate win and never renew"}}
+			hidden := backends.Finding{What: "bucket settings", Seen: "not shown to this account"}
+			if !b.base.ReadOnly() {
+				hidden.Fix = "grant roles/storage.legacyBucketReader on the bucket: a retention policy, for example, lets a candidate win and never renew"
+			}
+			i.Findings = []backends.Finding{hidden}
 			return i, nil
 		}
 		if err != nil {

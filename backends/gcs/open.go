@@ -34,6 +34,7 @@ type config struct {
 	bucket, prefix string
 	endpoint       string // scheme and host; empty for the service itself
 	anonymous      bool
+	readOnly       bool
 }
 
 func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
@@ -50,6 +51,7 @@ func (c config) open(ctx context.Context) (backends.Backend, error) {
 		store += "?endpoint=" + c.endpoint
 	}
 	b := newBackend(store, c.bucket, c.prefix)
+	b.base.SetReadOnly(c.readOnly)
 	transport := &http.Transport{}
 	life, end := context.WithCancel(context.Background())
 	configure(transport, life)
@@ -103,7 +105,11 @@ func (c config) options(life context.Context, transport http.RoundTripper) ([]op
 	credentials, through := &google.Credentials{}, transport
 	if !c.anonymous {
 		var err error
-		if credentials, err = google.FindDefaultCredentials(life, storage.ScopeFullControl); err != nil {
+		scope := storage.ScopeFullControl
+		if c.readOnly {
+			scope = storage.ScopeReadOnly
+		}
+		if credentials, err = google.FindDefaultCredentials(life, scope); err != nil {
 			return nil, fmt.Errorf("%w: %w", errNoCredentials, err)
 		}
 		if through, err = htransport.NewTransport(life, transport, option.WithCredentials(credentials)); err != nil {
@@ -138,6 +144,11 @@ func (o once) RoundTrip(r *http.Request) (*http.Response, error) {
 // overwrite an object: in a bucket with a retention policy the trial could not
 // be removed.
 func (b *Backend) check(ctx context.Context) error {
+	if b.base.ReadOnly() {
+		// No election has this object, and a user who may read the prefix may read it.
+		_, err := b.load(ctx, "")
+		return err
+	}
 	a, err := b.attributes(ctx)
 	switch {
 	case err != nil:
@@ -147,7 +158,6 @@ func (b *Backend) check(ctx context.Context) error {
 	case a != nil && a.DefaultEventBasedHold:
 		return errHold
 	}
-	// No election has this object, and a user who may read the prefix may read it.
 	_, _, err = b.read(ctx, b.prefix)
 	return err
 }
@@ -167,14 +177,14 @@ func parse(u *url.URL) (config, error) {
 		return config{}, fmt.Errorf("%w %s: %s", backends.ErrURL, backends.Redact(u), fmt.Sprintf(format, args...))
 	}
 	p := backends.NewParameters(u)
-	endpoint := p.String("endpoint", "")
+	endpoint, readOnly := p.String("endpoint", ""), p.Bool("readonly", false)
 	if err := p.Done(); err != nil {
 		return config{}, err
 	}
 	if !bucketName.MatchString(u.Host) {
 		return refuse("%q is not a valid name of a bucket, which has lower-case letters, digits, '-', '_' and '.' only, and no port; write gs://bucket/prefix", u.Host)
 	}
-	c := config{bucket: u.Host, prefix: DefaultPrefix}
+	c := config{bucket: u.Host, prefix: DefaultPrefix, readOnly: readOnly}
 	if path := strings.Trim(u.Path, "/"); path != "" {
 		c.prefix = path + "/"
 	}

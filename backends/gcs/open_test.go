@@ -157,14 +157,15 @@ func TestOpenNowhere(t *testing.T) {
 func TestParse(t *testing.T) {
 	t.Setenv("STORAGE_EMULATOR_HOST", "")
 	for s, want := range map[string]config{
-		"gs://bucket":          {"bucket", "elector/", "", false},
-		"gs://bucket/":         {"bucket", "elector/", "", false},
-		"gs://my.bucket_1-x/a": {"my.bucket_1-x", "a/", "", false},
-		"gs://bucket/a/b%20c/": {"bucket", "a/b c/", "", false},
-		"gs://bucket/a?endpoint=http://127.0.0.1:4443":   {"bucket", "a/", "http://127.0.0.1:4443", true},
-		"gs://bucket?endpoint=https://h/":                {"bucket", "elector/", "https://h", true},
-		"gs://bucket?endpoint=http://[::1]/storage/v1/":  {"bucket", "elector/", "http://[::1]", true},
-		"gs://bucket?endpoint=http%3A%2F%2Fh/storage/v1": {"bucket", "elector/", "http://h", true},
+		"gs://bucket":                                    {"bucket", "elector/", "", false, false},
+		"gs://bucket?readonly=true":                      {"bucket", "elector/", "", false, true},
+		"gs://bucket/":                                   {"bucket", "elector/", "", false, false},
+		"gs://my.bucket_1-x/a":                           {"my.bucket_1-x", "a/", "", false, false},
+		"gs://bucket/a/b%20c/":                           {"bucket", "a/b c/", "", false, false},
+		"gs://bucket/a?endpoint=http://127.0.0.1:4443":   {"bucket", "a/", "http://127.0.0.1:4443", true, false},
+		"gs://bucket?endpoint=https://h/":                {"bucket", "elector/", "https://h", true, false},
+		"gs://bucket?endpoint=http://[::1]/storage/v1/":  {"bucket", "elector/", "http://[::1]", true, false},
+		"gs://bucket?endpoint=http%3A%2F%2Fh/storage/v1": {"bucket", "elector/", "http://h", true, false},
 	} {
 		u, err := url.Parse(s)
 		if err != nil {
@@ -212,6 +213,7 @@ func TestParseRefuses(t *testing.T) {
 		"gs://bucket/.well-known/acme-challenge",
 		"gs://bucket/" + strings.Repeat("a", 900),
 		"gs://bucket?project=p",
+		"gs://bucket?readonly=perhaps",
 		"gs://bucket?endpoint=a&endpoint=b",
 		"gs://bucket?endpoint=127.0.0.1:4443",
 		"gs://bucket?endpoint=ftp://h",

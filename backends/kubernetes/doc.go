@@ -10,8 +10,12 @@
 //
 // Without a host the URL is for a pod, whose service account it uses; kubernetes:///
 // alone means the pod's own namespace. The parameters are ca, token_file, cert, key,
-// server_name and tls. A kubeconfig is not read: run kubectl proxy, or use [New], which
-// takes your own HTTP client.
+// server_name, tls and readonly. A kubeconfig is not read: run kubectl proxy, or use
+// [New], which takes your own HTTP client.
+//
+// With readonly=true Open lists one Lease, and needs the rights get, list and watch; of
+// an account that may not list it asks for its rights instead. See
+// [backends.OpenReadOnly].
 //
 // An election's Lease has the election's name, made fit if Kubernetes does not allow
 // it. The record is JSON in the annotation elector-go.github.io/record.

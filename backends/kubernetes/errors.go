@@ -64,7 +64,9 @@ func (b *Backend) classifyStatus(s *status) (advice string, kind error) {
 		return b.grant(",list"), backends.ErrDenied
 	case s.Code == http.StatusForbidden:
 		return b.grant(""), backends.ErrDenied
-	case s.Code == http.StatusNotFound && s.Kind == "Status" && s.Details.Kind == "namespaces":
+	case s.noNamespace() && b.base.ReadOnly():
+		return fmt.Sprintf("there is no namespace %s, so no election has ever used it; check the namespace in the URL", b.namespace), backends.ErrMisconfigured
+	case s.noNamespace():
 		return fmt.Sprintf("correct the namespace in the URL, or run: kubectl create namespace %s", b.namespace), backends.ErrMisconfigured
 	case s.Code == http.StatusNotFound && s.Kind != "Status", s.Code/100 == 3:
 		return "what answers is not a Kubernetes API server; check host, port and proxies", backends.ErrMisconfigured
@@ -80,7 +82,11 @@ func (b *Backend) classifyStatus(s *status) (advice string, kind error) {
 	return "see the log of the API server; it may pass", backends.ErrUnavailable
 }
 
-// grant is what to do about a missing right, in addition to those of a candidate.
+// grant is what to do about a missing right, in addition to those of a candidate. For
+// reading alone nothing is added.
 func (b *Backend) grant(more string) string {
+	if b.base.ReadOnly() {
+		return fmt.Sprintf("an administrator can run: kubectl -n %[1]s create role elector-reader --verb=get,list,watch --resource=leases.coordination.k8s.io; kubectl -n %[1]s create rolebinding elector-reader --role=elector-reader --serviceaccount=%[1]s:ACCOUNT; but if there is no namespace %[1]s, no election has ever used it, and the URL names the wrong one", b.namespace)
+	}
 	return fmt.Sprintf("an administrator can run: kubectl -n %[1]s create role elector --verb=get,create,update,watch%[2]s --resource=leases.coordination.k8s.io; kubectl -n %[1]s create rolebinding elector --role=elector --serviceaccount=%[1]s:ACCOUNT", b.namespace, more)
 }

@@ -40,7 +40,7 @@ type fake struct {
 }
 
 type request struct {
-	what   string // GET, POST, PUT, LIST, WATCH, RULES, GROUP or VERSION
+	what   string // GET, POST, PUT, LIST, WATCH, RULES, GROUP, NAMESPACE or VERSION
 	header http.Header
 	url    *url.URL
 	proto  string
@@ -96,6 +96,8 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews":
 		q.what, serve = "RULES", says(`{"status":{"resourceRules":[{"verbs":["create"],"apiGroups":["coordination.k8s.io"],"resources":["leases"]},`+
 			`{"verbs":["get","update","watch"],"apiGroups":["coordination.k8s.io"],"resources":["leases"],"resourceNames":["a"]}]}}`)
+	case r.URL.Path == "/api/v1/namespaces/team":
+		q.what, serve = "NAMESPACE", says(`{"kind":"Namespace"}`)
 	case r.URL.Path == leases && r.URL.Query().Get("watch") == "1":
 		q.what, serve = "WATCH", f.watch
 	case r.URL.Path == leases && r.Method == http.MethodGet:
@@ -237,7 +239,7 @@ func (f *fake) list(w http.ResponseWriter, r *http.Request) {
 	if len(all) > 2 {
 		all, next = all[:2], strconv.Itoa(begin+2)
 	}
-	io.WriteString(w, `{"metadata":{"continue":"`+next+`"},"items":`+marshal(all)+`}`)
+	io.WriteString(w, `{"kind":"LeaseList","metadata":{"continue":"`+next+`"},"items":`+marshal(all)+`}`)
 }
 
 // on answers all requests of a kind; nil means as usual.

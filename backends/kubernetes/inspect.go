@@ -13,12 +13,15 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-// verbs are the rights of a candidate.
-var verbs = []string{"get", "create", "update", "watch"}
+// The rights of a candidate, and of those who only read.
+var (
+	verbs       = []string{"get", "create", "update", "watch"}
+	readerVerbs = []string{"get", "list", "watch"}
+)
 
 // Inspect implements [backends.Inspector]. It looks at the account's rights in the
-// namespace, at the API server's version and at its clock, which it shows to the
-// second.
+// namespace, those to read if the backend was opened for reading alone, at the API
+// server's version and at its clock, which it shows to the second.
 func (b *Backend) Inspect(ctx context.Context, _ time.Duration) (backends.Inspection, error) {
 	return b.base.Inspect(ctx, func(ctx context.Context) (i backends.Inspection, err error) {
 		answer, err := b.send(ctx, b.calls, http.MethodGet, "/version", nil)
@@ -36,13 +39,19 @@ func (b *Backend) Inspect(ctx context.Context, _ time.Duration) (backends.Inspec
 		if err != nil {
 			return i, err
 		}
-		missing := slices.DeleteFunc(slices.Clone(verbs), func(verb string) bool { return held[verb] })
+		wanted := verbs
+		if b.base.ReadOnly() {
+			wanted = readerVerbs
+		}
+		missing := slices.DeleteFunc(slices.Clone(wanted), func(verb string) bool { return held[verb] })
 		switch {
 		case len(missing) == 0:
-			rights.Seen = strings.Join(verbs, ", ") + " leases"
+			rights.Seen = strings.Join(wanted, ", ") + " leases"
 		case complete:
 			rights.Seen = "this account may not " + strings.Join(missing, ", ") + " leases"
-			rights.Fix, rights.Err = b.grant(""), backends.ErrDenied
+			if rights.Fix = b.grant(""); !slices.Equal(missing, []string{"list"}) { // which single elections do not need
+				rights.Err = backends.ErrDenied
+			}
 		}
 		i.Findings = []backends.Finding{{What: "API server", Seen: "version " + version.GitVersion}, rights}
 		return i, nil
@@ -72,7 +81,7 @@ func (b *Backend) rights(ctx context.Context) (held map[string]bool, complete bo
 	has := func(all []string, one string) bool { return slices.Contains(all, one) || slices.Contains(all, "*") }
 	for _, rule := range review.Status.ResourceRules {
 		if has(rule.APIGroups, "coordination.k8s.io") && has(rule.Resources, "leases") {
-			for _, verb := range verbs {
+			for _, verb := range slices.Concat(readerVerbs, verbs) {
 				held[verb] = held[verb] || has(rule.Verbs, verb)
 			}
 		}

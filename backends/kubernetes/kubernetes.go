@@ -217,7 +217,7 @@ func (b *Backend) path(object string) string {
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.base.Store(), MinTTL: minTTL, PushesRenewals: true}
+	return backends.Description{Store: b.base.Store(), MinTTL: minTTL, PushesRenewals: true, ReadOnly: b.base.ReadOnly()}
 }
 
 // Close implements [backends.Backend]. It ends the calls and watches under way, and

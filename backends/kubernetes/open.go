@@ -38,6 +38,7 @@ type config struct {
 	namespace string
 	tls       *tls.Config // nil for http
 	tokenFile string
+	readOnly  bool
 }
 
 func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
@@ -47,6 +48,7 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 	}
 	b := newBackend(c.store, c.base, c.namespace)
 	b.token = c.token
+	b.base.SetReadOnly(c.readOnly)
 	life, end := context.WithCancel(context.Background())
 	b.connections = newConnections(life)
 	calls, watches := c.transport(b.connections), c.transport(b.connections)
@@ -103,6 +105,9 @@ func (c config) token() (string, error) {
 // credentials, and that these have a right to some Lease of the namespace. Which
 // one is not known yet.
 func (b *Backend) check(ctx context.Context) error {
+	if b.base.ReadOnly() {
+		return b.checkReading(ctx)
+	}
 	var group struct{ Kind, GroupVersion string }
 	if err := b.call(ctx, http.MethodGet, "/apis/coordination.k8s.io/v1", nil, &group); err != nil {
 		return err
@@ -110,9 +115,47 @@ func (b *Backend) check(ctx context.Context) error {
 	if group.Kind != "APIResourceList" || group.GroupVersion != "coordination.k8s.io/v1" {
 		return errNoLease
 	}
+	return b.mayGet(ctx)
+}
+
+// mayGet returns errNoRights if the account surely has no right to get a Lease.
+func (b *Backend) mayGet(ctx context.Context) error {
 	held, complete, err := b.rights(ctx)
 	if err == nil && complete && !held["get"] {
 		err = errNoRights
+	}
+	return err
+}
+
+// checkReading makes sure that an API server with Leases answers, and that the account
+// may read some. One that may only get the Leases that its role names cannot list: then
+// its rights tell.
+func (b *Backend) checkReading(ctx context.Context) error {
+	var page struct {
+		Kind  string
+		Items []struct{}
+	}
+	err := b.call(ctx, http.MethodGet, b.path("")+"?limit=1", nil, &page)
+	s := &status{}
+	switch {
+	case errors.As(err, &s) && s.Kind == "Status" && s.Code == http.StatusForbidden && !s.starting:
+		return b.mayGet(ctx)
+	case err != nil:
+		return err
+	case page.Kind != "LeaseList":
+		return errNoLease
+	case len(page.Items) == 0:
+		return b.checkNamespace(ctx)
+	}
+	return nil
+}
+
+// checkNamespace returns the API server's answer that there is no such namespace, which
+// it gives to those who may get that. Its Leases are only none.
+func (b *Backend) checkNamespace(ctx context.Context) error {
+	err := b.call(ctx, http.MethodGet, "/api/v1/namespaces/"+b.namespace, nil, &struct{}{})
+	if s := (*status)(nil); errors.As(err, &s) && !s.noNamespace() {
+		return nil
 	}
 	return err
 }
@@ -131,6 +174,7 @@ func parse(u *url.URL) (config, error) {
 	files := tlsfiles.From(p)
 	c := config{tokenFile: p.String("token_file", "")}
 	encrypted := p.Bool("tls", true)
+	c.readOnly = p.Bool("readonly", false)
 	if err := p.Done(); err != nil {
 		return config{}, err
 	}

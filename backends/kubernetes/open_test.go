@@ -37,6 +37,7 @@ func TestParse(t *testing.T) {
 		"kubernetes://h/team/?ca=" + f.ca:                 {store: "kubernetes://h/team", base: "https://h:443", namespace: "team"},
 		"kubernetes://[::1]:1/t-1?tls=true&server_name=x": {store: "kubernetes://[::1]:1/t-1", base: "https://[::1]:1", namespace: "t-1"},
 		"kubernetes://h/team?token_file=" + f.tokenFile:   {store: "kubernetes://h/team", base: "https://h:443", namespace: "team", tokenFile: f.tokenFile},
+		"kubernetes://h/team?readonly=true":               {store: "kubernetes://h/team", base: "https://h:443", namespace: "team", readOnly: true},
 		"kubernetes://127.0.0.1:8001/team?tls=false":      {store: "kubernetes://127.0.0.1:8001/team", base: "http://127.0.0.1:8001", namespace: "team"},
 		"kubernetes://h/" + strings.Repeat("a", 63):       {store: "kubernetes://h/" + strings.Repeat("a", 63), base: "https://h:443", namespace: strings.Repeat("a", 63)},
 	} {
@@ -105,6 +106,7 @@ func TestParseRefuses(t *testing.T) {
 		"kubernetes://h/team?token=hunter2":            "unknown parameter",
 		"kubernetes://h/team?kubeconfig=x":             "unknown parameter",
 		"kubernetes://h/team?tls=perhaps":              "neither true nor false",
+		"kubernetes://h/team?readonly=perhaps":         "neither true nor false",
 		"kubernetes://h/team?tls=false&ca=" + f.ca:     "leave out tls=false",
 		"kubernetes://h/team?tls=false&token_file=x":   "leave out tls=false",
 		"kubernetes://h/team?ca=/no/such/file":         "parameter ca",

@@ -47,6 +47,11 @@ func (s *status) Error() string {
 	return strings.ToValidUTF8(fmt.Sprintf("HTTP %d: %s", s.Code, text), "?")
 }
 
+// noNamespace reports whether the API server answered that there is no such namespace.
+func (s *status) noNamespace() bool {
+	return s.Code == http.StatusNotFound && s.Kind == "Status" && s.Details.Kind == "namespaces"
+}
+
 // isStatus reports whether the API server refused a request for the Lease with this
 // code and reason. An answer of a proxy, or about a namespace or quota, does not
 // count.

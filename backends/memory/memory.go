@@ -4,7 +4,8 @@
 // # URLs
 //
 // All handles opened with memory:// in one process share a store; memory://NAME
-// is another store for each NAME. [New] makes a store of its own.
+// is another store for each NAME, and readonly=true a handle that only reads. [New] makes
+// a store of its own.
 //
 // # Consistency
 //
@@ -36,11 +37,16 @@ import (
 
 func init() {
 	backends.Register("memory", func(_ context.Context, u *url.URL) (backends.Backend, error) {
-		if err := backends.NewParameters(u).Done(); err != nil {
+		p := backends.NewParameters(u)
+		readOnly := p.Bool("readonly", false)
+		if err := p.Done(); err != nil {
 			return nil, err
 		}
 		if u.User != nil || (u.Path != "" && u.Path != "/") || u.Opaque != "" {
 			return nil, fmt.Errorf("%w: memory takes no user and no path; write memory://NAME", backends.ErrURL)
+		}
+		if readOnly {
+			return named(u.Host).ReadOnly(), nil
 		}
 		return named(u.Host).Handle(), nil
 	})
@@ -89,6 +95,13 @@ func New() *Backend { return NewStore().Handle() }
 func (s *Store) Handle() *Backend {
 	classify := func(err error) (string, error) { return "", nil }
 	return &Backend{store: s, base: backends.NewBase("memory://", classify)}
+}
+
+// ReadOnly returns a new Backend on the store that only reads, see [backends.OpenReadOnly].
+func (s *Store) ReadOnly() *Backend {
+	b := s.Handle()
+	b.base.SetReadOnly(true)
+	return b
 }
 
 // Get, Put and Delete bypass the backends, for tests of what happens when another
@@ -312,7 +325,7 @@ func (b *Backend) watch(ctx context.Context, name string, look func() error) err
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.base.Store(), MaxSwaps: 100, MaxLoads: 100, PushesRenewals: true}
+	return backends.Description{Store: b.base.Store(), MaxSwaps: 100, MaxLoads: 100, PushesRenewals: true, ReadOnly: b.base.ReadOnly()}
 }
 
 // Close implements [backends.Backend].

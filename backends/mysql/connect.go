@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -69,29 +70,34 @@ var session = []string{
 }
 
 // asked are the variables of a server that decide whether it can serve. Those of
-// semi-synchronous replication have two names.
-const asked = "show variables where variable_name in ('autocommit', 'read_only', 'innodb_read_only', 'wsrep_on', 'group_replication_group_name'," +
+// semi-synchronous replication have two names. Those of TiDB are there whatever version
+// it is set to report.
+const asked = "show variables where variable_name in ('version', 'version_comment', 'tidb_current_ts', 'tidb_txn_mode'," +
+	" 'autocommit', 'read_only', 'innodb_read_only', 'wsrep_on', 'group_replication_group_name'," +
 	" 'group_replication_single_primary_mode', 'rpl_semi_sync_master_enabled', 'rpl_semi_sync_source_enabled')"
 
 // settle prepares a new connection, and refuses it if its server cannot serve.
 func (b *Backend) settle(ctx context.Context, conn driver.Conn) error {
+	var failed error
 	for _, statement := range session {
-		if _, err := conn.(driver.ExecerContext).ExecContext(ctx, statement, nil); err != nil {
-			return err
+		if _, failed = conn.(driver.ExecerContext).ExecContext(ctx, statement, nil); failed != nil {
+			break // perhaps because the server only looks like MySQL
 		}
 	}
-	rows, err := conn.(driver.QueryerContext).QueryContext(ctx, asked, nil)
-	if err != nil {
+	is, err := variables(ctx, conn, asked)
+	if err != nil && ctx.Err() == nil {
+		is, _ = variables(ctx, conn, version)
+	}
+	if err := cmp.Or(alike(is), failed, err); err != nil {
 		return err
 	}
-	defer rows.Close()
-	is := map[string]string{}
-	for pair := make([]driver.Value, 2); rows.Next(pair) == nil; {
-		is[strings.ToLower(text(pair[0]))] = text(pair[1])
-	}
+	_, wsrep := is["wsrep_on"]
+	b.wsrep.Store(wsrep)
 	switch {
 	case !on(is["autocommit"]):
 		return errAutocommit
+	case b.options.ReadOnly:
+		return nil
 	case on(is["read_only"]) || on(is["innodb_read_only"]):
 		return errReadOnly
 	case on(is["wsrep_on"]) && !b.options.OneNode:
@@ -101,6 +107,20 @@ func (b *Backend) settle(ctx context.Context, conn driver.Conn) error {
 	}
 	b.semiSync.Store(on(is["rpl_semi_sync_master_enabled"]) || on(is["rpl_semi_sync_source_enabled"]))
 	return nil
+}
+
+// variables returns names, in lower case, and values.
+func variables(ctx context.Context, conn driver.Conn, statement string) (map[string]string, error) {
+	rows, err := conn.(driver.QueryerContext).QueryContext(ctx, statement, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	is := map[string]string{}
+	for pair := make([]driver.Value, 2); rows.Next(pair) == nil; {
+		is[strings.ToLower(text(pair[0]))] = text(pair[1])
+	}
+	return is, nil
 }
 
 func text(v driver.Value) string {
@@ -158,7 +178,7 @@ func (b *Backend) acquire(ctx context.Context) (*sql.Conn, error) {
 	}
 	conn, err := b.db.Conn(wait)
 	if err != nil && wait.Err() != nil && ctx.Err() == nil {
-		err = fmt.Errorf("in half of the request's time no connection was free or could be made, of at most %d; nothing was sent", maxConns)
+		err = fmt.Errorf("no connection in half of the request's time: the server accepts none or does not answer, a firewall drops the packets, or all %d connections of this process are busy; nothing was sent", maxConns)
 	}
 	return conn, err
 }

@@ -9,7 +9,7 @@
 //
 // mysqls:// uses TLS and checks the server's certificate; mysql:// uses TLS if the
 // server offers it, and checks nothing. The parameters are table, create, one_node,
-// allow_async, and with mysqls ca, cert, key and server_name.
+// allow_async, readonly, and with mysqls ca, cert, key and server_name.
 //
 // [New] takes a configuration of the driver instead of a URL.
 //
@@ -65,6 +65,9 @@
 // acquisition can be the victim of a deadlock (1213): nothing was committed, so check
 // the lease and try again. The same can happen when an election is created whose name
 // stands next to this one's.
+//
+// TiDB, Vitess and Galera are refused at each connection; a guard on a connection of
+// yours that leads to one fails. See docs/stores/mysql.md.
 //
 // Neither a guard outside of a transaction, in autocommit, nor one on a replica
 // protects anything. A statement of DDL ends the transaction.

@@ -26,6 +26,7 @@ type fake struct {
 	asked     []string          // statements after settling
 	with      [][]driver.NamedValue
 	settled   []string
+	unset     error // of what settles a session
 	connected int
 }
 
@@ -74,7 +75,7 @@ func (c *fakeConn) ExecContext(_ context.Context, query string, args []driver.Na
 	defer c.fake.mutex.Unlock()
 	if strings.HasPrefix(query, "set ") {
 		c.fake.settled = append(c.fake.settled, query)
-		return driver.RowsAffected(0), nil
+		return driver.RowsAffected(0), c.fake.unset
 	}
 	if err := c.note(query, args); err != nil {
 		return nil, err
@@ -87,6 +88,10 @@ func (c *fakeConn) QueryContext(_ context.Context, query string, args []driver.N
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	switch {
+	case query == version:
+		return &fakeRows{width: 2, all: [][]driver.Value{{[]byte("version"), []byte(f.variables["version"] + " " + f.variables["version_comment"])}}}, nil
+	case query == asked && f.variables["autocommit"] == "":
+		return nil, &gomysql.MySQLError{Number: 1105, Message: "VT12001: unsupported"}
 	case query == asked:
 		rows := &fakeRows{width: 2}
 		for name, value := range f.variables {
@@ -123,7 +128,7 @@ func (r *fakeRows) Next(dest []driver.Value) error {
 
 // serving are the variables of a server that serves.
 func serving(more ...string) map[string]string {
-	is := map[string]string{"autocommit": "ON", "read_only": "OFF", "innodb_read_only": "OFF", "wsrep_on": "OFF"}
+	is := map[string]string{"version": "10.11.6-MariaDB-0+deb12u1", "version_comment": "Debian 12", "autocommit": "ON", "read_only": "OFF", "innodb_read_only": "OFF", "wsrep_on": "OFF"}
 	for i := 0; i < len(more); i += 2 {
 		is[more[i]] = more[i+1]
 	}

@@ -22,7 +22,9 @@ const refusal = "elector: stale fencing token"
 // a release that is under way has changed the entry, and the guard waits for it. A
 // later one waits for the guard. A renewal changes no indexed column, and locks the
 // row alone. With another index, or without, renewals would wait too.
-const guard = "set %ssession lc_time_names = (select if(count(*) = 1, @@session.lc_time_names, '" + refusal + " %d of election %s')" +
+// On a server where the lock keeps nothing out, the guard fails: see unguarded.
+const guard = "set %ssession lc_time_names = (select " + notOnTiDB + " case when %s then '" + noGuard +
+	"' when count(*) = 1 then @@session.lc_time_names else '" + refusal + " %d of election %s' end" +
 	" from %s force index (term) where name = x'%x' and term = x'%x' lock in share mode)"
 
 // bound makes the server close the connection, and so roll back, if it stands idle.
@@ -41,6 +43,9 @@ const (
 // From the guard to the end of the transaction no successor can acquire. Bound how long
 // the transaction can stand idle then, as Transact does. Renewals do not wait.
 //
+// The statement also fails if its connection leads to TiDB, Vitess or Galera, where the
+// lock would keep no successor out: commit only after a guard without an error.
+//
 // Guard makes no request. It returns the lease's error if the lease is over, and
 // ErrMisconfigured if the election is not on MySQL.
 func Guard(holding backends.Lease) (statement string, err error) {
@@ -52,7 +57,29 @@ func guardOf(holding backends.Lease, also string) (statement string, err error) 
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf(guard, also, a.Record.Token, a.Election, b.table.quoted(), a.Election, term(a.Record)), nil
+	return fmt.Sprintf(guard, also, b.unguarded(), a.Record.Token, a.Election, b.table.quoted(), a.Election, term(a.Record)), nil
+}
+
+// held locks as guard does, and counts what it has locked. It is 2 where guard fails.
+const held = "select " + notOnTiDB + " case when %s then 2 else count(*) end from %s force index (term) where name = ? and term = ? lock in share mode"
+
+// SQLGuard implements [backends.SQLGuarder].
+func (b *Backend) SQLGuard(a backends.Acquisition) (backends.SQLGuard, bool) {
+	return backends.SQLGuard{
+		Dialect: "MySQL",
+		Query:   fmt.Sprintf(held, b.unguarded(), b.table.quoted()),
+		Args:    []any{[]byte(a.Election), []byte(term(a.Record))},
+		Absent:  unguardable,
+	}, true
+}
+
+// unguardable is for errors of a statement on another table, or on none.
+func unguardable(err error) bool {
+	switch number(err) {
+	case 1044, 1049, 1054, 1142, 1143, 1146, 1176, 1356:
+		return true
+	}
+	return false
 }
 
 // Refused reports whether an error of a transaction is the refusal of its guard,
@@ -78,6 +105,8 @@ func Refused(err error) bool {
 // leader that is stopped between the guard and the commit does not hold up its successor
 // for longer than one that crashes, or by a second. The wait_timeout of the connection
 // is afterwards what it was.
+//
+// Package fencesql has a Transact for elections on any store.
 func Transact(ctx context.Context, db *sql.DB, holding backends.Lease, work func(*sql.Tx) error) error {
 	if _, _, err := fencing.Acquisition[*Backend](holding, "MySQL"); err != nil {
 		return err
@@ -124,6 +153,9 @@ func release(ctx context.Context, conn *sql.Conn) {
 func explain(holding backends.Lease, err error) error {
 	if Refused(err) {
 		return fmt.Errorf("%w: another acquisition has followed, or the lease was resigned, or the record is gone; nothing was committed: %w", backends.ErrStale, err)
+	}
+	if unlike(err) {
+		return fmt.Errorf("%w: %w: nothing was committed: %w", backends.ErrMisconfigured, errUnguarded, err)
 	}
 	_, b, over := fencing.Acquisition[*Backend](holding, "MySQL")
 	if over != nil {

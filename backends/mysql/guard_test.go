@@ -17,7 +17,7 @@ type holding backends.Acquisition
 func (h holding) Acquisition() (backends.Acquisition, error) { return backends.Acquisition(h), nil }
 
 func TestGuard(t *testing.T) {
-	b := &Backend{table: table{"db", "elector"}}
+	b := &Backend{table: table{"db", "elector"}, base: backends.NewBase("mysql://h/db", nil)}
 	h := holding{Backend: b, Election: "reports", Record: backends.Record{Holder: "h", Token: 7, Attempt: backends.Attempt{Nonce: `a'b\c`, Sequence: 1}}}
 	statement, err := Guard(h)
 	if err != nil {
@@ -32,6 +32,18 @@ func TestGuard(t *testing.T) {
 	} {
 		if !strings.Contains(statement, want) {
 			t.Errorf("the guard lacks %s: %s", want, statement)
+		}
+	}
+	g, ok := b.SQLGuard(backends.Acquisition(h))
+	if !ok || !strings.HasSuffix(g.Query, " from `db`.`elector` force index (term) where name = ? and term = ? lock in share mode") {
+		t.Errorf("the query of the guard is %s", g.Query)
+	}
+	if got := fmt.Sprintf("%s", g.Args); got != fmt.Sprintf("[reports %s]", term(h.Record)) {
+		t.Errorf("its parameters are %s", got)
+	}
+	for n, want := range map[uint16]bool{1146: true, 1142: true, 1176: true, 1205: false, 1213: false, 1020: false} {
+		if g.Absent(fmt.Errorf("wrapped: %w", &gomysql.MySQLError{Number: n})) != want {
+			t.Errorf("an error %d is absence: %v", n, !want)
 		}
 	}
 	h.Backend = memory.New()

@@ -15,7 +15,7 @@ import (
 
 // settings are the variables of a server that decide what it may lose. Those of
 // semi-synchronous replication have two names each.
-const settings = "show variables where variable_name in ('version', 'innodb_flush_log_at_trx_commit', 'innodb_doublewrite', 'log_bin', 'sync_binlog'," +
+const settings = "show variables where variable_name in ('version', 'innodb_flush_log_at_trx_commit', 'innodb_doublewrite', 'log_bin', 'sync_binlog', 'wait_timeout'," +
 	" 'rpl_semi_sync_master_enabled', 'rpl_semi_sync_master_wait_point', 'rpl_semi_sync_source_enabled', 'rpl_semi_sync_source_wait_point')"
 
 // pairs returns names, in lower case, and values.
@@ -88,7 +88,7 @@ func replication(is map[string]string, replicas int) backends.Finding {
 // Inspect implements [backends.Inspector]. It looks at how the server syncs and
 // replicates commits, at TLS, at the user's privileges and at the clock. It sees
 // the replicas only with the privilege PROCESS.
-func (b *Backend) Inspect(ctx context.Context, _ time.Duration) (backends.Inspection, error) {
+func (b *Backend) Inspect(ctx context.Context, ttl time.Duration) (backends.Inspection, error) {
 	return b.base.Inspect(ctx, func(ctx context.Context) (i backends.Inspection, err error) {
 		err = b.do(ctx, func(c *sql.Conn) error {
 			is, err := pairs(ctx, c, settings)
@@ -98,6 +98,11 @@ func (b *Backend) Inspect(ctx context.Context, _ time.Duration) (backends.Inspec
 			var replicas int
 			var seconds float64
 			if err := c.QueryRowContext(ctx, "select (select count(*) from information_schema.processlist where command like 'Binlog Dump%'), unix_timestamp(now(6))").Scan(&replicas, &seconds); err != nil {
+				return err
+			}
+			// Only those with the privilege TRIGGER see them.
+			triggers, err := list(ctx, c, "select trigger_name from information_schema.triggers where event_object_schema = ? and event_object_table = ? order by 1", b.table[0], b.table[1])
+			if err != nil {
 				return err
 			}
 			session, err := pairs(ctx, c, "show session status like 'Ssl_cipher'")
@@ -110,6 +115,14 @@ func (b *Backend) Inspect(ctx context.Context, _ time.Duration) (backends.Inspec
 			}
 			i.Clock = time.UnixMicro(int64(seconds * 1e6))
 			i.Findings = []backends.Finding{{What: "server", Seen: is["version"]}, commits(is), replication(is, replicas), b.encryption(session["ssl_cipher"]), privileges(grants)}
+			if len(triggers) > 0 {
+				i.Findings = append(i.Findings, backends.Finding{What: "triggers", Seen: "table " + b.table.quoted() + " has " + strings.Join(triggers, ", "),
+					Fix: "drop them: what changes or refuses a write makes an election lose its leases, or have no leader", Err: backends.ErrMisconfigured})
+			}
+			if idle, err := time.ParseDuration(is["wait_timeout"] + "s"); err == nil && idle < ttl/3 {
+				i.Findings = append(i.Findings, backends.Finding{What: "wait_timeout", Seen: idle.String(),
+					Fix: "raise it above the TTL: otherwise connections end between two renewals, and each renewal has to make a new one"})
+			}
 			return nil
 		})
 		return i, err

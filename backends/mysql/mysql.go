@@ -21,11 +21,13 @@ type Backend struct {
 	options  Options
 	exposed  bool        // the server's certificate is not checked, see Inspect
 	semiSync atomic.Bool // the server waits for its replicas, see do
+	wsrep    atomic.Bool // the server could be a node of Galera, see unguarded
 }
 
 var (
-	_ backends.Lister    = (*Backend)(nil)
-	_ backends.Inspector = (*Backend)(nil)
+	_ backends.Lister     = (*Backend)(nil)
+	_ backends.Inspector  = (*Backend)(nil)
+	_ backends.SQLGuarder = (*Backend)(nil)
 )
 
 // fields are the columns that hold a record, besides name, schema and term.
@@ -76,7 +78,7 @@ func (b *Backend) read(ctx context.Context, c *sql.Conn, name string) (none back
 	switch {
 	case err != nil:
 		return none, err
-	case on(readOnly) || on(engineReadOnly):
+	case (on(readOnly) || on(engineReadOnly)) && !b.options.ReadOnly:
 		return none, errReadOnly
 	case found == nil:
 		return none, nil
@@ -151,7 +153,7 @@ func (b *Backend) List(ctx context.Context) ([]string, error) {
 				if err := rows.Scan(&readOnly, &name); err != nil {
 					return err
 				}
-				if on(readOnly) {
+				if on(readOnly) && !b.options.ReadOnly {
 					return errReadOnly
 				}
 				names = append(names, name)
@@ -163,7 +165,7 @@ func (b *Backend) List(ctx context.Context) ([]string, error) {
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.base.Store()}
+	return backends.Description{Store: b.base.Store(), ReadOnly: b.options.ReadOnly}
 }
 
 // Close implements [backends.Backend]. It ends the calls under way and closes the

@@ -30,6 +30,8 @@ func TestSettle(t *testing.T) {
 		"a replica":                            {is: serving("read_only", "ON"), want: backends.ErrReadOnly, says: "primary's host"},
 		"a replica with an unknown mode":       {is: serving("read_only", "NO_LOCK"), want: backends.ErrReadOnly, says: "primary's host"},
 		"a reader":                             {is: serving("innodb_read_only", "ON"), want: backends.ErrReadOnly, says: "primary's host"},
+		"a replica, to read alone":             {is: serving("read_only", "ON"), o: Options{ReadOnly: true}},
+		"a node of Galera, to read alone":      {is: serving("wsrep_on", "ON"), o: Options{ReadOnly: true}},
 		"autocommit off":                       {is: serving("autocommit", "OFF"), want: backends.ErrMisconfigured, says: "autocommit"},
 		"a node of Galera":                     {is: serving("wsrep_on", "ON"), want: backends.ErrMisconfigured, says: "one_node=true"},
 		"the one node of Galera":               {is: serving("wsrep_on", "ON"), o: Options{OneNode: true}},

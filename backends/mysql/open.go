@@ -44,6 +44,11 @@ type Options struct {
 	// AllowAsync goes on while a server's semi-synchronous replication has
 	// fallen back to asynchronous: see the package comment.
 	AllowAsync bool
+
+	// ReadOnly makes a handle that only reads and creates nothing: see
+	// [backends.OpenReadOnly]. It needs select on the table, and works on a replica,
+	// which may be behind.
+	ReadOnly bool
 }
 
 // New returns a backend that connects as the configuration of the driver says, such
@@ -94,6 +99,7 @@ func connect(ctx context.Context, configs []*gomysql.Config, store string, o Opt
 	}
 	b := &Backend{table: t, user: configs[0].User, options: o, exposed: slices.ContainsFunc(configs, exposed)}
 	b.base = backends.NewBase(store+"?table="+strings.Join(t, "."), b.classify)
+	b.base.SetReadOnly(o.ReadOnly)
 	servers := &connector{backend: b}
 	for _, c := range configs {
 		server, err := serverOf(c)
@@ -142,7 +148,7 @@ func parse(u *url.URL) ([]*gomysql.Config, Options, error) {
 	}
 	p := backends.NewParameters(u)
 	files := tlsfiles.From(p)
-	o = Options{Table: p.String("table", "elector"), Create: p.Bool("create", false), OneNode: p.Bool("one_node", false), AllowAsync: p.Bool("allow_async", false)}
+	o = Options{Table: p.String("table", "elector"), Create: p.Bool("create", false), OneNode: p.Bool("one_node", false), AllowAsync: p.Bool("allow_async", false), ReadOnly: p.Bool("readonly", false)}
 	if err := p.Done(); err != nil {
 		return nil, o, err
 	}

@@ -61,7 +61,11 @@ func (t table) createSQL() string {
 }
 
 func (b *Backend) grantSQL() string {
-	return fmt.Sprintf("grant select, insert, update on %s to '%s'@'%%'", b.table.quoted(), strings.ReplaceAll(b.user, "'", "''"))
+	rights := "select, insert, update"
+	if b.options.ReadOnly {
+		rights = "select"
+	}
+	return fmt.Sprintf("grant "+rights+" on %s to '%s'@'%%'", b.table.quoted(), strings.ReplaceAll(b.user, "'", "''"))
 }
 
 // prepare makes sure that the table exists, is ours, and is open to us. It creates a
@@ -73,7 +77,7 @@ func (b *Backend) prepare(ctx context.Context) error {
 			err = b.check(ctx)
 		}
 	}
-	if err != nil {
+	if err != nil || b.options.ReadOnly { // a replica has settings of its own
 		return err
 	}
 	return b.warn(ctx)
@@ -90,6 +94,7 @@ func (b *Backend) check(ctx context.Context) error {
 			return errNoTable
 		case err != nil:
 			return err
+		case b.options.ReadOnly:
 		case kind != "BASE TABLE":
 			return b.unfit("it is a %s", strings.ToLower(kind))
 		case !strings.EqualFold(engine, "InnoDB"):
@@ -103,6 +108,10 @@ func (b *Backend) check(ctx context.Context) error {
 			if !slices.Contains(present, column) {
 				return b.unfit("it has no column %s, only %s", column, strings.Join(present, ", "))
 			}
+		}
+		if b.options.ReadOnly {
+			_, err := list(ctx, c, "select name from "+b.table.quoted()+" where false")
+			return err
 		}
 		indexes, err := list(ctx, c, "select concat(lower(index_name), ' (', group_concat(lower(column_name) order by seq_in_index separator ', '), ')')"+
 			" from information_schema.statistics where table_schema = ? and table_name = ? and non_unique = 0 and sub_part is null group by index_name", b.table[0], b.table[1])
@@ -146,6 +155,9 @@ func list(ctx context.Context, c *sql.Conn, statement string, args ...any) (all 
 }
 
 func (b *Backend) create(ctx context.Context) error {
+	if b.options.ReadOnly {
+		return fmt.Errorf("%w: there is no table %s, so no election has ever used it, or user %s may not see it; check the database and the parameter table of the URL, or an administrator can run: %s", backends.ErrMisconfigured, b.table.quoted(), b.user, b.grantSQL())
+	}
 	setup := b.table.createSQL() + "; " + b.grantSQL()
 	if !b.options.Create {
 		return fmt.Errorf("%w: there is no table %s, or user %s may not see it; write create=true to have it created, or an administrator can run: %s", backends.ErrMisconfigured, b.table.quoted(), b.user, setup)
@@ -163,7 +175,7 @@ func (b *Backend) create(ctx context.Context) error {
 	if err != nil {
 		return b.base.Explain(ctx, "creating the table", err)
 	}
-	slog.Warn("elector: created the table, because it did not exist; if elections are running, their table was renamed or dropped, and there may be two leaders now: stop this process and restore that table",
+	slog.Info("elector: created the table, as the first process of a new store does; if there were elections here before, their table was renamed or dropped: restore it before you go on",
 		"table", b.table.quoted(), "store", b.base.Store())
 	return nil
 }

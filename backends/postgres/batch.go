@@ -44,8 +44,12 @@ func prefixed(prefix string) string {
 	return prefix + strings.ReplaceAll(fields, ", ", ", "+prefix)
 }
 
-// SwapMany implements [backends.BatchSwapper].
+// SwapMany implements [backends.BatchSwapper]. On a server that only looks like
+// PostgreSQL it is switched off.
 func (b *Backend) SwapMany(ctx context.Context, changes []backends.Change) []backends.Outcome {
+	if b.like != "" {
+		return backends.Outcomes(len(changes), backends.ErrNotTried)
+	}
 	return b.base.SwapMany(ctx, changes, func(ctx context.Context) ([]backends.Outcome, error) {
 		var columns [16][]string
 		sameToken, newToken, created := []string{}, []string{}, []string{} // NULL if nil
@@ -86,7 +90,7 @@ func (b *Backend) SwapMany(ctx context.Context, changes []backends.Change) []bac
 			done, decided bool // decided unless the row was skipped
 		}
 		var answers []answer
-		_, err := b.query(ctx, fmt.Sprintf(swapMany, b.table.quoted()), args, func(rows pgx.Rows) (err error) {
+		_, err := b.query(ctx, b.statement(swapMany), args, func(rows pgx.Rows) (err error) {
 			// Nothing counts before all rows are read: an error of the commit
 			// comes last.
 			answers, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (a answer, err error) {

@@ -1,19 +1,22 @@
 // Package postgres keeps election records in a PostgreSQL table, one row for each
 // election. See docs/stores/postgres.md for the parameters, permissions, replication,
-// settings of the server, limits, and the hazards of a guard.
+// settings of the server, limits, the hazards of a guard, and for what only looks like
+// PostgreSQL: CockroachDB and YugabyteDB are used without guards, LISTEN and shared
+// renewals; neither they nor Aurora and AlloyDB are tested.
 //
 // # URLs
 //
 //	postgres://user:password@host:5432,host2:5432/database?table=elector
 //
-// The parameters of this package are table, create and listen; others go to the client
-// library. [New] takes your pool instead of a URL.
+// The parameters of this package are table, create, listen and readonly; others go to the
+// client library. [New] takes your pool instead of a URL.
 //
 // # Consistency
 //
 // A change is one autocommit statement that compares the whole row, under the row's
 // lock. A read is one statement on a server that takes writes; the same statement
-// detects any other server, and is then refused.
+// detects any other server, and is then refused. A handle that only reads may be on a hot
+// standby, which may be behind: see [backends.OpenReadOnly].
 //
 // Renewals of many elections, when one process holds them through one handle, are one
 // statement for up to 100 rows, which compares each by itself. It skips rows that
@@ -39,9 +42,9 @@
 // part.
 //
 // A change of holder, token, value or extensions sends a NOTIFY on the channel named as
-// the table (without schema), with the election's name as payload. Renewals send none,
-// because NOTIFY takes a server-wide lock when it commits. Watch is therefore a hint of
-// new leaders, values, extensions and vacancies, and waiters also read.
+// the table (without schema), with the election's name as payload, unless listen=false.
+// Renewals send none, because NOTIFY takes a server-wide lock when it commits. Watch is
+// thus a hint of new leaders, values, extensions and vacancies; waiters also read.
 //
 // # Fencing
 //
@@ -56,9 +59,8 @@
 //	update account set cents = cents + 500 where id = 7 and exists
 //		(select from elector where name = $1 and token = $2 and holder <> '' for key share)
 //
-// It changes no row if the lease is stale. Call lease.Check before it. The lock and the
-// index are both needed: without them a takeover can commit between the look and the
-// commit, at every isolation level.
+// It changes no row if the lease is stale. Call lease.Check before it. Without
+// the lock or the index a takeover can commit between the look and the commit.
 //
 // A guard holds a lock on the key of the election's row until its transaction ends:
 //

@@ -16,7 +16,7 @@ import (
 var (
 	errReadOnly     = fmt.Errorf("%w: %s", backends.ErrReadOnly, standby)
 	errDeaf         = fmt.Errorf("%w: its listening connection does not get a notification: a transaction pooler cannot carry LISTEN; write listen=false in the URL, or NoListen in the options, or connect without the pooler; until then changes are found by reading alone", backends.ErrUnavailable)
-	errNoListen     = fmt.Errorf("%w: listen=false or NoListen was given, so changes are found by reading alone", backends.ErrUnavailable)
+	errNoListen     = fmt.Errorf("%w: listen=false or NoListen was given, or the server cannot notify, so changes are found by reading alone", backends.ErrUnavailable)
 	errUnreplicated = fmt.Errorf("%w: the server broke off its wait for a standby, so it is unknown whether the write will survive a failover; look after the standbys in synchronous_standby_names", backends.ErrUnavailable)
 )
 
@@ -64,9 +64,9 @@ func (b *Backend) classify(err error) (advice string, kind error) {
 		return standby, backends.ErrReadOnly
 	case "42501":
 		return fmt.Sprintf("an administrator can run: grant connect on database %s to %s; %s",
-			pgx.Identifier{b.database}.Sanitize(), pgx.Identifier{b.role}.Sanitize(), b.table.grantSQL(b.role)), backends.ErrDenied
+			pgx.Identifier{b.database}.Sanitize(), pgx.Identifier{b.role}.Sanitize(), b.grantSQL()), backends.ErrDenied
 	case "3D000":
-		return "create the database, or correct its name in the URL", backends.ErrMisconfigured
+		return fmt.Sprintf("there is no database %q: correct its name in the URL, which is the user's name if the URL names none, or create it", b.database), backends.ErrMisconfigured
 	case "22021", "22P05":
 		return "the database cannot store this holder, value or extension: it has a NUL, or a character outside the database's encoding", backends.ErrMisconfigured
 	case lockNotAvailable:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,8 +27,18 @@ type canned struct {
 	mutex sync.Mutex
 	types []uint32 // of the row's columns
 	row   [][]byte // nil is NULL; a nil row is none
+	fails string   // the SQLSTATE of its end, if any
+	by    []answer // instead, to statements that contain a text; the first counts
 	asked []string // statements
 	with  []string // their first parameters
+}
+
+// An answer is one row, if it has values, of columns of type text, or of others.
+type answer struct {
+	contains string
+	types    []uint32
+	row      [][]byte
+	fails    string // with this SQLSTATE, after the row
 }
 
 // The types of the columns of readRow and lockRow.
@@ -72,9 +83,14 @@ func (s *canned) serve(conn *pgproto3.Backend) {
 		switch m := message.(type) {
 		case *pgproto3.Parse:
 			s.asked = append(s.asked, m.Query)
+			if i := slices.IndexFunc(s.by, func(a answer) bool { return strings.Contains(m.Query, a.contains) }); i >= 0 {
+				s.types, s.row, s.fails = s.by[i].types, s.by[i].row, s.by[i].fails
+			}
 			conn.Send(&pgproto3.ParseComplete{})
 		case *pgproto3.Bind:
-			s.with = append(s.with, string(m.Parameters[0]))
+			if len(m.Parameters) > 0 {
+				s.with = append(s.with, string(m.Parameters[0]))
+			}
 			conn.Send(&pgproto3.BindComplete{})
 		case *pgproto3.Describe:
 			fields := make([]pgproto3.FieldDescription, len(s.types))
@@ -86,7 +102,11 @@ func (s *canned) serve(conn *pgproto3.Backend) {
 			if s.row != nil {
 				conn.Send(&pgproto3.DataRow{Values: s.row})
 			}
-			conn.Send(&pgproto3.CommandComplete{CommandTag: []byte("SELECT 1")})
+			if s.fails != "" {
+				conn.Send(&pgproto3.ErrorResponse{Severity: "ERROR", SeverityUnlocalized: "ERROR", Code: s.fails, Message: "as the test wants"})
+			} else {
+				conn.Send(&pgproto3.CommandComplete{CommandTag: []byte("SELECT 1")})
+			}
 		case *pgproto3.Sync:
 			conn.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
 		}

@@ -44,7 +44,7 @@ from (select from %[2]s where name = %[3]s and token = %[4]d and holder <> '' an
 // Renewals do not wait.
 //
 // Guard makes no request. It returns the lease's error if the lease is over, and
-// ErrMisconfigured if the election is not on PostgreSQL or its table lacks the
+// ErrMisconfigured if the election is not on PostgreSQL itself or its table lacks the
 // index.
 func Guard(holding backends.Lease) (statement string, err error) {
 	a, b, err := acquisition(holding)
@@ -52,6 +52,27 @@ func Guard(holding backends.Lease) (statement string, err error) {
 		return "", err
 	}
 	return fmt.Sprintf(guard, idle(a), b.table.quoted(), literal(a.Election), a.Record.Token, literal(a.Record.Attempt.Nonce+".")), nil
+}
+
+// held locks the record of an acquisition as guard does, and counts it.
+const held = "select count(*) from (select from %s where name = $1 and token = $2 and holder <> '' and starts_with(attempt, $3) for key share) as held"
+
+// SQLGuard implements [backends.SQLGuarder]. There is none without the
+// index, and none on a server that only looks like PostgreSQL.
+func (b *Backend) SQLGuard(a backends.Acquisition) (backends.SQLGuard, bool) {
+	return backends.SQLGuard{
+		Dialect: "PostgreSQL",
+		Query:   fmt.Sprintf(held, b.table.quoted()),
+		Args:    []any{a.Election, int64(a.Record.Token), a.Record.Attempt.Nonce + "."},
+		Absent:  unguardable,
+	}, b.guarded && b.like == ""
+}
+
+// unguardable is for errors of a statement on another table, or on none: of class 42, or
+// that a view cannot be locked.
+func unguardable(err error) bool {
+	var server interface{ SQLState() string } // of several drivers
+	return errors.As(err, &server) && (strings.HasPrefix(server.SQLState(), "42") || server.SQLState() == "0A000")
 }
 
 // Refused reports whether an error of a transaction is the refusal of its guard,
@@ -113,7 +134,8 @@ func Transact(ctx context.Context, pool *pgxpool.Pool, holding backends.Lease, w
 
 // TransactDB is [Transact] for database/sql, with any driver. It has two more round
 // trips, and it cannot see that work has ended the transaction with a statement of its
-// own: that writes without a guard.
+// own: that writes without a guard. Package fencesql has a Transact for elections on any
+// store.
 func TransactDB(ctx context.Context, db *sql.DB, holding backends.Lease, work func(*sql.Tx) error) error {
 	bound, err := bounded(holding)
 	if err != nil {
@@ -145,7 +167,9 @@ var errEnded = errors.New("elector: the work of a guarded transaction has ended 
 // acquisition returns what a guard compares with, and the backend.
 func acquisition(holding backends.Lease) (backends.Acquisition, *Backend, error) {
 	a, b, err := fencing.Acquisition[*Backend](holding, "PostgreSQL")
-	if err == nil && !b.guarded {
+	if err == nil && b.like != "" {
+		err = fmt.Errorf("%w: election %s is on %s, where the row lock of a guard may keep no successor out; fence the write with its token, see package fencesql", backends.ErrMisconfigured, a.Election, b.like)
+	} else if err == nil && !b.guarded {
 		err = fmt.Errorf("%w: election %s: table %s has no unique index on name and token, so takeovers would not wait for a guard: run %s; then restart this process", backends.ErrMisconfigured, a.Election, b.table.quoted(), b.table.indexSQL())
 	}
 	return a, b, err

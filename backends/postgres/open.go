@@ -40,8 +40,14 @@ type Options struct {
 	NoCreate bool
 
 	// NoListen switches off the listening connection, which a transaction
-	// pooler cannot carry, and with it Watch.
+	// pooler cannot carry, and with it Watch. The handle then sends no notification
+	// either: processes that listen find its changes by reading.
 	NoListen bool
+
+	// ReadOnly makes a handle that only reads and creates nothing: see
+	// [backends.OpenReadOnly]. It needs select on the table, and works on a hot
+	// standby, which may be behind.
+	ReadOnly bool
 }
 
 // New returns a backend on your pool, which Close leaves open. Unless NoListen is
@@ -87,12 +93,19 @@ func connect(ctx context.Context, pool *pgxpool.Pool, ownPool bool, store string
 	}
 	b := newBackend(pool, ownPool, store, t)
 	b.noListen = o.NoListen
-	if err := b.base.Open(ctx, patience, func(ctx context.Context) error { return b.prepare(ctx, !o.NoCreate) }); err != nil {
+	b.base.SetReadOnly(o.ReadOnly)
+	if err := b.base.Open(ctx, patience, func(ctx context.Context) error {
+		if err := b.recognize(ctx); err != nil {
+			return err
+		}
+		return b.prepare(ctx, !o.NoCreate && !o.ReadOnly)
+	}); err != nil {
 		b.Close()
 		return nil, err
 	}
 	// Now that the table is found, the store's name shows it.
 	b.base = backends.NewBase(store+"?table="+strings.Join(b.table, "."), b.classify)
+	b.base.SetReadOnly(o.ReadOnly)
 	return b, nil
 }
 
@@ -107,22 +120,27 @@ func parse(u *url.URL) (*pgxpool.Config, Options, error) {
 		return nil, Options{}, fmt.Errorf("%w: it is not of the form postgres://user:password@host:port/database (not shown, it may hold a password); percent-encode special characters, such as @ # ? /, in user, password and parameters", backends.ErrURL)
 	}
 	p := backends.NewParameters(u)
-	options := Options{Table: p.String("table", "elector"), NoCreate: !p.Bool("create", true), NoListen: !p.Bool("listen", true)}
+	options := Options{Table: p.String("table", "elector"), NoCreate: !p.Bool("create", true), NoListen: !p.Bool("listen", true), ReadOnly: p.Bool("readonly", false)}
 	// By default the pool grows with the machine's processors, but the server has
 	// one limit for all machines.
-	forward := url.Values{"target_session_attrs": {"read-write"}, "pool_max_conns": {"4"}}
+	attrs := "read-write"
+	if options.ReadOnly {
+		attrs = "any"
+	}
+	forward := url.Values{"target_session_attrs": {attrs}, "pool_max_conns": {"4"}}
 	for _, key := range passed {
 		if v := p.String(key, ""); v != "" {
 			forward.Set(key, v)
 		}
 	}
-	session := p.String("target_session_attrs", "read-write")
+	session := p.String("target_session_attrs", attrs)
 	if err := p.Done(); err != nil {
 		return nil, options, err
 	}
-	if session != "read-write" && session != "primary" {
+	if session != "read-write" && session != "primary" && !options.ReadOnly {
 		return nil, options, fmt.Errorf("%w: target_session_attrs must be read-write: elections need a server that takes writes", backends.ErrURL)
 	}
+	forward.Set("target_session_attrs", session)
 	if _, err := parseTable(options.Table); err != nil {
 		return nil, options, err
 	}
@@ -141,7 +159,9 @@ func parse(u *url.URL) (*pgxpool.Config, Options, error) {
 		c.ConnectTimeout = 5 * time.Second
 	}
 	c.DefaultQueryExecMode = pgx.QueryExecModeExec
-	c.ValidateConnect = takesWrites
+	if !options.ReadOnly {
+		c.ValidateConnect = takesWrites
+	}
 	c.OnNotice = OnNotice
 	c.RuntimeParams["client_encoding"] = "UTF8"
 	if c.RuntimeParams["application_name"] == "" {
@@ -205,9 +225,13 @@ func (t table) indexSQL() string {
 	return "create unique index concurrently on " + t.quoted() + " (name, token)"
 }
 
-func (t table) grantSQL(role string) string {
-	role = pgx.Identifier{role}.Sanitize()
-	sql := "grant select, insert, update on " + t.quoted() + " to " + role
+// grantSQL gives the role the rights that this handle needs.
+func (b *Backend) grantSQL() string {
+	t, role, rights := b.table, pgx.Identifier{b.role}.Sanitize(), "select, insert, update"
+	if b.base.ReadOnly() {
+		rights = "select"
+	}
+	sql := "grant " + rights + " on " + t.quoted() + " to " + role
 	if len(t) == 2 {
 		sql = "grant usage on schema " + pgx.Identifier{t[0]}.Sanitize() + " to " + role + "; " + sql
 	}
@@ -218,7 +242,8 @@ func (t table) grantSQL(role string) string {
 // search_path if it has no schema. Without a table, found is empty.
 const inspect = `select current_setting('transaction_read_only'), current_user::text, coalesce(current_schema(), '')::text,
 	coalesce(n.nspname, '')::text as found, coalesce(c.relkind::text || c.relpersistence::text, ''), coalesce(row_security_active(c.oid), false),
-	coalesce(has_table_privilege(c.oid, 'select') and has_table_privilege(c.oid, 'insert') and has_table_privilege(c.oid, 'update'), false),
+	coalesce(has_table_privilege(c.oid, 'select'), false),
+	coalesce(has_table_privilege(c.oid, 'insert') and has_table_privilege(c.oid, 'update'), false),
 	array(select attname || ' ' || format_type(atttypid, atttypmod) from pg_attribute
 		where attrelid = c.oid and attnum > 0 and not attisdropped),
 	'name' = any(u.keys), 'name,token' = any(u.keys)
@@ -230,17 +255,24 @@ from (select to_regclass($1) as oid) as r
 		and i.indisunique and i.indimmediate and i.indisvalid and i.indpred is null and i.indexprs is null) as keys) as u on true`
 
 // prepare makes sure that the server takes writes, and that the table exists,
-// has our columns, and is open to us. It creates a missing table if it may.
+// has our columns, and is open to us. It creates a missing table if it may. A handle that
+// only reads needs less.
 func (b *Backend) prepare(ctx context.Context, create bool) error {
+	if b.like != "" {
+		return b.preparePlain(ctx, create)
+	}
 	var readOnly, current, found, kind string
-	var secured, granted, unique bool
+	var secured, reads, writes, unique bool
 	var present []string
-	_, err := b.queryRow(ctx, inspect, []any{b.table.quoted()}, &readOnly, &b.role, &current, &found, &kind, &secured, &granted, &present, &unique, &b.guarded)
+	_, err := b.queryRow(ctx, inspect, []any{b.table.quoted()}, &readOnly, &b.role, &current, &found, &kind, &secured, &reads, &writes, &present, &unique, &b.guarded)
+	only := b.base.ReadOnly()
 	switch {
 	case err != nil:
 		return err
-	case readOnly != "off":
+	case readOnly != "off" && !only:
 		return errReadOnly
+	case found == "" && only:
+		return b.unused()
 	case found == "":
 		if len(b.table) == 1 && current != "" {
 			b.table = table{current, b.table[0]}
@@ -249,7 +281,17 @@ func (b *Backend) prepare(ctx context.Context, create bool) error {
 	}
 	// From here on it is this table, whatever the search_path of a session is.
 	b.table = table{found, b.table.channel()}
+	if readOnly != "off" { // a standby
+		b.noListen = true
+	}
 	switch {
+	case only && b.table.lacks(present) != "":
+		return b.unfit("it has no column %s", b.table.lacks(present))
+	case only && secured:
+		return b.unfit("row-level security may hide rows from role %s: use a table without it", b.role)
+	case only && !reads:
+		return fmt.Errorf("%w: role %s may not read the table; an administrator can run: %s", backends.ErrDenied, b.role, b.grantSQL())
+	case only:
 	case kind == "ru":
 		return b.unfit("it is UNLOGGED and would be empty after a crash: run alter table %s set logged", b.table.quoted())
 	case kind != "rp":
@@ -260,8 +302,8 @@ func (b *Backend) prepare(ctx context.Context, create bool) error {
 		return b.unfit("its column name has no unique index: run alter table %s add primary key (name)", b.table.quoted())
 	case secured:
 		return b.unfit("row-level security may hide rows from role %s: use a table without it", b.role)
-	case !granted:
-		return fmt.Errorf("%w: role %s may not use the table; an administrator can run: %s", backends.ErrDenied, b.role, b.table.grantSQL(b.role))
+	case !reads || !writes:
+		return fmt.Errorf("%w: role %s may not use the table; an administrator can run: %s", backends.ErrDenied, b.role, b.grantSQL())
 	}
 	return nil
 }
@@ -283,24 +325,34 @@ func (t table) lacks(present []string) string {
 }
 
 func (b *Backend) create(ctx context.Context, allowed bool) error {
-	setup := b.table.createSQL() + "; " + b.table.grantSQL(b.role)
+	sql := b.table.createSQL()
+	if b.like != "" {
+		sql = b.table.plainCreateSQL()
+	}
+	setup := sql + "; " + b.grantSQL()
 	if !allowed {
 		return fmt.Errorf("%w: there is no table %s; an administrator can run: %s", backends.ErrMisconfigured, b.table.quoted(), setup)
 	}
-	_, err := b.queryRow(ctx, b.table.createSQL(), nil)
+	_, err := b.queryRow(ctx, sql, nil)
 	switch code(err) {
 	case "42501", "3F000":
 		return fmt.Errorf("%w: there is no table %s, and role %s may not create it; an administrator can run: %s: %w",
 			backends.ErrMisconfigured, b.table.quoted(), b.role, setup, err)
-	case "23505", "42P07": // another process has created it meanwhile
+	case "23505", "42P07", "42710": // another process has created it meanwhile
 		return b.prepare(ctx, false)
 	}
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return b.base.Explain(ctx, "creating the table", err)
 	}
-	slog.Warn("elector: created the table, because it did not exist; if elections are running, their table was renamed or dropped, and there may be two leaders now: stop this process and restore that table",
+	slog.Info("elector: created the table, as the first process of a new store does; if there were elections here before, their table was renamed or dropped: restore it before you go on",
 		"table", b.table.quoted(), "store", b.base.Store())
 	return b.prepare(ctx, false)
+}
+
+// unused is the error of a handle that only reads and finds no table.
+func (b *Backend) unused() error {
+	return fmt.Errorf("%w: role %s finds no table %s in database %s, so no election has ever used it; check the database, the schema (the role needs usage on it, and without one in the parameter table it is in the search_path) and the parameter table of the URL",
+		backends.ErrMisconfigured, b.role, b.table.quoted(), b.database)
 }
 
 func (b *Backend) unfit(format string, args ...any) error {

@@ -1,15 +1,13 @@
 package postgres
 
 import (
-	"context"
-	"errors"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fuzz/check"
 )
 
 func parseURL(t *testing.T, raw string) *url.URL {
@@ -56,16 +54,29 @@ func TestParse(t *testing.T) {
 	if options != (Options{Table: "elector"}) || config.MaxConns != 4 || config.ConnConfig.Host != "db" {
 		t.Errorf("defaults: %+v, %d connections, host %q", options, config.MaxConns, config.ConnConfig.Host)
 	}
+
+	// To read alone, any server will do, unless the URL says otherwise.
+	for attrs, any := range map[string]bool{"": true, "&target_session_attrs=any": true, "&target_session_attrs=standby": false, "&target_session_attrs=primary": false} {
+		config, options, err = parse(parseURL(t, "postgres://h/db?readonly=true"+attrs))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if options != (Options{Table: "elector", ReadOnly: true}) || (config.ConnConfig.ValidateConnect == nil) != any {
+			t.Errorf("to read alone, with %q: %+v, any server will do: %v", attrs, options, config.ConnConfig.ValidateConnect == nil)
+		}
+	}
 }
 
 func TestParseRefuses(t *testing.T) {
-	for _, raw := range []string{
+	check.Refuses(t,
 		"postgres:opaque",
 		"postgres://h/db?tabel=x",
 		"postgres://h/db?table=a&table=b",
 		"postgres://h/db?create=perhaps",
 		"postgres://h/db?target_session_attrs=any",
 		"postgres://h/db?target_session_attrs=standby",
+		"postgres://h/db?readonly=true&target_session_attrs=secondary",
+		"postgres://h/db?readonly=perhaps",
 		"postgres://h/db?default_query_exec_mode=simple_protocol",
 		"postgres://h/db?synchronous_commit=off",
 		"postgres://h/db?table=",
@@ -73,7 +84,7 @@ func TestParseRefuses(t *testing.T) {
 		"postgres://h/db?table=a%3Bb",
 		"postgres://h/db?table=a%22b",
 		"postgres://h/db?table=1a",
-		"postgres://h/db?table=" + strings.Repeat("a", 64),
+		"postgres://h/db?table="+strings.Repeat("a", 64),
 		"postgres://u:secret@h/db?connect_timeout=never",
 		"postgres://u:secret@h/db?pool_max_conns=0",
 		"postgres://u:secret@h/db?sslmode=maybe",
@@ -83,12 +94,22 @@ func TestParseRefuses(t *testing.T) {
 		"postgres://u:12#secret@h/db",
 		"postgres://u:12?secret@h/db",
 		"postgres://u:12?secret=a@h/db",
-	} {
-		_, err := open(context.Background(), parseURL(t, raw))
-		if !errors.Is(err, backends.ErrURL) {
-			t.Errorf("%s: %v, want ErrURL", raw, err)
-		} else if strings.Contains(err.Error(), "secret") {
-			t.Errorf("%s: a password in the error: %v", raw, err)
+	)
+}
+
+// Processes that start at once on an empty database create the table at the same time: what
+// one of them meets depends on how far another one is.
+func TestCreatedMeanwhile(t *testing.T) {
+	for _, state := range []string{"23505", "42P07", "42710"} {
+		s, b := cannedBackend(t)
+		s.by = []answer{
+			{contains: "create table", fails: state},
+			{contains: "to_regclass", types: []uint32{25, 25, 25, 25, 25, 16, 16, 16, 1009, 16, 16},
+				row: [][]byte{[]byte("off"), []byte("app"), []byte("public"), {}, {}, []byte("f"), []byte("f"), []byte("f"), []byte("{}"), []byte("f"), []byte("f")}},
+		}
+		err := b.create(t.Context(), true)
+		if asked, _ := s.questions(); len(asked) != 2 || !strings.Contains(asked[1], "to_regclass") {
+			t.Errorf("%s: asked %q, %v; want a look at the table", state, asked, err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/batcher"
 	"github.com/elector-go/elector/internal/clock"
+	"github.com/elector-go/elector/internal/listening"
 )
 
 // A Backend keeps records in one table. Open and New make it.
@@ -24,16 +26,15 @@ type Backend struct {
 	pool     *pgxpool.Pool
 	ownPool  bool // Close closes the pool
 	noListen bool
-	guarded  bool // the table has the index that Guard needs
+	like     string // what the server is, if it only looks like PostgreSQL: see recognize
+	guarded  bool   // the table has the index that Guard needs
 	table    table
 	database string
 	role     string
 	doubts   doubts
 	reads    *batcher.Member // of Watches
 	active   sync.WaitGroup  // of the reads of Watches that have ended
-
-	mutex    sync.Mutex
-	listener *listener // nil while no Watch runs
+	hub      listening.Hub
 }
 
 var (
@@ -42,12 +43,14 @@ var (
 	_ backends.BatchLoader  = (*Backend)(nil)
 	_ backends.Lister       = (*Backend)(nil)
 	_ backends.Inspector    = (*Backend)(nil)
+	_ backends.SQLGuarder   = (*Backend)(nil)
 )
 
 func newBackend(pool *pgxpool.Pool, ownPool bool, store string, t table) *Backend {
 	c := pool.Config().ConnConfig
-	b := &Backend{pool: pool, ownPool: ownPool, table: t, role: c.User, database: c.Database}
+	b := &Backend{pool: pool, ownPool: ownPool, table: t, role: c.User, database: cmp.Or(c.Database, c.User)}
 	b.base = backends.NewBase(store, b.classify)
+	b.hub.Listen = b.listen
 	b.reads = batcher.New(b, clock.System{}, patience, &b.active)
 	return b
 }
@@ -72,8 +75,8 @@ const row = `left join lateral (select ` + cells + ` from %[1]s where name = $1`
 
 // readRow reads the row. lockRow also locks it, which is a commit.
 const (
-	readRow = `select current_setting('transaction_read_only'), '', '', e.* from (select 1) as one ` + row + `) as e on true`
-	lockRow = `select current_setting('transaction_read_only'), ` + durably + `, e.* from (select 1) as one ` + row + ` and ` + impatiently + ` for no key update) as e on true`
+	readRow = `select ` + writable + `, '', '', e.* from (select 1) as one ` + row + `) as e on true`
+	lockRow = `select ` + writable + `, ` + durably + `, e.* from (select 1) as one ` + row + ` and ` + impatiently + ` for no key update) as e on true`
 )
 
 // Load implements [backends.Backend]. Besides the errors that it documents, Load
@@ -84,6 +87,9 @@ func (b *Backend) Load(ctx context.Context, name string) (backends.Record, error
 }
 
 func (b *Backend) load(ctx context.Context, name string) (backends.Record, error) {
+	if b.like != "" {
+		return b.read(ctx, name, plainRow)
+	}
 	doubtful, ok := b.doubts.about(name)
 	if !ok {
 		return b.read(ctx, name, readRow)
@@ -103,16 +109,29 @@ func (b *Backend) load(ctx context.Context, name string) (backends.Record, error
 	return r, err
 }
 
+// refuses returns why a server cannot be used: it takes no writes, and may be behind,
+// and this handle does not only read.
+func (b *Backend) refuses(readOnly string) error {
+	switch {
+	case readOnly == "off" || b.base.ReadOnly():
+		return nil
+	case readOnly == followers:
+		return errFollowers
+	}
+	return errReadOnly
+}
+
 // read returns the record in the row that sql reads.
 func (b *Backend) read(ctx context.Context, name, sql string) (backends.Record, error) {
 	var readOnly string
 	var row stored
-	_, err := b.queryRow(ctx, fmt.Sprintf(sql, b.table.quoted()), []any{name}, append([]any{&readOnly, nil, nil}, row.dest()...)...)
+	_, err := b.queryRow(ctx, b.statement(sql), []any{name}, append([]any{&readOnly, nil, nil}, row.dest()...)...)
+	if err == nil {
+		err = b.refuses(readOnly)
+	}
 	switch {
 	case err != nil:
 		return backends.Record{}, err
-	case readOnly != "off":
-		return backends.Record{}, errReadOnly
 	case row.name == nil:
 		return backends.Record{}, nil
 	}
@@ -155,10 +174,10 @@ func (s *stored) record(name string) (none backends.Record, err error) {
 func (b *Backend) List(ctx context.Context) ([]string, error) {
 	return b.base.List(ctx, func(ctx context.Context) (names []string, err error) {
 		var readOnly string
-		const sql = "select current_setting('transaction_read_only'), array(select name from %s where name is not null)"
-		_, err = b.queryRow(ctx, fmt.Sprintf(sql, b.table.quoted()), nil, &readOnly, &names)
-		if err == nil && readOnly != "off" {
-			err = errReadOnly
+		const sql = "select " + writable + ", array(select name from %s where name is not null)"
+		_, err = b.queryRow(ctx, b.statement(sql), nil, &readOnly, &names)
+		if err == nil {
+			err = b.refuses(readOnly)
 		}
 		return names, err
 	})
@@ -196,6 +215,10 @@ returning ` + durably + notify
 // Swap implements [backends.Backend], with the further errors of Load.
 func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
 	return b.base.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
+		insert, update, dest := insert, update, make([]any, 3)
+		if b.like != "" {
+			insert, update, dest = plainInsert, plainUpdate, dest[:1]
+		}
 		sql, values := insert, texts(next)
 		if prev.Exists() {
 			was, err := backends.Decode(name, []byte(prev.Version))
@@ -204,17 +227,20 @@ func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Rec
 			}
 			sql, values = update, append(values, texts(was)...)
 		}
-		args := []any{name, backends.Schema, news(prev, next), b.table.channel()}
+		args := []any{name, backends.Schema}
+		if b.like == "" {
+			args = append(args, news(prev, next), b.table.channel())
+		}
 		for _, v := range values {
 			args = append(args, v)
 		}
-		sent, err := b.queryRow(ctx, fmt.Sprintf(sql, b.table.quoted()), args, nil, nil, nil)
+		sent, err := b.queryRow(ctx, b.statement(sql), args, dest...)
 		switch {
 		case err == nil:
 			b.doubts.end(name, prev.Version)
 		case errors.Is(err, pgx.ErrNoRows) || code(err) == "40001":
 			err = backends.ErrConflict
-		case sent && code(err) != lockNotAvailable:
+		case sent && b.like == "" && code(err) != lockNotAvailable:
 			b.doubts.add(name, prev.Version)
 		}
 		return versioned(name, next), err
@@ -288,7 +314,7 @@ func (b *Backend) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	}
 	conn, err := b.pool.Acquire(wait)
 	if err != nil && wait.Err() != nil && ctx.Err() == nil {
-		err = fmt.Errorf("in half of the request's time no connection was free or could be made, of at most %d; nothing was sent", b.pool.Config().MaxConns)
+		err = fmt.Errorf("no connection in half of the request's time: the server accepts none or does not answer, a firewall drops the packets, or all %d connections of this process are busy; nothing was sent", b.pool.Config().MaxConns)
 	}
 	return conn, err
 }
@@ -304,7 +330,11 @@ func lockTimeout(ctx context.Context) string {
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.base.Store(), MaxSwaps: maxBatch, MaxLoads: maxLoads, NoWatch: b.noListen}
+	swaps := maxBatch
+	if b.like != "" {
+		swaps = 0
+	}
+	return backends.Description{Store: b.base.Store(), MaxSwaps: swaps, MaxLoads: maxLoads, NoWatch: b.noListen, ReadOnly: b.base.ReadOnly()}
 }
 
 // Close implements [backends.Backend]. It ends the calls under way and closes
@@ -315,12 +345,7 @@ func (b *Backend) Close() error {
 		if b.ownPool {
 			b.pool.Close()
 		}
-		b.mutex.Lock()
-		l := b.listener
-		b.mutex.Unlock()
-		if l != nil {
-			<-l.gone // it ends with the handle
-		}
+		b.hub.Wait() // it ends with the handle
 		return nil
 	})
 }
@@ -329,7 +354,7 @@ func (b *Backend) Close() error {
 const maxLoads = 500
 
 // readRows is readRow for many rows.
-const readRows = `select current_setting('transaction_read_only'), e.* from (select 1) as one
+const readRows = `select ` + writable + `, e.* from (select 1) as one
 	left join (select ` + cells + ` from %s where name = any($1::text[])) as e on true`
 
 // LoadMany implements [backends.BatchLoader], with the further errors of Load. It is one
@@ -343,12 +368,12 @@ func (b *Backend) LoadMany(ctx context.Context, names []string) []backends.Outco
 			_, doubtful[i] = b.doubts.about(name)
 			found[name] = backends.Outcome{}
 		}
-		_, err := b.query(ctx, fmt.Sprintf(readRows, b.table.quoted()), []any{names}, func(rows pgx.Rows) error {
+		_, err := b.query(ctx, b.statement(readRows), []any{names}, func(rows pgx.Rows) error {
 			var readOnly string
 			var row stored
 			_, err := pgx.ForEachRow(rows, append([]any{&readOnly}, row.dest()...), func() error {
-				if readOnly != "off" {
-					return errReadOnly
+				if err := b.refuses(readOnly); err != nil {
+					return err
 				}
 				if row.name == nil {
 					return nil
@@ -431,38 +456,4 @@ func (d *doubts) end(name string, version backends.Version) {
 	if d.of[name].version == version {
 		delete(d.of, name)
 	}
-}
-
-// The clock is not in pg_catalog's name space here, so that a test can replace it.
-const settings = `select current_setting('server_version'), current_setting('fsync'), current_setting('full_page_writes'),
-	current_setting('synchronous_commit'), current_setting('synchronous_standby_names'), current_setting('autovacuum'),
-	(select count(*) from pg_stat_replication where state is distinct from 'backup'), extract(epoch from clock_timestamp())::float8`
-
-// Inspect implements [backends.Inspector]. It looks at how the server syncs and
-// replicates commits, at autovacuum, and at the clock.
-func (b *Backend) Inspect(ctx context.Context, _ time.Duration) (backends.Inspection, error) {
-	return b.base.Inspect(ctx, func(ctx context.Context) (i backends.Inspection, err error) {
-		var version, fsync, pages, commit, standbys, vacuum string
-		var replicas int
-		var seconds float64
-		if _, err := b.queryRow(ctx, settings, nil, &version, &fsync, &pages, &commit, &standbys, &vacuum, &replicas, &seconds); err != nil {
-			return i, err
-		}
-		i.Clock = time.UnixMicro(int64(seconds * 1e6))
-		sync := backends.Finding{What: "commits", Seen: fmt.Sprintf("fsync = %s, full_page_writes = %s, synchronous_commit = %s (elections commit with on, or what is stricter)", fsync, pages, commit)}
-		if fsync != "on" || pages != "on" {
-			sync.Fix = "set fsync = on and full_page_writes = on: otherwise a crash of the machine loses acknowledged writes, and there can be two leaders"
-			sync.Err = backends.ErrMisconfigured
-		}
-		replication := backends.Finding{What: "replication", Seen: fmt.Sprintf("%d standbys, synchronous_standby_names = '%s'", replicas, standbys)}
-		if replicas > 0 && standbys == "" {
-			replication.Fix = "set synchronous_standby_names: otherwise a failover loses acknowledged writes, and there can be two leaders; or promote no standby while the old primary may still be reachable"
-		}
-		vacuuming := backends.Finding{What: "autovacuum", Seen: vacuum}
-		if vacuum != "on" {
-			vacuuming.Fix = "set autovacuum = on: each renewal leaves a dead row, and the table grows without end"
-		}
-		i.Findings = []backends.Finding{{What: "server", Seen: "PostgreSQL " + version}, sync, replication, vacuuming}
-		return i, nil
-	})
 }

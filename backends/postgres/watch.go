@@ -14,24 +14,6 @@ import (
 // echoes is how long a notification may take.
 const echoes = 5 * time.Second
 
-// A listener is the connection that listens for all Watches of a Backend. It is
-// not repaired: when it is lost, all its Watches end, and the next one starts
-// another.
-type listener struct {
-	ctx   context.Context
-	end   context.CancelFunc
-	ready chan struct{}              // closed when the server listens for us
-	gone  chan struct{}              // closed when the connection is closed, for err
-	err   error                      // why it ended
-	all   map[string]map[*watch]bool // the Watches by name; under the Backend's mutex
-}
-
-// A watch is a Watch that runs.
-type watch struct {
-	name string
-	wake chan struct{} // holds a value when the record is to be read
-}
-
 // Watch implements [backends.Watcher], with the errors of Load. With NoListen it
 // returns ErrMisconfigured.
 func (b *Backend) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
@@ -42,76 +24,24 @@ func (b *Backend) watch(ctx context.Context, name string, changed func(backends.
 	if b.noListen {
 		return errNoListen
 	}
-	l, w := b.join(name)
-	defer b.leave(l, w)
-	ready := l.ready
-	for {
-		select {
-		case <-ready: // first, so that no change is lost between listening and reading
-			ready = nil
-		case <-w.wake:
-		case <-l.gone:
-			return l.err
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	return b.hub.Watch(ctx, name, func() error {
 		reading, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
 		r, err := b.reads.Load(reading, name, false, func() {}) // with other Watches that were woken
-		cancel()
-		if err != nil {
-			return err
+		if err == nil {
+			changed(r)
 		}
-		changed(r)
-	}
-}
-
-func (b *Backend) join(name string) (*listener, *watch) {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	if b.listener == nil || b.listener.ctx.Err() != nil {
-		b.listener = &listener{ready: make(chan struct{}), gone: make(chan struct{}), all: map[string]map[*watch]bool{}}
-		b.listener.ctx, b.listener.end = context.WithCancel(context.Background())
-		go func(l *listener) {
-			l.err = b.base.Do(l.ctx, "listening for changes", func(ctx context.Context) error { return b.listen(ctx, l) })
-			l.end()
-			close(l.gone)
-		}(b.listener)
-	}
-	w := &watch{name: name, wake: make(chan struct{}, 1)}
-	if b.listener.all[name] == nil {
-		b.listener.all[name] = map[*watch]bool{}
-	}
-	b.listener.all[name][w] = true
-	return b.listener, w
-}
-
-// signal makes a channel hold a value.
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default: // its reader is about to look anyway
-	}
-}
-
-// leave ends the listener with its last Watch, and waits until it has ended.
-func (b *Backend) leave(l *listener, w *watch) {
-	b.mutex.Lock()
-	if delete(l.all[w.name], w); len(l.all[w.name]) == 0 {
-		delete(l.all, w.name)
-	}
-	last := len(l.all) == 0
-	if last {
-		l.end()
-	}
-	b.mutex.Unlock()
-	if last {
-		<-l.gone
-	}
+		return err
+	})
 }
 
 // listen connects, listens, and wakes the Watches of each name in a notification,
 // until the connection is lost or ctx ends.
-func (b *Backend) listen(ctx context.Context, l *listener) error {
+func (b *Backend) listen(ctx context.Context, ready func(), wake func(name string)) error {
+	return b.base.Do(ctx, "listening for changes", func(ctx context.Context) error { return b.listens(ctx, ready, wake) })
+}
+
+func (b *Backend) listens(ctx context.Context, ready func(), wake func(name string)) error {
 	config := b.pool.Config()
 	starting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -136,17 +66,13 @@ func (b *Backend) listen(ctx context.Context, l *listener) error {
 	if err := b.echo(starting, conn); err != nil {
 		return err
 	}
-	close(l.ready)
+	ready()
 	for {
 		payload, err := next(ctx, conn)
 		if err != nil {
 			return err
 		}
-		b.mutex.Lock()
-		for w := range l.all[payload] {
-			signal(w.wake)
-		}
-		b.mutex.Unlock()
+		wake(payload)
 	}
 }
 

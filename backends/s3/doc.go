@@ -13,6 +13,8 @@
 //   - region: the bucket's region.
 //   - endpoint: an http or https URL to send requests to instead of the region's.
 //   - path_style: whether requests name the bucket in the path.
+//   - readonly: true opens the bucket for reading alone. Open then does not probe the
+//     server, and needs no right to write. See [backends.OpenReadOnly].
 //
 // The AWS SDK finds the credentials. [New] takes your client instead of a URL.
 //
@@ -36,7 +38,9 @@
 // elector tries again, and reads back first.
 //
 // Some servers ignore conditions, and two candidates would win. So Open and New probe
-// the server, and return ErrMisconfigured if it does not refuse.
+// the server, unless readonly=true, and return ErrMisconfigured if it does not refuse.
+// On a server that is not Amazon's they also let rivals write at once, of which one
+// alone may win, and read after that.
 //
 // # Expiry
 //

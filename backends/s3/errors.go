@@ -52,9 +52,16 @@ func (b *Backend) classify(err error) (advice string, kind error) {
 	}
 	switch c := awsclient.Code(err); c {
 	case "NoSuchBucket":
+		if b.base.ReadOnly() {
+			return fmt.Sprintf("there is no bucket %s, so no election has ever used it; check the bucket in the URL, and the endpoint if it has one", b.bucket), backends.ErrMisconfigured
+		}
 		return fmt.Sprintf("there is no bucket %s; correct the URL or run: aws s3api create-bucket --bucket %s", b.bucket, b.bucket), backends.ErrMisconfigured
 	case "AccessDenied", "Forbidden", "AllAccessDisabled", "AccountProblem":
-		return fmt.Sprintf("an administrator can allow s3:GetObject and s3:PutObject on arn:aws:s3:::%s/%s*, and s3:ListBucket on arn:aws:s3:::%s: without that, S3 answers the same for an object that does not exist", b.bucket, b.prefix, b.bucket), backends.ErrDenied
+		rights := "s3:GetObject and s3:PutObject"
+		if b.base.ReadOnly() {
+			rights = "s3:GetObject"
+		}
+		return fmt.Sprintf("an administrator can allow %s on arn:aws:s3:::%s/%s*, and s3:ListBucket on arn:aws:s3:::%s: without that, S3 answers the same for an object that does not exist", rights, b.bucket, b.prefix, b.bucket), backends.ErrDenied
 	case "InvalidAccessKeyId", "InvalidToken", "InvalidSecurity", "NotSignedUp", "MissingSecurityHeader", "SignatureDoesNotMatch":
 		return "check the credentials (aws sts get-caller-identity), and that they are good for this endpoint", backends.ErrDenied
 	case "AuthorizationHeaderMalformed", "PermanentRedirect", "IllegalLocationConstraintException", "MovedPermanently":

@@ -26,7 +26,10 @@ func (b *Backend) Inspect(ctx context.Context, _ time.Duration) (backends.Inspec
 		}
 		i.Clock, _ = awsmiddleware.GetServerTime(listed.ResultMetadata)
 		writes := backends.Finding{What: "conditional writes", Seen: "kept"}
-		if !b.proven.Load() {
+		switch {
+		case b.base.ReadOnly():
+			writes.Seen = "not probed, because the bucket was opened for reading alone"
+		case !b.proven.Load():
 			writes.Seen, writes.Fix = "not probed: these credentials may not write", "to lead and not only to observe, allow s3:PutObject on the prefix"
 		}
 		i.Findings = append(i.Findings, writes)

@@ -45,7 +45,9 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening s3://%s/%s: %w", a.bucket, a.prefix, err)
 	}
-	b, err := connect(ctx, newBackend(client, a.bucket, a.prefix, idle))
+	b := newBackend(client, a.bucket, a.prefix, idle)
+	b.base.SetReadOnly(a.readOnly)
+	b, err = connect(ctx, b)
 	if err != nil {
 		return nil, err // not a nil *Backend in a Backend
 	}
@@ -80,6 +82,9 @@ func connect(ctx context.Context, b *Backend) (*Backend, error) {
 		if _, _, err := b.get(ctx, b.prefix+".absent"); err != nil {
 			return err
 		}
+		if b.base.ReadOnly() {
+			return nil
+		}
 		err := b.probe(ctx)
 		if c := awsclient.Code(err); c == "AccessDenied" || c == "Forbidden" {
 			return nil // observers may not write; the first Swap probes again
@@ -96,7 +101,7 @@ func connect(ctx context.Context, b *Backend) (*Backend, error) {
 // An address is the content of a URL.
 type address struct {
 	bucket, prefix, region, endpoint string
-	pathStyle                        bool
+	pathStyle, readOnly              bool
 }
 
 var (
@@ -114,7 +119,7 @@ func parse(u *url.URL) (a address, err error) {
 	}
 	p := backends.NewParameters(u)
 	a = address{bucket: u.Host, prefix: DefaultPrefix, region: p.String("region", ""), endpoint: p.String("endpoint", "")}
-	a.pathStyle = p.Bool("path_style", a.endpoint != "")
+	a.pathStyle, a.readOnly = p.Bool("path_style", a.endpoint != ""), p.Bool("readonly", false)
 	if err := p.Done(); err != nil {
 		return address{}, err
 	}

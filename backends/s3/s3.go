@@ -207,7 +207,7 @@ func (b *Backend) List(ctx context.Context) ([]string, error) {
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.base.Store(), MinTTL: minTTL}
+	return backends.Description{Store: b.base.Store(), MinTTL: minTTL, ReadOnly: b.base.ReadOnly()}
 }
 
 // Close implements [backends.Backend]. It ends the calls under way and closes the
@@ -217,11 +217,12 @@ func (b *Backend) Close() error {
 }
 
 // probe makes sure that the server keeps conditions, on an object that no election
-// has. Some servers ignore the header fields and write: two candidates would win.
+// has. Some servers ignore the header fields and write: two candidates would win. On a
+// server that is not Amazon's, rivals also write at once.
 func (b *Backend) probe(ctx context.Context) error {
 	key := b.prefix + ".probe"
 	refused := func(etag string) (bool, error) {
-		_, err := b.put(ctx, key, etag, []byte("elector checks here that the server keeps conditional writes apart\n"))
+		err := b.try(ctx, key, etag, []byte(probed))
 		if errors.Is(err, backends.ErrConflict) {
 			return true, nil
 		}
@@ -244,6 +245,14 @@ func (b *Backend) probe(ctx context.Context) error {
 	if !changed {
 		return fmt.Errorf("%w: it overwrote an object with another entity tag than that of If-Match", errUnconditional)
 	}
+	if !amazon(b.client.Options().BaseEndpoint) {
+		if err := b.race(ctx, key); err != nil {
+			return err
+		}
+	}
 	b.proven.Store(true)
 	return nil
 }
+
+// probed is how the object of the probe begins.
+const probed = "elector checks here that the server keeps conditional writes apart\n"

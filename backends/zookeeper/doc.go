@@ -9,8 +9,8 @@
 //
 // zookeepers:// uses TLS. Name every server. An election's znode is the path, a slash
 // and the election's name, as in /prefix/NAME; without a path it is /elector/NAME. The
-// parameters are session_timeout, and for zookeepers ca, cert, key and server_name.
-// [New] takes your connection instead of a URL.
+// parameters are session_timeout, readonly, readable, and for zookeepers ca, cert, key
+// and server_name. [New] takes your connection instead of a URL.
 //
 // # Consistency
 //

@@ -18,8 +18,10 @@ var (
 )
 
 // classify is the [backends.Classify] of a backend with the prefix.
-func classify(err error, prefix string) (advice string, kind error) {
+func classify(err error, prefix string, readOnly bool) (advice string, kind error) {
 	switch {
+	case errors.Is(err, zk.ErrNoAuth) && readOnly:
+		return fmt.Sprintf("start the candidates with readable=true in their URL, or give their user and password; for znodes that exist, their user can run in zkCli.sh: addauth digest USER:PASSWORD, then setAcl -R %s auth::cdrwa,world:anyone:r", prefix), backends.ErrDenied
 	case errors.Is(err, zk.ErrNoAuth):
 		return fmt.Sprintf("user and password are wrong, or another user created the znodes; a user with the permission can run in zkCli.sh: addauth digest USER:PASSWORD, then setAcl -R %s auth::cdrwa", prefix), backends.ErrDenied
 	case errors.Is(err, zk.ErrAuthFailed), numbered(err, -124):

@@ -40,6 +40,8 @@ type settings struct {
 	user, password string
 	timeout        time.Duration
 	tls            *tls.Config // nil for none
+	readOnly       bool
+	readable       bool // anyone may read what is created
 }
 
 func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
@@ -53,7 +55,11 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 	b.session = o.timeout
 	if o.user != "" {
 		b.acl = zk.DigestACL(zk.PermAll, o.user, o.password)
+		if o.readable {
+			b.acl = append(b.acl, zk.WorldACL(zk.PermRead)...)
+		}
 	}
+	b.base.SetReadOnly(o.readOnly)
 	err = b.base.Open(ctx, patience, func(ctx context.Context) (err error) {
 		if b.conn, err = zkconn.Dial(o.hosts, o.tls, o.timeout); err != nil {
 			return err
@@ -83,6 +89,9 @@ func (b *Backend) enter(ctx context.Context, o settings) error {
 	}
 	stat, err := b.readPrefix(ctx)
 	if errors.Is(err, zk.ErrNoNode) {
+		if o.readOnly {
+			return fmt.Errorf("%w: there is no znode %s, so no election has ever used it; check the path in the URL", backends.ErrMisconfigured, b.prefix)
+		}
 		if err = b.createParents(ctx, b.prefix); err == nil {
 			stat, err = b.readPrefix(ctx)
 		}
@@ -116,6 +125,7 @@ func parse(u *url.URL) (settings, error) {
 	}
 	p := backends.NewParameters(u)
 	o := settings{timeout: p.Duration("session_timeout", defaultSession)}
+	o.readOnly, o.readable = p.Bool("readonly", false), p.Bool("readable", false)
 	files := tlsfiles.From(p)
 	if err := p.Done(); err != nil {
 		return o, err

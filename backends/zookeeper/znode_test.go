@@ -72,8 +72,11 @@ func TestClassify(t *testing.T) {
 		{fmt.Errorf("no server was reached: h:1: %w", tls.RecordHeaderError{}), backends.ErrMisconfigured},
 		{fmt.Errorf("no server was reached: h:1: %w", &tls.CertificateVerificationError{Err: errors.New("x509")}), backends.ErrMisconfigured},
 	} {
-		if _, kind := classify(test.err, DefaultPrefix); kind != test.want {
+		if _, kind := classify(test.err, DefaultPrefix, false); kind != test.want {
 			t.Errorf("%v: got %v, want %v", test.err, kind, test.want)
 		}
+	}
+	if advice, kind := classify(zk.ErrNoAuth, "/x", true); kind != backends.ErrDenied || !strings.Contains(advice, "readable=true") || !strings.Contains(advice, "setAcl -R /x auth::cdrwa,world:anyone:r") {
+		t.Errorf("a reader without a right: %q, %v", advice, kind)
 	}
 }

@@ -69,8 +69,9 @@ func newBackend(server, prefix string) *Backend {
 	if prefix = strings.TrimSuffix(prefix, "/"); prefix == "" {
 		prefix = DefaultPrefix
 	}
-	classify := func(err error) (string, error) { return classify(err, prefix) }
-	return &Backend{base: backends.NewBase(server+prefix, classify), prefix: prefix, acl: zk.WorldACL(zk.PermAll), readings: map[string]*reading{}}
+	b := &Backend{prefix: prefix, acl: zk.WorldACL(zk.PermAll), readings: map[string]*reading{}}
+	b.base = backends.NewBase(server+prefix, func(err error) (string, error) { return classify(err, prefix, b.base.ReadOnly()) })
+	return b
 }
 
 // call makes a request while there is a session. Without one the library would
@@ -303,7 +304,7 @@ func (b *Backend) createParent(ctx context.Context, path string) error {
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.base.Store(), MinTTL: minTTL, MaxSwaps: maxBatch, PushesRenewals: true}
+	return backends.Description{Store: b.base.Store(), MinTTL: minTTL, MaxSwaps: maxBatch, PushesRenewals: true, ReadOnly: b.base.ReadOnly()}
 }
 
 // Close implements [backends.Backend]. It ends the calls and watches under way

@@ -1,9 +1,10 @@
 // Package annex encodes what the record of an election holds in extensions: who should
-// lead next (a Bid), a Request to resign, and the History of terms.
+// lead next (a Bid), a Request to resign, a Pause, and the History of terms.
 //
 // Everything here is for order and for people. Whether a candidate may lead never
-// depends on it. Another version of this library, or a person, may have written any
-// of it: a text that makes no sense is treated as none.
+// depends on it, only whether it should. Another version of this library, or a person,
+// may have written any of it: a text that makes no sense is treated as none, and as a
+// pause without an end.
 package annex
 
 import (
@@ -49,8 +50,9 @@ func Renewed(r backends.Record) backends.Extensions {
 
 // Released returns the extensions of the vacancy that replaces r: those that are kept,
 // with the end of the term in the history, and who should lead next. successor is the
-// ID of the candidate that the leader named, if it named one.
-func Released(r backends.Record, why Reason, successor string, now time.Time) backends.Extensions {
+// ID of the candidate that the leader named, if it named one. With a pause no candidate
+// should lead; one that finds no room, see Pauses, is left out.
+func Released(r backends.Record, why Reason, successor string, pause *Pause, now time.Time) backends.Extensions {
 	x, next := r.Extensions.Class('k').Without(HistoryName), BidOf(r)
 	if why == Resigned && RequestOf(r).Token != 0 {
 		why = Requested
@@ -58,12 +60,23 @@ func Released(r backends.Record, why Reason, successor string, now time.Time) ba
 	if successor != "" {
 		next = Bid{Named, successor, r.Attempt.Nonce}
 	}
+	if pause != nil {
+		if with, err := Pauses(r, *pause); err == nil {
+			x, why, next = with, Paused, Bid{}
+		}
+	}
 	if !next.None() {
 		if with, err := next.Into(x); err == nil {
 			x = with
 		}
 	}
 	return HistoryOf(r).end(why, now).into(x)
+}
+
+// Pauses returns the extensions of a vacancy with the pause that replaces r, but for the
+// history, or an error if r keeps so much of other versions that there is no room.
+func Pauses(r backends.Record, p Pause) (backends.Extensions, error) {
+	return p.Into(r.Extensions.Class('k').Without(HistoryName))
 }
 
 // CheckID returns an error unless id can name a candidate that should lead next.

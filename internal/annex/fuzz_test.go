@@ -50,6 +50,21 @@ func FuzzAnnex(f *testing.F) {
 			}
 		}
 
+		vacancy := backends.Record{Version: "3"}
+		if x, err := vacancy.Extensions.With(PauseName, value); err == nil {
+			vacancy.Extensions = x
+			if p := PauseOf(vacancy); p == nil || p.For < 0 || p.For > MaxPause || p.By != Legible(p.By) {
+				t.Errorf("%q is the pause %+v", value, p)
+			}
+		}
+		if p := (Pause{time.Duration(min(token, 1<<34)) * time.Millisecond, Legible(id), value}); p.Check() == nil {
+			x, err := p.Into("")
+			vacancy.Extensions = x
+			if read := PauseOf(vacancy); err != nil || read == nil || *read != p {
+				t.Errorf("%+v is read as %+v, %v", p, read, err)
+			}
+		}
+
 		if CheckID(id) != nil || token == 0 || token > backends.MaxToken {
 			return
 		}

@@ -21,12 +21,13 @@ const (
 	Deposed   Reason = "d"
 	Cancelled Reason = "c" // a campaign that won after it was cancelled, and never led
 	Expired   Reason = "e" // another candidate took over
+	Paused    Reason = "p" // that of a process that has paused the election
 	Unknown   Reason = "-"
 )
 
 var words = map[Reason]string{
 	"": "", Resigned: "resigned", Requested: "requested", Unhealthy: "unhealthy", Lost: "lost",
-	Deposed: "deposed", Cancelled: "cancelled", Expired: "expired", Unknown: "unknown",
+	Deposed: "deposed", Cancelled: "cancelled", Expired: "expired", Paused: "paused", Unknown: "unknown",
 }
 
 // String returns the reason in a word.

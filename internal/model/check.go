@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -63,14 +62,7 @@ func (c check) arguments() []string {
 func (c search) run(spec, dir string) (r result) {
 	var spent time.Duration
 	defer func() { r.time = spent }()
-	text, err := os.ReadFile(filepath.Join(spec, c.model))
-	if err == nil {
-		err = os.Mkdir(dir, 0o755)
-	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, c.model), text, 0o644)
-	}
-	if err != nil {
+	if err := os.CopyFS(dir, os.DirFS(spec)); err != nil {
 		return result{found: failed, detail: err.Error()}
 	}
 	// What is searched for long is worth an optimizing compiler, which takes

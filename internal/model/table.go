@@ -2,8 +2,7 @@ package main
 
 // The bounds of election.pml. T is the TTL in ticks, TOKENS the number of acquisitions, LATE the
 // number of creations that were given up and are on their way at a time. There
-// are two candidates: with three the search did not come to an end in four
-// minutes. No search of CI has everything in it; those of -large have.
+// are two candidates, and three in large-three. No search of CI has everything in it; those of -large have.
 const (
 	small    = "N=2 T=2 TOKENS=2 LATE=0 NO_DRAIN NO_REQUEST"                // with workers and the resource
 	election = "N=2 T=2 TOKENS=3 LATE=0 NO_DRAIN NO_REQUEST NO_WORK"        // without them
@@ -67,6 +66,7 @@ var elections = []check{
 	{"reach-CREATED_LATE", creation + " REACH=CREATED_LATE", "never_happens", "its creation comes late, while another lease is valid", false},
 	{"reach-DISBELIEVED", creation + " REACH=DISBELIEVED", "never_happens", "a candidate does not believe its acquisition, which the store acknowledges", false},
 
+	{"large-three", "N=3 T=1 TOKENS=2 LATE=0 NO_DRAIN NO_REQUEST NO_WORK", holds, "three candidates", true},
 	{"large-work", "T=2 TOKENS=2 LATE=1", holds, "workers and everything else", true},
 	{"large-tokens", "T=2 TOKENS=3 LATE=0 NO_DRAIN NO_REQUEST", holds, "three acquisitions, workers", true},
 	{"large-time", "T=3 TOKENS=3 LATE=0 NO_WORK", holds, "a longer TTL, every end of a lease, requests", true},

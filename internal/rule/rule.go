@@ -41,8 +41,8 @@ func Challenge(ttl time.Duration, drift float64) time.Duration {
 const Never = time.Duration(math.MaxInt64)
 
 // Known are the critical extensions that this version understands: see
-// backends.Extensions.
-var Known = []string{}
+// backends.Extensions. A pause only says who should lead: no candidate.
+var Known = []string{"c_pause"}
 
 // Critical returns the name of a critical extension that this version does not know. A
 // record that has one is neither taken over nor written.

@@ -17,6 +17,9 @@ type View struct {
 	// backends.SameWriter. It may be nil.
 	SameWrite func(before, after backends.Version) bool
 
+	// Report gets each step, for tests. It may be nil. It must not call the View.
+	Report func(Step)
+
 	mutex    sync.Mutex
 	any      bool            // a state was seen
 	record   backends.Record // the latest state seen
@@ -92,6 +95,7 @@ func (v *View) Read(r backends.Record, mark uint64, now time.Duration) bool {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	if v.mayBeOlder(r) && v.number != mark {
+		v.report(Step{Name: "see", Record: r, Now: now})
 		if !r.Exists() && v.appeared <= mark {
 			v.distrust(0, now)
 		}
@@ -135,6 +139,7 @@ func (v *View) push(r backends.Record, now time.Duration) bool {
 		v.see(r, now)
 		return true
 	}
+	v.report(Step{Name: "see", Record: r, Now: now})
 	switch {
 	case !r.Exists():
 		v.distrust(0, now)
@@ -179,6 +184,7 @@ func (v *View) earlier(r backends.Record) bool {
 // see enters a state that is believed. A state that is shown again has stood all the
 // time, whatever happened in between.
 func (v *View) see(r backends.Record, now time.Duration) {
+	v.report(Step{Name: "see", Record: r, Now: now, Taken: true})
 	if v.any && r.Version == v.record.Version {
 		return
 	}
@@ -272,6 +278,7 @@ func (v *View) Claim(r backends.Record, nonce string, min uint64, now, wall time
 	}
 	if token = Token(max(v.highest, v.record.Token), min, wall); token != 0 {
 		v.claim = claim{nonce: nonce, creates: !r.Exists()}
+		v.report(Step{Name: "begin", Nonce: nonce, Record: r, Token: token, Now: now, Taken: true})
 	}
 	return token, true
 }
@@ -283,7 +290,9 @@ func (v *View) Claim(r backends.Record, nonce string, min uint64, now, wall time
 func (v *View) Believes(won backends.Record, now time.Duration) bool {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
-	return v.claim.believed() && won.Token >= v.highest && v.held <= now
+	believed := v.claim.believed() && won.Token >= v.highest && v.held <= now
+	v.report(Step{Name: "believe", Nonce: won.Attempt.Nonce, Record: won, Token: won.Token, Now: now, Taken: believed})
+	return believed
 }
 
 // MayRetry reports whether no state seen since the first write of an acquisition speaks
@@ -293,10 +302,10 @@ func (v *View) Believes(won backends.Record, now time.Duration) bool {
 func (v *View) MayRetry(prev, next backends.Record, now time.Duration) bool {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
-	if v.record.Attempt.Nonce == next.Attempt.Nonce {
-		return true // a push has shown that it was applied: read it back
-	}
-	return v.record.Version == prev.Version && v.claim.believed() && next.Token > v.highest && v.free() <= now
+	may := v.record.Attempt.Nonce == next.Attempt.Nonce || // a push has shown that it was applied: read it back
+		v.record.Version == prev.Version && v.claim.believed() && next.Token > v.highest && v.free() <= now
+	v.report(Step{Name: "repeat", Nonce: next.Attempt.Nonce, Record: prev, Token: next.Token, Now: now, Taken: may})
+	return may
 }
 
 // Holds records that no other process can have replaced the record of an acquisition
@@ -315,6 +324,7 @@ func (v *View) Doubt() {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	v.claim.doubt()
+	v.report(Step{Name: "doubt", Nonce: v.claim.nonce, Taken: true})
 }
 
 // Abandon records that the work under an acquisition has stopped, or never began. It
@@ -323,5 +333,7 @@ func (v *View) Abandon(nonce string) bool {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	v.claim.abandon(nonce)
-	return v.claim.retakes(nonce)
+	retakes := v.claim.retakes(nonce)
+	v.report(Step{Name: "abandon", Nonce: nonce, Taken: retakes})
+	return retakes
 }

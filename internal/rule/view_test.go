@@ -244,3 +244,12 @@ func TestToken(t *testing.T) {
 		}
 	}
 }
+
+// A candidate that waits takes a Snapshot at each look, also of a paused election.
+func TestSnapshotAllocates(t *testing.T) {
+	var v View
+	v.Read(with(vacant(record("a", 1, 5, 10)), `{"c_pause":"0 operator why","k_history":"a","t_bid":"b"}`), 0, 1)
+	if n := testing.AllocsPerRun(100, func() { v.Snapshot() }); n != 0 {
+		t.Errorf("it allocates %v times", n)
+	}
+}

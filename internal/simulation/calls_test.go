@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/elector-go/elector"
 )
 
 // meddle calls the other methods of a node's Elector while it campaigns, leads
@@ -36,6 +38,9 @@ func (x *wild) meddle(n *node) {
 		case asked, resignedTo, prioritySet:
 			x.hit(kind, n)
 			n.steer(ctx, kind, d)
+		case pausedByHand, resumedByHand:
+			x.hit(kind, n)
+			x.operate(n, kind, d)
 		case closedAnew:
 			if d.chance(0.7) {
 				break
@@ -51,6 +56,30 @@ func (x *wild) meddle(n *node) {
 		}
 		cancel()
 	}
+}
+
+// operate pauses or resumes the election from another process on the node's machine, which
+// only does that.
+func (x *wild) operate(n *node, kind faultKind, d *dice) {
+	m := x.w.join(n, func(m *node) {
+		m.storm = x.storm
+		m.options.TTL, m.options.ClockDrift = x.ttl, n.options.ClockDrift
+		m.stream = x.streams(m, int(m.number))
+	})
+	if m == nil {
+		return
+	}
+	length, patience := d.between(time.Millisecond, 2*x.ttl), d.between(0, 6*x.ttl)
+	go func() {
+		ctx, cancel := m.machine.WithTimeout(m.life, patience)
+		defer cancel()
+		if kind == pausedByHand {
+			m.elector.Pause(ctx, elector.Pause{For: length, Reason: "by hand"})
+		} else {
+			m.elector.Resume(ctx)
+		}
+		m.elector.Close()
+	}()
 }
 
 // ask asks who leads.

@@ -21,7 +21,7 @@ func randomCampaign(t *testing.T) {
 		t.Logf("seed %d: %d elections, faults %v\n%s", *seedFlag, w.check.elections, s.counts, w.history.tail(1e9))
 		return
 	}
-	var total tally
+	total := tally{taken: map[string]int{}}
 	var next atomic.Uint64
 	var group sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
@@ -40,10 +40,14 @@ func randomCampaign(t *testing.T) {
 }
 
 // randomRun is one seed.
-func randomRun(t *testing.T, seed uint64) (*world, *storm) {
+func randomRun(t *testing.T, seed uint64) (*world, *storm) { return judged(t, seed, false) }
+
+// judged is one seed. If alone is set, only the replays of the steps judge it.
+func judged(t *testing.T, seed uint64, alone bool) (*world, *storm) {
 	d := newDice(seed)
 	var s *storm
 	w := simulate(t, seed, kinds[d.below(len(kinds))], func(w *world) {
+		w.alone = w.alone || alone
 		s = &storm{w: w, ttl: d.between(time.Second, 30*time.Second), raw: d.chance(0.4)}
 		s.timeout = s.ttl * 15 / 100
 		s.faulty = []float64{0, 0.02, 0.1, 0.3}[d.below(4)]
@@ -55,6 +59,9 @@ func randomRun(t *testing.T, seed uint64) (*world, *storm) {
 		}
 		s.play(d, 40*s.ttl)
 		s.settle()
+		if alone {
+			return
+		}
 		s.recovers()
 		if s.wild != nil {
 			s.wild.pester()

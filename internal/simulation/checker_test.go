@@ -1,10 +1,13 @@
 package simulation
 
 import (
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/annex"
+	"github.com/elector-go/elector/internal/rule"
 )
 
 // The checker sees everything at its true time and holds all nodes to the
@@ -27,6 +30,7 @@ type checker struct {
 	last   time.Duration   // when the store took a write
 	writes int             // acquisitions sent
 	bids   [bidKinds]int   // applied
+	pauses [2]int          // applied, and those that a candidate has waited out
 	old    [][]byte        // the record's states, for rollbacks
 
 	roots    map[backends.Version]backends.Version // see root
@@ -55,14 +59,15 @@ func (c *checker) sends(n *node, prev, next backends.Record, t trip) {
 	now := n.machine.moment()
 	if !isWord(prev, next) {
 		n.witness.sends(next, now)
+		n.trail.sends(prev, next, now)
 	}
 	c.sample()
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	switch {
 	case c.stopped:
-	case prev.Extensions.Critical() != "":
-		c.w.broken("rec/critical", "%s writes over the critical extension %q", n.name, prev.Extensions.Critical())
+	case rule.Critical(prev) != "":
+		c.w.broken("rec/critical", "%s writes over the critical extension %q", n.name, rule.Critical(prev))
 	case isWord(prev, next):
 		c.mayWrite(n, prev, next)
 	case next.Vacant():
@@ -82,6 +87,11 @@ func (c *checker) mayAcquire(n *node, prev, next backends.Record, now moment) {
 		c.w.broken("guarantee 5", "%s asks for token %d after it has seen %d", n.name, next.Token, highest)
 	}
 	nonce := prev.Attempt.Nonce
+	if p := annex.PauseOf(prev); p != nil && !strings.HasPrefix(next.Holder, "resume by ") {
+		if stood := now.mono - w.first[c.root(prev.Version)]; p.For == 0 || stood < p.For {
+			c.w.broken("pause", "%s leads although it has seen a pause of %v for %v", n.name, p.For, stood)
+		}
+	}
 	if prev.Vacant() || w.mine[nonce] && !w.doubtful[nonce] {
 		return
 	}
@@ -123,6 +133,11 @@ func (c *checker) apply(n *node, next backends.Record, swap func() (backends.Rec
 	c.last = c.w.now()
 	c.old = append(c.old, before)
 	c.passesOn(n, c.live, next)
+	if annex.PauseOf(c.live) != nil && !strings.HasPrefix(next.Holder, "resume by ") {
+		c.pauses[1]++
+	} else if p, paused := next.Extensions.Get(annex.PauseName); paused && p != "" {
+		c.pauses[0]++
+	}
 	nonce := next.Attempt.Nonce
 	if nonce != c.live.Attempt.Nonce {
 		c.waited(n, next)
@@ -145,7 +160,7 @@ func (c *checker) apply(n *node, next backends.Record, swap func() (backends.Rec
 func (c *checker) stands(r backends.Record) {
 	c.live = r
 	switch {
-	case r.Extensions.Critical() == "":
+	case rule.Critical(r) == "":
 		c.critical = -1
 	case c.critical < 0:
 		c.critical = c.w.now()

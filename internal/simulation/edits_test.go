@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/annex"
+	"github.com/elector-go/elector/internal/rule"
 )
 
 // passesOn checks that a write keeps the extensions that it must and no others,
@@ -17,7 +19,7 @@ func (c *checker) passesOn(n *node, before, next backends.Record) {
 	if c.stopped {
 		return
 	}
-	if critical := before.Extensions.Critical(); critical != "" {
+	if critical := rule.Critical(before); critical != "" {
 		c.w.broken("rec/critical", "%s's write is applied over the critical extension %q", n.name, critical)
 	}
 	renewal := before.Exists() && before.Attempt.Nonce == next.Attempt.Nonce
@@ -27,17 +29,17 @@ func (c *checker) passesOn(n *node, before, next backends.Record) {
 	if renewal {
 		delete(c.edited, next.Attempt.Nonce) // the edit was undone before anybody noticed
 	}
-	rule, was, is := "rec/kept, rec/term", before.Extensions, next.Extensions
+	broken, was, is := "rec/kept, rec/term", before.Extensions, next.Extensions
 	switch {
 	case !renewal:
 		was, is = was.Class('k').Without("k_history"), is.Without("k_history")
 	case next.Vacant():
-		was, is = was.Class('k').Without("k_history"), without(is, "k_history", "t_bid")
+		was, is = was.Class('k').Without("k_history"), without(is, "k_history", "t_bid", annex.PauseName)
 	case is.Names(was): // it marks a request
 		was, is = was.Without("t_request"), is.Without("t_request")
 	}
 	if is != was {
-		c.w.broken(rule, "%s replaces the extensions %q by %q", n.name, before.Extensions, next.Extensions)
+		c.w.broken(broken, "%s replaces the extensions %q by %q", n.name, before.Extensions, next.Extensions)
 	}
 }
 

@@ -74,6 +74,8 @@ const (
 	asked
 	prioritySet
 	closedAnew
+	pausedByHand
+	resumedByHand
 
 	faultKinds
 )
@@ -96,6 +98,6 @@ func (k faultKind) String() string {
 		"one ID for all", "second Elector of a process", "ClockDrift mixed", "TTLs mixed, up to 1:12",
 		"Healthy says no", "worker stalls", "worker lingers", "worker panics",
 
-		"TryCampaign", "campaign's context ended", "Leader", "Observe", "Proclaim", "Elector.Resign", "ResignTo", "RequestResign", "SetPriority", "Close, and a new Elector",
+		"TryCampaign", "campaign's context ended", "Leader", "Observe", "Proclaim", "Elector.Resign", "ResignTo", "RequestResign", "SetPriority", "Close, and a new Elector", "Pause", "Resume",
 	}[k]
 }

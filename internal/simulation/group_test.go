@@ -242,7 +242,9 @@ func (f *fleet) began(m *member, l *partition.Lease) {
 	if len(valid) > 0 && !excused {
 		f.broken("one owner", "%s owns %v while %s owns %v", m.name, l, valid[0].member.name, valid[0])
 	}
-	if wall := elector.Token(m.machine.moment().wall / time.Microsecond); l.Token() <= f.highest[n] && !excused && !(f.wiped[n] && wall <= f.highest[n]+1000) {
+	// A lease that is still valid drew its token at most a TTL ago.
+	drawn := elector.Token((m.machine.moment().wall - groupTTL) / time.Microsecond)
+	if l.Token() <= f.highest[n] && !excused && !(f.wiped[n] && drawn <= f.highest[n]) {
 		f.broken("tokens grow", "%s owns %v after token %d", m.name, l, f.highest[n])
 	}
 	f.highest[n] = max(f.highest[n], l.Token())

@@ -27,6 +27,7 @@ type node struct {
 	elector *elector.Elector
 	second  *elector.Elector // in another election, over the same link; may be nil
 	witness witness
+	trail   *trail
 	stream  func() (life time.Duration, delay func() time.Duration)
 	life    context.Context // of what the node does
 	stop    context.CancelFunc
@@ -99,6 +100,8 @@ func (w *world) join(mate *node, adjust func(n *node)) *node {
 		w.Fatal(err)
 	}
 	n.elector = e
+	n.trail = newTrail(n)
+	inject.Inside(e).View.Report = n.trail.take
 	w.nodes = append(w.nodes, n)
 	return n
 }

@@ -37,10 +37,14 @@ func (c *checker) mayRelease(n *node, next backends.Record) {
 
 // answered notes what became of a write as the elector knows it.
 func (c *checker) answered(n *node, prev, next backends.Record, err error) {
+	unknown := err != nil && !errors.Is(err, backends.ErrConflict)
+	if unknown {
+		n.trail.answered(prev, next)
+	}
 	w := &n.witness
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	if !prev.Exists() && err != nil && !errors.Is(err, backends.ErrConflict) {
+	if !prev.Exists() && unknown {
 		w.doubtful[next.Attempt.Nonce] = true
 	}
 	if err != nil && !isWord(prev, next) {

@@ -8,6 +8,7 @@ import (
 
 var (
 	seedsFlag = flag.Int("seeds", 500, "how many seeds the random campaign runs")
+	aloneFlag = flag.Bool("alone", false, "let only the replays of steps judge")
 	seedFlag  = flag.Uint64("seed", 0, "run the random campaign with this seed alone, and the other cases with it")
 )
 

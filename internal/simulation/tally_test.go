@@ -2,6 +2,8 @@ package simulation
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,8 +23,10 @@ type tally struct {
 	shared    int
 	joined    int
 	bids      [bidKinds]int
+	pauses    [2]int
 	time      time.Duration
 	counts    [faultKinds]int
+	taken     map[string]int // steps of the specification
 }
 
 func (a *tally) add(w *world, s *storm) {
@@ -40,9 +44,15 @@ func (a *tally) add(w *world, s *storm) {
 	for k, n := range w.check.bids {
 		a.bids[k] += n
 	}
+	for i, n := range w.check.pauses {
+		a.pauses[i] += n
+	}
 	for _, n := range w.all() {
 		a.shared += n.link.shared
 		a.joined += n.link.joined
+		for step, count := range n.trail.counts() {
+			a.taken[step] += count
+		}
 	}
 	for k, n := range s.counts {
 		a.counts[k] += n
@@ -68,6 +78,11 @@ func (a *tally) report(t *testing.T) {
 	if (a.shared == 0 || a.joined == 0) && a.seeds >= 100 {
 		t.Errorf("in %d seeds no write or no read went with another one", a.seeds)
 	}
+	fmt.Fprintf(out, "pauses\t%d\n", a.pauses[0])
+	fmt.Fprintf(out, "pauses that a candidate has waited out\t%d\n", a.pauses[1])
+	if (a.pauses[0] == 0 || a.pauses[1] == 0) && a.seeds >= 100 {
+		t.Errorf("in %d seeds no election was paused, or no candidate has waited out a pause", a.seeds)
+	}
 	for k, n := range a.bids {
 		fmt.Fprintf(out, "%v\t%d\n", bidKind(k), n)
 		if n == 0 && a.seeds >= 100 {
@@ -79,6 +94,12 @@ func (a *tally) report(t *testing.T) {
 		if n == 0 && a.seeds >= 100 {
 			t.Errorf("in %d seeds the fault %q never happened", a.seeds, faultKind(k))
 		}
+	}
+	for _, step := range slices.Sorted(maps.Keys(a.taken)) {
+		fmt.Fprintf(out, "step %s\t%d\n", step, a.taken[step])
+	}
+	if missing := untaken(a.taken); len(missing) > 0 {
+		fmt.Fprintf(out, "steps of %s that no seed took:\t%s\n", stepsFile, strings.Join(missing, "; "))
 	}
 	out.Flush()
 	t.Logf("\n%s", b.String())

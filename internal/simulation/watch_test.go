@@ -27,8 +27,9 @@ type watchLink struct{ *link }
 
 // A push is a state on its way to the machine.
 type push struct {
-	r   backends.Record
-	due time.Time
+	r      backends.Record
+	served time.Duration // when the store gave it
+	due    time.Time
 }
 
 // Watch implements backends.Watcher. A cut breaks the stream, as the adapters'
@@ -58,7 +59,7 @@ func (l watchLink) Watch(ctx context.Context, name string, changed func(backends
 			}
 			first, last = false, r
 			mutex.Lock()
-			queue = append(queue, push{r, time.Now().Add(delay())})
+			queue = append(queue, push{r, l.w.now(), time.Now().Add(delay())})
 			mutex.Unlock()
 			select {
 			case more <- struct{}{}:
@@ -96,7 +97,7 @@ func (l watchLink) Watch(ctx context.Context, name string, changed func(backends
 				return ctx.Err()
 			}
 			if name == election {
-				n.saw("push", answer{r: p.r})
+				n.saw("push", answer{r: p.r, served: p.served})
 			}
 			changed(p.r)
 			time.Sleep(time.Microsecond) // one after the other, so that a seed replays

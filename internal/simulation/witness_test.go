@@ -83,7 +83,8 @@ func (n *node) saw(op string, a answer) {
 		w.edited = map[string]time.Duration{}
 	}
 	older := w.older(r)
-	if op == "push" && older {
+	late := a.served < w.served // it may show less than what was shown before: an elector reads again
+	if older && (late || op == "push") {
 		w.mutex.Unlock()
 		return // an elector settles it by a read, and so do we
 	}
@@ -93,7 +94,6 @@ func (n *node) saw(op string, a answer) {
 			w.first[root] = w.first[w.root] // others changed its extensions, or it came back and nothing else was shown
 		}
 	}
-	late := a.served < w.served // it may show less than what was shown before: an elector reads again
 	w.served = max(w.served, a.served)
 	w.current, w.root = r, root
 	if r.Exists() {

@@ -1,11 +1,14 @@
 package check
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/elector-go/elector/backends"
 )
 
 // letters and digits stand in the middle of every password. A part of a URL
@@ -106,6 +109,20 @@ func Distinct(t testing.TB, keys ...string) {
 			if key == other || strings.HasPrefix(other, key+"/") {
 				t.Fatalf("two elections meet in the keys %q and %q", key, other)
 			}
+		}
+	}
+}
+
+// Refuses checks that Open refuses each URL with ErrURL, whose text does not have the word
+// "secret", which is or begins a password there.
+func Refuses(t *testing.T, urls ...string) {
+	t.Helper()
+	for _, url := range urls {
+		_, err := backends.Open(t.Context(), url)
+		if !errors.Is(err, backends.ErrURL) {
+			t.Errorf("%s: %v, want ErrURL", url, err)
+		} else if strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: a password in the error: %v", url, err)
 		}
 	}
 }

@@ -1,0 +1,47 @@
+package elector
+
+// A State is what a candidate does at one moment: see Elector.State.
+type State string
+
+// The states of a candidate.
+const (
+	Idle         State = "idle"          // it neither leads nor campaigns; it may observe
+	Campaigning  State = "campaigning"   // it tries to lead, or cannot see who does
+	Waiting      State = "waiting"       // another candidate leads, or may still lead
+	StandingBack State = "standing back" // it was requested to resign, or deposed, and waits until another one has led
+	Paused       State = "paused"        // it waits for the end of a pause
+	Leading      State = "leading"
+	Draining     State = "draining" // it leads, and its worker was told to stop
+	Stopping     State = "stopping" // it leads no more, and the worker of Run has not returned yet
+)
+
+// State returns what this candidate does now, for a status page: display it, and decide
+// nothing by it. It asks no store and does not block.
+func (e *Elector) State() State {
+	if e.backend == nil {
+		return Idle
+	}
+	e.mutex.Lock()
+	busy, campaigns := e.busy, e.campaigns
+	e.mutex.Unlock()
+	if l := e.current.Load(); l != nil && l.valid() == nil {
+		if l.status.Load().phase == draining {
+			return Draining
+		}
+		return Leading
+	}
+	s, now := e.view.Snapshot(), e.now()
+	switch {
+	case !busy:
+		return Idle
+	case !campaigns:
+		return Stopping
+	case pausedUntil(s) > now:
+		return Paused
+	case e.standsBack(s):
+		return StandingBack
+	case s.Any && s.Free > now:
+		return Waiting
+	}
+	return Campaigning
+}
