@@ -1,0 +1,9 @@
+package nats
+
+import (
+	"testing"
+
+	"github.com/elector-go/elector/internal/leak"
+)
+
+func TestMain(m *testing.M) { leak.Main(m) }

@@ -1,0 +1,242 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/storeurl"
+	"github.com/elector-go/elector/internal/tlsfiles"
+)
+
+func init() {
+	backends.Register("nats", open)
+	backends.Register("natss", open)
+}
+
+// patience bounds opening when the caller set no deadline.
+const patience = 10 * time.Second
+
+func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
+	b, options, replicas, err := parse(u)
+	if err != nil {
+		return nil, err
+	}
+	life, end := context.WithCancel(context.Background())
+	dial := &dialer{life: life}
+	options.CustomDialer = dial
+	options.AsyncErrorCB = func(_ *natsgo.Conn, _ *natsgo.Subscription, err error) { b.told(err) }
+	options.DisconnectedErrCB = func(*natsgo.Conn, error) { b.disconnected() }
+	options.ReconnectedCB = func(*natsgo.Conn) { b.refusal.Store(nil) }
+	b.release = func() error {
+		end()
+		if nc, ok := b.nc.(*natsgo.Conn); ok {
+			nc.Close()
+		}
+		b.aside.Wait()
+		return nil
+	}
+	err = b.base.Open(ctx, patience, func(ctx context.Context) error {
+		defer context.AfterFunc(ctx, end)() // or a connection would be made after it
+		nc, err := backends.WithContext(ctx, b.base, func() (*natsgo.Conn, error) {
+			nc, err := options.Connect()
+			if err == nil && ctx.Err() != nil {
+				nc.Close()
+				return nil, ctx.Err()
+			}
+			return nc, err
+		})
+		if err != nil {
+			return dial.reason(err)
+		}
+		b.nc = nc
+		return b.prepare(ctx, replicas)
+	})
+	if err != nil {
+		b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// told notes what the server has sent beside the answers to requests.
+func (b *Backend) told(err error) {
+	d := denied(err)
+	switch {
+	case unauthorized(err):
+		b.refusal.Store(&err)
+	case d == nil:
+	case d.operation == "publish":
+		b.under.end(func(subject string) bool { return subject == d.subject }, d)
+	default: // no answer can be received
+		b.noInbox.Store(d)
+		b.under.end(func(string) bool { return true }, d)
+	}
+}
+
+// disconnected ends the watches: what the server sends until the next connection is
+// lost.
+func (b *Backend) disconnected() {
+	b.noInbox.Store(nil)
+	b.under.end(func(subject string) bool { return subject == watching }, errDisconnected)
+}
+
+// A dialer makes connections that end with its life.
+type dialer struct {
+	life  context.Context
+	mutex sync.Mutex
+	last  error // of a connection that could not be made
+}
+
+// Dial implements [natsgo.CustomDialer].
+func (d *dialer) Dial(network, address string) (net.Conn, error) {
+	c, err := (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}).DialContext(d.life, network, address)
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if d.last = err; err != nil {
+		return nil, err
+	}
+	return &socket{c, context.AfterFunc(d.life, func() { c.Close() })}, nil
+}
+
+// reason adds why no connection could be made, which the library leaves out.
+func (d *dialer) reason(err error) error {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if d.last != nil && errors.Is(err, natsgo.ErrNoServers) {
+		return fmt.Errorf("%w: %w", err, d.last)
+	}
+	return err
+}
+
+type socket struct {
+	net.Conn
+	forget func() bool
+}
+
+func (s *socket) Close() error {
+	s.forget()
+	return s.Conn.Close()
+}
+
+var plainInbox = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,100}(\.[a-zA-Z0-9_-]{1,100}){0,9}$`)
+
+// parse reads a URL. It touches no network, but reads the files of TLS and of
+// credentials.
+func parse(u *url.URL) (b *Backend, options natsgo.Options, replicas int, err error) {
+	if storeurl.Misread(u) || strings.Contains(u.RawQuery, "@") {
+		return nil, options, 0, fmt.Errorf("%w: it is not of the form nats://user:password@host:4222/bucket (not shown, it may hold a password); percent-encode special characters such as @ # ? / in user and password", backends.ErrURL)
+	}
+	password, both := u.User.Password()
+	if u.User != nil && (!both || password == "" || u.User.Username() == "") {
+		return nil, options, 0, fmt.Errorf("%w: user and password go together (not shown, it may be a token); name a file with a token by token_file, with an NKey's seed by nkey, or with credentials by creds", backends.ErrURL)
+	}
+	refuse := func(format string, args ...any) (*Backend, natsgo.Options, int, error) {
+		return nil, natsgo.Options{}, 0, fmt.Errorf("%w %s: %w", backends.ErrURL, backends.Redact(u), fmt.Errorf(format, args...))
+	}
+	p := backends.NewParameters(u)
+	files := tlsfiles.From(p)
+	prefix, inbox := p.String("prefix", DefaultPrefix), p.String("inbox", "_INBOX")
+	creds, nkey, tokenFile := p.String("creds", ""), p.String("nkey", ""), p.String("token_file", "")
+	first, readOnly, copies := p.Bool("tls_first", false), p.Bool("readonly", false), p.String("replicas", "")
+	if err := p.Done(); err != nil {
+		return nil, options, 0, err
+	}
+	bucket := strings.TrimSuffix(strings.TrimPrefix(u.Path, "/"), "/")
+	if err := checkPlace(bucket, prefix); err != nil {
+		return refuse("%w", err)
+	}
+	if !plainInbox.MatchString(inbox) {
+		return refuse("inbox has ASCII letters, digits, '-' and '_', in parts that a '.' divides")
+	}
+	if copies != "" {
+		if replicas, err = strconv.Atoi(copies); err != nil || replicas < 1 || replicas > 5 {
+			return refuse("replicas is a number from 1 to 5")
+		}
+	}
+	options = natsgo.GetDefaultOptions()
+	options.Name = "elector"
+	options.InboxPrefix = inbox
+	options.MaxReconnect = -1
+	options.ReconnectWait, options.ReconnectJitter, options.ReconnectJitterTLS = 250*time.Millisecond, 250*time.Millisecond, 250*time.Millisecond
+	options.ReconnectBufSize = -1 // a write is not sent after its call has returned
+	options.PingInterval, options.MaxPingsOut = 2*time.Second, 2
+	options.Timeout, options.FlusherTimeout = 5*time.Second, 5*time.Second
+	options.IgnoreAuthErrorAbort = true // credentials may be rotated
+	options.SkipHostLookup = true       // the dialer does it, within its time
+
+	scheme := "nats://"
+	if u.Scheme == "natss" {
+		scheme = "tls://"
+		options.Secure, options.TLSHandshakeFirst = true, first
+		if options.TLSConfig, err = files.Config(); err != nil {
+			return refuse("%w", err)
+		}
+	} else if files != (tlsfiles.Files{}) || first {
+		return refuse("ca, cert, key, server_name and tls_first are for TLS; write natss://")
+	}
+	hosts, err := storeurl.Hosts(u, "4222")
+	if err != nil {
+		return refuse("%w", err)
+	}
+	for _, host := range hosts {
+		options.Servers = append(options.Servers, scheme+host)
+	}
+	if both {
+		options.User, options.Password = u.User.Username(), password
+	}
+	if err := authenticate(&options, creds, nkey, tokenFile, both); err != nil {
+		return refuse("%w", err)
+	}
+	b = newBackend(backends.Redact(u), bucket, prefix)
+	b.base.SetReadOnly(readOnly)
+	return b, options, replicas, nil
+}
+
+// authenticate reads the files of credentials. All but the public part of an NKey is
+// read again for each connection, so that it can be rotated.
+func authenticate(options *natsgo.Options, creds, nkey, tokenFile string, password bool) error {
+	given := password
+	for _, file := range []string{creds, nkey, tokenFile} {
+		if file == "" {
+			continue
+		}
+		if given {
+			return errors.New("user and password, creds, nkey and token_file exclude each other")
+		}
+		given = true
+		if _, err := os.ReadFile(file); err != nil {
+			return fmt.Errorf("parameter creds, nkey or token_file: %w", err)
+		}
+	}
+	switch {
+	case creds != "":
+		if _, err := natsgo.NkeyOptionFromSeed(creds); err != nil {
+			return errors.New("parameter creds: the file has no user's seed; it is what nsc generate creds writes, a JWT and its seed")
+		}
+		return natsgo.UserCredentials(creds)(options)
+	case nkey != "":
+		use, err := natsgo.NkeyOptionFromSeed(nkey)
+		if err != nil {
+			return errors.New("parameter nkey: the file has no NKey's seed") // and its content is secret
+		}
+		return use(options)
+	case tokenFile != "":
+		return natsgo.TokenHandler(func() string {
+			content, _ := os.ReadFile(tokenFile) // without it the server refuses the connection
+			return strings.TrimSpace(string(content))
+		})(options)
+	}
+	return nil
+}
