@@ -1,0 +1,118 @@
+package redis
+
+import (
+	"net/url"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fuzz/check"
+)
+
+func parseURL(t *testing.T, raw string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func TestParse(t *testing.T) {
+	c, hosts, o, err := parse(parseURL(t, "redis://me:p%40s%2Fs%3A%25@h1,h2:6380/7?prefix=ops:&durability=lossy&readonly=true"))
+	if err != nil || c.Username != "me" || c.Password != "p@s/s:%" || c.DB != 7 || c.TLSConfig != nil || !slices.Equal(hosts, []string{"h1:6379", "h2:6380"}) || o != (Options{Prefix: "ops:", Durability: Lossy, ReadOnly: true}) {
+		t.Errorf("%+v, %q, %+v, %v", c, hosts, o, err)
+	}
+	c, hosts, o, err = parse(parseURL(t, "rediss://:secret@[::1]?server_name=other"))
+	if err != nil || c.Username != "" || c.Password != "secret" || c.DB != 0 || c.TLSConfig == nil || c.TLSConfig.ServerName != "other" || !slices.Equal(hosts, []string{"[::1]:6379"}) || o != (Options{Prefix: DefaultPrefix}) {
+		t.Errorf("defaults: %+v, %q, %+v, %v", c, hosts, o, err)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	check.Refuses(t,
+		"redis:opaque",
+		"redis://h?stale=true",
+		"redis://h?prefix=a&prefix=b",
+		"redis://h?readonly=perhaps",
+		"redis://h?durability=checked",
+		"redis://h?durability=some",
+		"redis://h?prefix=a%20b",
+		"redis://h?prefix=a%0a",
+		"redis://h?prefix=a%27",
+		"redis://h?ca=/x",
+		"rediss://h?ca=/no/such/file",
+		"redis:///0",
+		"redis://h,/0",
+		"redis://h/x",
+		"redis://h/-1",
+		"redis://h/0/1",
+		"redis://h1,h2",
+		"redis://h1,h2?durability=stated",
+		"redis://me@h",
+		// Passwords that nobody encoded: 12/secret, 12#secret and so on.
+		"redis://u:12/secret@h/0",
+		"redis://u:12#secret@h/0",
+		"redis://u:12?secret@h/0",
+		"redis://u:12?secret=a@h/0",
+	)
+}
+
+// Of several servers the one that is the primary is used.
+func TestSeveralServers(t *testing.T) {
+	replica, primary := newFake(t), newFake(t)
+	replica.info["role"] = "slave"
+	at := replica.listener.Addr().String() + "," + primary.listener.Addr().String()
+	b, err := backends.Open(t.Context(), "redis://"+at+"?durability=lossy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if d := b.Describe(); d.Lossy == "" {
+		t.Error("it does not say that it is lossy")
+	}
+	// They change places, and the old primary ends its connections.
+	replica.set(func() { replica.info["role"] = "master" })
+	primary.set(func() { primary.info["role"] = "slave" })
+	primary.drop()
+	var last error
+	for range 3 {
+		if _, last = b.Load(t.Context(), "a"); last == nil {
+			return
+		}
+	}
+	t.Errorf("the new primary is not used: %v", last)
+}
+
+// Calls at the same time keep their connections for the next ones: each new one costs
+// requests that look at the server.
+func TestConnectionsAreKept(t *testing.T) {
+	f := newFake(t)
+	b, err := f.open(t, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		var calls sync.WaitGroup
+		f.set(func() { // it does not answer meanwhile
+			for range maxCalls {
+				calls.Go(func() {
+					if _, err := b.Load(t.Context(), "e"); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			for len(b.calls) < maxCalls {
+				runtime.Gosched()
+			}
+		})
+		calls.Wait()
+	}
+	f.set(func() {
+		if n := len(f.conns); n > maxCalls {
+			t.Errorf("%d connections were made; want at most %d", n, maxCalls)
+		}
+	})
+}
