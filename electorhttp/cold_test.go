@@ -6,13 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends/memory"
+	"github.com/elector-go/elector/electorhttp"
 	"github.com/elector-go/elector/internal/fault"
 	"github.com/elector-go/elector/partition"
 )
@@ -101,9 +107,10 @@ func routeBrokenThenGone(t *testing.T) {
 }
 
 // As routeBrokenThenGone, on a connection that was used before: net/http itself sends the
-// request again, and finds the owner gone.
+// request again, and finds the owner gone, or it refuses.
 func routeRepeated(t *testing.T) {
-	for _, header := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
+	for i, header := range []string{"Idempotency-Key", "X-Idempotency-Key", "Idempotency-Key", "X-Idempotency-Key"} {
+		refuses := i >= 2
 		f := newFleet(t)
 		a, r := f.look("a", 0)
 		b := f.join("b")
@@ -118,6 +125,10 @@ func routeRepeated(t *testing.T) {
 					return
 				}
 				io.Copy(io.Discard, r.Body)
+				if gone {
+					fmt.Fprintf(c, "HTTP/1.1 503 Busy\r\nElector-Refused: %s\r\nContent-Length: 0\r\n\r\n", r.Header.Get("Elector-Try"))
+					continue
+				}
 				served++
 				if r.Header.Get(header) != "" {
 					gone = true
@@ -127,7 +138,7 @@ func routeRepeated(t *testing.T) {
 			}
 		}
 		transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
-			if gone {
+			if gone && !refuses {
 				return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
 			}
 			near, far := net.Pipe()
@@ -200,4 +211,101 @@ func routeJoined(t *testing.T) {
 			t.Errorf("forwarded by %s: %d %s after %d hops", c.header, w.Code, w.Body, f.hops)
 		}
 	}
+}
+
+// What the leader serves calls the service itself, with the headers that it got, and a
+// process that does not lead refuses that: the leader's answer is not its own refusal.
+func TestRefusalPassedOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newTeam(t)
+		a, _ := m.start("a", nil)
+		m.led(a)
+		b, c := m.join("b"), m.join("c")
+		synctest.Wait()
+		m.during = func(w http.ResponseWriter, r *http.Request) {
+			inner := httptest.NewRecorder()
+			c.http.ServeHTTP(inner, r.Clone(t.Context()))
+			maps.Copy(w.Header(), inner.Header())
+			w.WriteHeader(inner.Code)
+		}
+		if w := post(b.http, "/"); w.Code != 503 || m.servedBy(a) != 1 {
+			t.Errorf("%d %s, served %d times", w.Code, w.Body, m.servedBy(a))
+		}
+	})
+}
+
+// All requests go to one host: the transport keeps the connections that it needs there.
+func TestConnectionsAreKept(t *testing.T) {
+	const many = 20
+	var made atomic.Int32
+	all := make(chan bool)
+	leader := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-all }))
+	leader.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			made.Add(1)
+		}
+	}
+	leader.Start()
+	defer leader.Close()
+	s := memory.NewStore()
+	lead(t, join(t, s.Handle(), "a", leader.URL))
+	o := electorhttp.Observe(t.Context(), join(t, s.Handle(), "b", ""))
+	o.Logger = quiet
+	h := o.Forward(http.NotFoundHandler())
+	for range 3 {
+		var sent sync.WaitGroup
+		for range many {
+			sent.Go(func() {
+				if w := do(h, "GET", "/"); w.Code != 200 {
+					t.Errorf("%d %s", w.Code, w.Body)
+				}
+			})
+		}
+		for range many {
+			all <- true
+		}
+		sent.Wait()
+	}
+	if n := made.Load(); n > 2*many {
+		t.Errorf("%d connections for %d requests at a time", n, many)
+	}
+}
+
+// A request whose client has gone while it waited, in the process that got it or in the
+// leader, is not served: the client may have sent another one.
+func TestClientHasGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t)
+		w.client.Timeout = time.Second
+		a, b := w.build("a"), w.build("b")
+		for _, h := range []*house{a, b} {
+			go h.server.Serve(h.pipes)
+			defer h.server.Close()
+		}
+		synctest.Wait()
+		if by, err := w.post(a, "/1"); err == nil {
+			t.Errorf("%s serves without a leader", by)
+		}
+		work := b.o.Work(nil)
+		lease := lead(t, b.e)
+		synctest.Wait()
+		if by, err := w.post(a, "/2"); err == nil {
+			t.Errorf("%s serves before its worker runs", by)
+		}
+		time.Sleep(time.Second) // until they have seen that
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- work(ctx, lease) }()
+		time.Sleep(time.Minute)
+		if len(w.served) != 0 {
+			t.Errorf("served after their clients had gone: %v", w.served)
+		}
+		if by, err := w.post(a, "/"); by != "b" {
+			t.Errorf("%s serves: %v", by, err)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -78,10 +78,10 @@ func (n network) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// observe makes a candidate forward over the network.
+// observe makes a candidate forward over the network. No request waits.
 func observe(t *testing.T, e *elector.Elector, n network) *electorhttp.Observer {
 	o := electorhttp.Observe(t.Context(), e)
-	o.Transport, o.Logger = n, quiet
+	o.Transport, o.Logger, o.Wait = n, quiet, -1
 	return o
 }
 
@@ -330,7 +330,7 @@ func forwardToFormer(t *testing.T) {
 	fb := observe(t, b, n).Forward(named("b"))
 	synctest.Wait()
 	<-l.Context().Done() // it could not renew
-	if w := do(fb, "GET", "/x"); w.Code != 503 || !strings.Contains(w.Body.String(), "does not lead") {
+	if w := do(fb, "GET", "/x"); w.Code != 503 || !strings.Contains(w.Body.String(), "no longer") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	time.Sleep(5 * time.Second) // until its record lapses
@@ -397,7 +397,7 @@ func forwardUnknown(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	n := network{"ghost:1": named("ghost")}
 	o := electorhttp.Observe(ctx, join(t, g, "b", ""))
-	o.Transport, o.Logger = n, quiet
+	o.Transport, o.Logger, o.Wait = n, quiet, -1
 	h := o.Forward(named("b"))
 	code := func(want int, when string) {
 		t.Helper()

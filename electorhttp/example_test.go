@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"time"
@@ -43,12 +44,52 @@ func ExampleObserver_Forward() {
 	if _, err := leads.Campaign(ctx); err != nil {
 		panic(err)
 	}
-	for r := ""; r == ""; fmt.Print(r) {
-		r = get(two.URL + "/transfer") // "" until two has seen who leads
-	}
+	fmt.Print(get(two.URL + "/transfer")) // waits until two has seen who leads
 	leads.Close()
 	follows.Close()
 	// Output: one serves /transfer
+}
+
+// A service that a rolling deploy replaces. Its process leads, hands over when ctx ends,
+// and serves until the next leader does.
+func ExampleObserver_Serve() {
+	ctx, stop := context.WithCancel(context.Background()) // or signal.NotifyContext
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	address := listener.Addr().String()
+	e, err := elector.New(memory.New(), "accounts", &elector.Options{ID: "one", Value: address, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		panic(err)
+	}
+	o := electorhttp.Observe(ctx, e)
+	o.Linger = 10 * time.Millisecond // there is no load balancer
+	mux := http.NewServeMux()
+	mux.Handle("GET /ready", o.Ready())
+	mux.Handle("/", o.Forward(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		lease := electorhttp.LeaseFrom(r.Context())
+		if err := lease.Check(); err != nil { // before each side effect
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "served under the lease on", lease.Election())
+	})))
+	work := func(ctx context.Context, lease *elector.Lease) error {
+		<-ctx.Done() // what only the leader does
+		fmt.Println("the worker ends")
+		return nil
+	}
+
+	done := make(chan error)
+	go func() { done <- o.Serve(ctx, &http.Server{Handler: mux}, listener, work) }()
+	fmt.Print(get("http://" + address + "/transfer")) // waits until this process leads
+	stop()
+	fmt.Println(<-done, e.Close())
+	// Output:
+	// served under the lease on accounts
+	// the worker ends
+	// <nil> <nil>
 }
 
 // One process is a member of a group, and another one forwards to it what belongs to its

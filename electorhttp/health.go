@@ -15,16 +15,27 @@ func Live() http.Handler {
 }
 
 // Ready returns a handler for readiness probes. It answers 200 once the Observer
-// has seen who leads, this process or another, and 503 before that and after its end. A
-// store that is away later does not change the answer.
+// has seen who leads, this process or another, and 503 before that, after its end, and
+// once Serve was told to stop. A store that is away later does not change the answer.
 func (o *Observer) Ready() http.Handler {
+	return o.readiness("who leads is not known yet, or this process stops")
+}
+
+// Ready returns a handler for readiness probes. It answers 200 once the Router has seen
+// the group, and 503 before that, after its end, and once Serve was told to stop. A store
+// that is away later does not change the answer.
+func (o *Router) Ready() http.Handler {
+	return o.readiness("the group is not known yet, or this process stops")
+}
+
+func (h *hub) readiness(otherwise string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		o.mutex.Lock()
-		ready := o.seen && !o.ended
-		o.mutex.Unlock()
+		h.mutex.Lock()
+		ready := h.seen && !h.ended && !h.stopping
+		h.mutex.Unlock()
 		text := "ready"
 		if !ready {
-			text = "who leads is not known yet, or this process stops"
+			text = otherwise
 		}
 		answer(w, r, ready, text)
 	})

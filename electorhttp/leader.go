@@ -12,7 +12,7 @@ import (
 // A Status is an [elector.Leader] as JSON.
 type Status struct {
 	Election  string  `json:"election"`
-	State     string  `json:"state"` // "held", "vacant" or "lapsed"
+	State     string  `json:"state"` // "held", "vacant", "lapsed" or "paused"
 	ID        string  `json:"id"`
 	Token     uint64  `json:"token"` // 0 if the election never had a leader
 	Value     string  `json:"value"`
@@ -22,17 +22,26 @@ type Status struct {
 	Successor   string `json:"successor,omitempty"`
 	RequestedBy string `json:"requested_by,omitempty"`
 	Draining    bool   `json:"draining,omitempty"`
+
+	Lossy string `json:"lossy,omitempty"` // why another process may lead at the same time
+
+	// Of a pause.
+	PausedBy     string  `json:"paused_by,omitempty"`
+	PauseReason  string  `json:"pause_reason,omitempty"`
+	PauseSeconds float64 `json:"pause_seconds,omitempty"` // 0: until it is resumed
 }
 
 // StatusOf returns the Status of the named election.
 func StatusOf(election string, l elector.Leader) Status {
 	s := Status{
 		Election: election, State: "held", ID: l.ID, Token: uint64(l.Token), Value: l.Value, TTL: l.TTL.Seconds(), Unchanged: l.Unchanged.Seconds(),
-		Successor: l.Successor, RequestedBy: l.RequestedBy, Draining: l.Draining,
+		Successor: l.Successor, RequestedBy: l.RequestedBy, Draining: l.Draining, Lossy: l.Lossy,
 	}
 	switch {
 	case l.Lapsed:
 		s.State = "lapsed"
+	case l.Pause != nil:
+		s.State, s.PausedBy, s.PauseReason, s.PauseSeconds = "paused", l.Pause.By, l.Pause.Reason, l.Pause.For.Seconds()
 	case l.Vacant():
 		s.State = "vacant"
 	}

@@ -10,9 +10,9 @@ import (
 // A parcel is a request that can be sent more than once, if its body allows that.
 type parcel struct {
 	request *http.Request
-	held    []byte      // the whole body, if it is short
-	read    atomic.Bool // some of a body that is not held
-	packed  bool        // hold was called
+	held    []byte // the whole body, if it is short
+	lent    *loan  // of a body that is not held, to the last try
+	packed  bool   // hold was called
 }
 
 // maxHeld is the longest body that is kept to be sent again.
@@ -32,26 +32,40 @@ func (p *parcel) hold() {
 			p.held = held
 			return
 		}
-		p.read.Store(true)
-		body = io.MultiReader(bytes.NewReader(held), body) // which fails again
+		p.lent = &loan{Reader: io.MultiReader(bytes.NewReader(held), body)} // which fails again
+		p.lent.state.Store(lentRead)
+		return
 	}
-	p.request = r.WithContext(r.Context())
-	p.request.Body = io.NopCloser(&watched{body, &p.read}) // the server closes it
+	p.lent = &loan{Reader: body}
 }
 
 // next returns the request, to be sent or served.
 func (p *parcel) next() *http.Request {
-	if p.held == nil {
+	if p.held == nil && p.lent == nil {
 		return p.request
 	}
 	r := p.request.WithContext(p.request.Context())
+	if p.lent != nil {
+		r.Body = io.NopCloser(p.lent) // the server closes it
+		return r
+	}
 	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(p.held)), nil }
 	r.Body, _ = r.GetBody()
 	return r
 }
 
-// whole reports whether next returns the whole request.
-func (p *parcel) whole() bool { return !p.read.Load() }
+// back ends a try, and reports whether next returns the whole request again. What the try
+// has left running does not read the body any more: [http.RoundTripper] allows that.
+func (p *parcel) back() bool {
+	if p.lent == nil {
+		return true
+	}
+	whole := p.lent.state.Swap(lentEnded) == lentUnread
+	if whole {
+		p.lent = &loan{Reader: p.lent.Reader}
+	}
+	return whole
+}
 
 // idempotent reports whether the request may be sent again after it may have had an
 // effect: those that net/http repeats.
@@ -64,13 +78,22 @@ func (p *parcel) idempotent() bool {
 	return h["Idempotency-Key"] != nil || h["X-Idempotency-Key"] != nil
 }
 
-// watched notes that something was read.
-type watched struct {
+// A loan is a body for one try.
+type loan struct {
 	io.Reader
-	read *atomic.Bool
+	state atomic.Int32
 }
 
-func (w *watched) Read(b []byte) (int, error) {
-	w.read.Store(true)
-	return w.Reader.Read(b)
+// The states of a loan.
+const (
+	lentUnread = iota
+	lentRead
+	lentEnded
+)
+
+func (l *loan) Read(b []byte) (int, error) {
+	if !l.state.CompareAndSwap(lentUnread, lentRead) && l.state.Load() == lentEnded {
+		return 0, http.ErrBodyReadAfterClose
+	}
+	return l.Reader.Read(b)
 }

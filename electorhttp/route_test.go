@@ -337,8 +337,8 @@ func routeLoop(t *testing.T) {
 		t.Errorf("%d and %d hops", f.hops, other.hops)
 	}
 	start = time.Now()
-	w = send(b, "GET", "/1", "", "Elector-Forwarded", "orders.p.3")
-	if w.Code != 503 || w.Header().Get("Elector-Refused") != "orders" || other.hops > 0 || time.Since(start) != 0 {
+	w = send(b, "GET", "/1", "", "Elector-Forwarded", "orders.p.3", "Elector-Try", "7")
+	if w.Code != 503 || w.Header().Get("Elector-Refused") != "7" || other.hops > 0 || time.Since(start) != 0 {
 		t.Errorf("forwarded before: %d %s after %d hops", w.Code, w.Body, other.hops)
 	}
 }
@@ -497,7 +497,7 @@ func routeBodies(t *testing.T) {
 			if c.refused {
 				b.http = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					io.Copy(io.Discard, r.Body)
-					w.Header().Set("Elector-Refused", "orders")
+					w.Header().Set("Elector-Refused", r.Header.Get("Elector-Try"))
 					w.WriteHeader(503)
 				})
 			}

@@ -4,12 +4,15 @@
 //
 //	POSTGRES_URL=postgres://user:password@localhost/database go run ./examples/checkpoint
 //
-// The election and the data are in the same database. Two small tables are created
-// there.
+// The data is in PostgreSQL. The election is there too, or on the store of ELECTOR_URL,
+// such as file:///tmp/checkpoint or etcd://localhost: the code is the same. Three small
+// tables are created in the database.
 package main
 
 import (
+	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -17,17 +20,19 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
+	_ "github.com/jackc/pgx/v5/stdlib" // for database/sql
 
 	"github.com/elector-go/elector"
-	"github.com/elector-go/elector/backends/postgres"
+	_ "github.com/elector-go/elector/backends/etcd"
+	_ "github.com/elector-go/elector/backends/file"
+	_ "github.com/elector-go/elector/backends/postgres"
+	"github.com/elector-go/elector/fence/fencesql"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Getenv("POSTGRES_URL"), os.Stdout); err != nil {
+	if err := run(ctx, os.Getenv("POSTGRES_URL"), os.Getenv("ELECTOR_URL"), os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "checkpoint:", err)
 		os.Exit(1)
 	}
@@ -36,50 +41,63 @@ func main() {
 // last is the number of the last invoice.
 const last = 10
 
+// A ledger is the data, next to a table of fencing tokens.
+type ledger struct {
+	*sql.DB
+	fence *fencesql.Table
+}
+
 // bookNext books the next invoice and moves the checkpoint, in one transaction.
-func bookNext(ctx context.Context, pool *pgxpool.Pool, lease *elector.Lease) (booked int, err error) {
-	err = postgres.Transact(ctx, pool, lease, func(tx pgx.Tx) error {
-		if err := tx.QueryRow(ctx, "select booked + 1 from checkpoint").Scan(&booked); err != nil {
+func (l ledger) bookNext(ctx context.Context, lease *elector.Lease) (booked int, err error) {
+	err = l.fence.Transact(ctx, l.DB, lease, func(tx *sql.Tx) error {
+		if err := tx.QueryRowContext(ctx, "select booked + 1 from checkpoint").Scan(&booked); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, "insert into checkpoint_ledger (invoice) values ($1)", booked); err != nil {
+		if _, err := tx.ExecContext(ctx, "insert into checkpoint_ledger (invoice) values ($1)", booked); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, "update checkpoint set booked = $1", booked)
+		_, err := tx.ExecContext(ctx, "update checkpoint set booked = $1", booked)
 		return err
 	})
 	return booked, err
 }
 
-const tables = `
-create table if not exists checkpoint (booked int not null);
-create table if not exists checkpoint_ledger (invoice int not null);
-truncate checkpoint, checkpoint_ledger;
-insert into checkpoint values (0)`
+var tables = []string{
+	"create table if not exists checkpoint (booked int not null)",
+	"create table if not exists checkpoint_ledger (invoice int not null)",
+	"truncate checkpoint, checkpoint_ledger",
+	"insert into checkpoint values (0)",
+}
 
-func run(ctx context.Context, url string, out io.Writer) error {
-	if url == "" {
+func run(ctx context.Context, data, store string, out io.Writer) error {
+	if data == "" {
 		return errors.New("POSTGRES_URL is not set; name a database, as in postgres://user:password@localhost/database")
 	}
-	pool, err := pgxpool.New(ctx, url)
+	fence, err := fencesql.New(fencesql.PostgreSQL, "checkpoint_fences")
 	if err != nil {
 		return err
 	}
-	defer pool.Close()
-	if _, err := pool.Exec(ctx, tables); err != nil {
+	db, err := sql.Open("pgx", data)
+	if err != nil {
 		return err
+	}
+	defer db.Close()
+	for _, statement := range append(tables, fence.CreateSQL()) {
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			return err
+		}
 	}
 	// Two candidates one after the other, which would be two processes.
 	for _, candidate := range []struct {
 		id   string
 		upTo int // where it is stopped
 	}{{"first", 4}, {"second", last}} {
-		if err := lead(ctx, url, candidate.id, candidate.upTo, pool, out); err != nil {
+		if err := lead(ctx, cmp.Or(store, data), candidate.id, candidate.upTo, ledger{db, fence}, out); err != nil {
 			return err
 		}
 	}
 	var rows, different int
-	if err := pool.QueryRow(ctx, "select count(*), count(distinct invoice) from checkpoint_ledger").Scan(&rows, &different); err != nil {
+	if err := db.QueryRowContext(ctx, "select count(*), count(distinct invoice) from checkpoint_ledger").Scan(&rows, &different); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "%d invoices, %d bookings\n", different, rows)
@@ -89,7 +107,7 @@ func run(ctx context.Context, url string, out io.Writer) error {
 	return nil
 }
 
-func lead(ctx context.Context, url, id string, upTo int, pool *pgxpool.Pool, out io.Writer) error {
+func lead(ctx context.Context, url, id string, upTo int, l ledger, out io.Writer) error {
 	e, err := elector.Open(ctx, url, "bookkeeper", &elector.Options{ID: id})
 	if err != nil {
 		return err
@@ -97,7 +115,7 @@ func lead(ctx context.Context, url, id string, upTo int, pool *pgxpool.Pool, out
 	defer e.Close()
 	return e.Run(ctx, func(ctx context.Context, lease *elector.Lease) error {
 		for booked := 0; booked < upTo; {
-			if booked, err = bookNext(ctx, pool, lease); err != nil {
+			if booked, err = l.bookNext(ctx, lease); err != nil {
 				return err
 			}
 			fmt.Fprintf(out, "%s: books invoice %d\n", id, booked)

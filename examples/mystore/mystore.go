@@ -63,7 +63,7 @@ func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Rec
 
 // Describe implements [backends.Backend].
 func (b *Backend) Describe() backends.Description {
-	return backends.Description{Store: b.base.Store()}
+	return backends.Description{Store: b.base.Store(), ReadOnly: b.base.ReadOnly()}
 }
 
 // Close implements [backends.Backend]. The table is the caller's.
@@ -71,15 +71,18 @@ func (b *Backend) Close() error { return b.base.Close(nil) }
 
 func init() { backends.Register("mystore", open) }
 
-// open serves mystore://NAME.
+// open serves mystore://NAME?readonly=true.
 func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
-	if err := backends.NewParameters(u).Done(); err != nil {
+	p := backends.NewParameters(u)
+	readOnly := p.Bool("readonly", false)
+	if err := p.Done(); err != nil {
 		return nil, err
 	}
 	if u.User != nil || u.Host == "" || u.Path != "" {
 		return nil, fmt.Errorf("%w: write mystore://NAME", backends.ErrURL)
 	}
 	b := New(Dial(u.Host))
+	b.base.SetReadOnly(readOnly)
 	err := b.base.Open(ctx, 10*time.Second, b.table.Ping)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	table := mystore.Dial(t.Name())
+	table := mystore.Dial("elections")
 	get := func(t testing.TB, name string) []byte {
 		row, err := table.Get(context.Background(), name)
 		if errors.Is(err, mystore.ErrNoRow) {
@@ -24,6 +24,13 @@ func TestConformance(t *testing.T) {
 	}
 	conformance.Run(t, conformance.Harness{
 		Open: func(testing.TB) backends.Backend { return mystore.New(table) },
+		OpenReadOnly: func(t testing.TB) backends.Backend {
+			b, err := backends.OpenReadOnly(t.Context(), "mystore://elections")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return b
+		},
 		Slow: true, // if each write costs milliseconds
 		OpenFaulty: func(testing.TB) (backends.Backend, func(conformance.Fault)) {
 			return mystore.New(table), func(f conformance.Fault) {

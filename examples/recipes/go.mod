@@ -85,6 +85,9 @@ require (
 	github.com/moby/sys/user v0.4.0 // indirect
 	github.com/moby/sys/userns v0.1.0 // indirect
 	github.com/moby/term v0.5.2 // indirect
+	github.com/nats-io/nats.go v1.53.1 // indirect
+	github.com/nats-io/nkeys v0.4.15 // indirect
+	github.com/nats-io/nuid v1.0.1 // indirect
 	github.com/opencontainers/go-digest v1.0.0 // indirect
 	github.com/opencontainers/image-spec v1.1.1 // indirect
 	github.com/power-devops/perfstat v0.0.0-20240221224432-82ca36839d55 // indirect
@@ -129,3 +132,7 @@ require (
 replace github.com/elector-go/elector/backends/azureblob => ../../backends/azureblob
 
 replace github.com/elector-go/elector/backends/mysql => ../../backends/mysql
+
+replace github.com/elector-go/elector/backends/nats => ../../backends/nats
+
+replace github.com/elector-go/elector/backends/redis => ../../backends/redis

@@ -6,7 +6,8 @@
 //	cd examples/service && go run . -book http://127.0.0.1:8080 -address 127.0.0.1:8081
 //	cd examples/service && go run . -book http://127.0.0.1:8080 -address 127.0.0.1:8082
 //
-// Then ask either of them: curl http://127.0.0.1:8082/entries
+// Then ask either of them: curl http://127.0.0.1:8082/entries, or curl -X POST. A request
+// that comes while the leader stops waits for the next one.
 package main
 
 import (
@@ -18,6 +19,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -30,47 +32,47 @@ import (
 )
 
 func main() {
-	book := flag.String("book", "", "URL of the book")
+	o := options{}
 	address := flag.String("address", "127.0.0.1:0", "host:port to serve at, for clients and for the other processes")
-	ttl := flag.Duration("ttl", 15*time.Second, "how long a leader may be silent")
+	flag.StringVar(&o.book, "book", "", "URL of the book")
+	flag.DurationVar(&o.ttl, "ttl", 15*time.Second, "how long a leader may be silent")
+	flag.DurationVar(&o.linger, "linger", 3*time.Second, "how long load balancers take to see that this process stops")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *book, *address, *ttl); err != nil {
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	l, err := net.Listen("tcp", *address)
+	if err == nil {
+		err = run(ctx, l, o)
+	}
+	if err != nil {
 		slog.Error("service", "error", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, book, address string, ttl time.Duration) error {
+type options struct {
+	book        string
+	ttl, linger time.Duration
+}
+
+// run serves until ctx ends, and hands over then.
+func run(ctx context.Context, l net.Listener, o options) error {
 	metrics := electorprom.New()
-	prometheus.MustRegister(metrics)
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return err
-	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(metrics)
+	revision, _ := strconv.Atoi(os.Getenv("REVISION")) // of the deploy: the new version leads next
 	e, err := elector.Open(ctx, os.Getenv("ELECTOR_URL"), "bookkeeper", &elector.Options{
-		TTL:   ttl,
-		Value: listener.Addr().String(), // where followers forward to
-		Trace: metrics.Trace(),
+		TTL:      o.ttl,
+		Value:    l.Addr().String(), // where followers forward to
+		Priority: revision,
+		Trace:    metrics.Trace(),
 	})
 	if err != nil {
-		return errors.Join(err, listener.Close())
+		return errors.Join(err, l.Close())
 	}
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	s := &service{book: book}
-	server := &http.Server{Handler: s.handler(ctx, e), ReadHeaderTimeout: 10 * time.Second}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener); stop() }()
-	slog.Info("serves", "address", listener.Addr())
-
-	err = e.Run(ctx, s.work) // until SIGTERM; then the worker ends, and another process leads
-	drained, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	err = errors.Join(err, server.Shutdown(drained), e.Close())
-	if end := <-served; !errors.Is(end, http.ErrServerClosed) {
-		err = errors.Join(err, end)
-	}
-	return err
+	slog.Info("serves", "address", l.Addr())
+	s := newService(ctx, e, o.book, nil)
+	s.leader.Linger = o.linger
+	server := &http.Server{Handler: s.handler(registry), ReadHeaderTimeout: 10 * time.Second}
+	return errors.Join(s.leader.Serve(ctx, server, l, s.work), e.Close())
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -73,14 +75,13 @@ func TestService(t *testing.T) {
 		b, n := newBook(), network{}
 		n["book"] = b
 		n["other:80"] = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("the other one")) })
-		m := electorprom.New()
-		prometheus.MustRegister(m)
-		defer prometheus.Unregister(m)
+		m, registry := electorprom.New(), prometheus.NewRegistry()
+		registry.MustRegister(m)
 		e := electortest.New(t, "bookkeeper", &elector.Options{ID: "me", Value: "me:80", Trace: m.Trace()})
-		s := &service{book: "http://book/", transport: n}
-		h := s.handler(t.Context(), e.Elector)
+		s := newService(t.Context(), e.Elector, "http://book/", n)
+		h := s.handler(registry)
 		n["me:80"] = h
-		stop := e.Start(func(ctx context.Context) error { return e.Elector.Run(ctx, s.work) })
+		stop := e.Start(func(ctx context.Context) error { return e.Elector.Run(ctx, s.leader.Work(s.work)) })
 		is := func(when, leading string, ready int, answer string) {
 			t.Helper()
 			synctest.Wait()
@@ -108,7 +109,7 @@ func TestService(t *testing.T) {
 		if got := b.wait(); got != 0 {
 			t.Errorf("without the store it writes %d entries", got)
 		}
-		is("outage", "0", 200, "this process does not lead")
+		is("outage", "0", 200, "this process is to lead, and does not serve yet") // it has waited ten seconds
 		e.Restore()
 		e.Win()
 
@@ -147,7 +148,7 @@ func TestLateEntry(t *testing.T) {
 			b.ServeHTTP(w, r)
 		})}
 		e := electortest.New(t, "bookkeeper", nil)
-		s := &service{book: "http://book/", transport: n}
+		s := newService(t.Context(), e.Elector, "http://book/", n)
 		returned := make(chan error, 1)
 		e.Start(func(ctx context.Context) error {
 			return e.Elector.Run(ctx, func(ctx context.Context, lease *elector.Lease) error {
@@ -160,8 +161,8 @@ func TestLateEntry(t *testing.T) {
 		<-writing
 		e.Pause(time.Minute)
 		other := e.AnotherLeads("other", "")
-		client := http.Client{Transport: &fencehttp.Transport{Lease: other, Base: network{"book": b}}}
-		if err := s.write(&client); err != nil {
+		others := service{book: "http://book/", transport: network{"book": b}}
+		if err := others.write(other); err != nil {
 			t.Fatal(err)
 		}
 		close(paused)
@@ -169,4 +170,54 @@ func TestLateEntry(t *testing.T) {
 			t.Errorf("the worker returns %v, and the book has %d entries", err, b.entries.Load())
 		}
 	})
+}
+
+// Two processes on real sockets: requests that come while the leader stops are served by
+// the next one.
+func TestHandover(t *testing.T) {
+	t.Setenv("ELECTOR_URL", "file://"+t.TempDir())
+	book := httptest.NewServer(newBook())
+	defer book.Close()
+	start := func() (address string, stop func() error) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		done, err := make(chan struct{}), error(nil)
+		go func() {
+			defer close(done)
+			err = run(ctx, l, options{book: book.URL, linger: 100 * time.Millisecond})
+		}()
+		stop = func() error { cancel(); <-done; return err }
+		t.Cleanup(func() {
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+		})
+		post(t, l.Addr().String()) // waits until a process leads
+		return l.Addr().String(), stop
+	}
+	first, stop := start()
+	second, _ := start()
+	stopped := make(chan error, 1)
+	go func() { stopped <- stop() }()
+	for len(stopped) == 0 {
+		post(t, second)
+	}
+	if _, err := http.Post("http://"+first+"/entries", "", nil); err == nil {
+		t.Error("the first process serves after its end")
+	}
+}
+
+func post(t *testing.T, address string) {
+	t.Helper()
+	answer, err := http.Post("http://"+address+"/entries", "text/plain", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if body, _ := io.ReadAll(answer.Body); answer.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s", answer.Status, body)
+	}
 }

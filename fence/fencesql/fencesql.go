@@ -3,6 +3,13 @@
 // a statement of the transaction that writes, so it holds for any number of
 // processes, and for elections on any store:
 //
+//	err := table.Transact(ctx, db, lease, func(tx *sql.Tx) error {
+//		... // reads and writes
+//	})
+//	// ErrStale: stop
+//
+// In a transaction of your own, call Enter:
+//
 //	tx, err := db.BeginTx(ctx, nil)
 //	...
 //	if err := table.Enter(ctx, tx, "ledger", lease.Token()); err != nil {
@@ -18,15 +25,16 @@
 // a group cannot be compared, so each partition is a resource of its own.
 //
 // A leader that stops in such a transaction holds up its successor until the database
-// ends it. Bound that on the server: with idle_in_transaction_session_timeout on
-// PostgreSQL, idle_write_transaction_timeout on MariaDB, wait_timeout on MySQL.
+// ends it. Transact bounds that on PostgreSQL and MySQL. With Enter, bound it on the
+// server: with idle_in_transaction_session_timeout on PostgreSQL,
+// idle_write_transaction_timeout on MariaDB, wait_timeout on MySQL.
 //
-// Enter holds at every isolation level. At REPEATABLE READ and SERIALIZABLE
+// Both hold at every isolation level. At REPEATABLE READ and SERIALIZABLE
 // PostgreSQL fails transactions that run at the same time with a serialization error
 // (40001); its default READ COMMITTED lets them wait. On MySQL the first two
 // transactions of a resource can meet in a deadlock (1213). Begin such a transaction
-// again, as any other. On SQLite set a busy_timeout. On MySQL every table must be an
-// InnoDB one: others have no transactions.
+// again, as any other: the error is the driver's, wrapped. On SQLite set a busy_timeout.
+// On MySQL every table must be an InnoDB one: others have no transactions.
 package fencesql
 
 import (
@@ -35,7 +43,10 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
+	"sync/atomic"
+	"time"
 	"unicode/utf8"
 
 	"github.com/elector-go/elector"
@@ -51,12 +62,17 @@ const (
 	SQLite
 )
 
+var dialects = []string{PostgreSQL: "PostgreSQL", MySQL: "MySQL", SQLite: "SQLite"}
+
 // A Table keeps the highest token of each resource in a table with the columns
 // resource (the key), token and writes. Many goroutines may call its methods.
 type Table struct {
 	dialect          Dialect
 	name             string
 	raise, add, look string // statements
+	bound            string // added to raise and add, with its own parameter
+
+	without atomic.Pointer[absence] // the last that Transact has found
 }
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}(\.[A-Za-z_][A-Za-z0-9_]{0,62})?$`)
@@ -77,6 +93,7 @@ func New(dialect Dialect, name string) (*Table, error) {
 	}
 	switch dialect {
 	case PostgreSQL:
+		t.bound = " returning set_config('idle_in_transaction_session_timeout', $%d, true)"
 		for _, statement := range []*string{&t.raise, &t.add, &t.look} {
 			for n := 1; strings.Contains(*statement, "?"); n++ {
 				*statement = strings.Replace(*statement, "?", fmt.Sprintf("$%d", n), 1)
@@ -112,17 +129,30 @@ const longest = 255
 // none, and for a resource of more than 255 bytes or that is not UTF-8 or contains a
 // NUL; other errors wrap the database's.
 func (t *Table) Enter(ctx context.Context, tx *sql.Tx, resource string, token elector.Token) error {
+	return t.enter(ctx, tx, resource, token, 0)
+}
+
+// enter is Enter. On PostgreSQL the server then ends the transaction if it stands idle
+// for so long, 0 for as long as it is set to.
+func (t *Table) enter(ctx context.Context, tx *sql.Tx, resource string, token elector.Token, idle time.Duration) error {
 	switch {
 	case token == 0 || token > elector.MaxToken:
 		return fmt.Errorf("fencesql: %w: %d is not a fencing token", elector.ErrInvalid, uint64(token))
 	case len(resource) > longest || !utf8.ValidString(resource) || strings.Contains(resource, "\x00"):
 		return fmt.Errorf("fencesql: %w: %.80q is not a name of a resource: at most %d bytes of UTF-8 without NUL", elector.ErrInvalid, resource, longest)
 	}
+	change := func(statement string, args ...any) (bool, error) {
+		if idle > 0 && t.bound != "" {
+			args = append(args, strconv.FormatInt(max(idle.Milliseconds(), 1), 10)) // 0 would be for ever
+			statement += fmt.Sprintf(t.bound, len(args))
+		}
+		return t.change(ctx, tx, statement, args...)
+	}
 	for range 2 {
-		if changed, err := t.change(ctx, tx, t.raise, int64(token), resource, int64(token)); err != nil || changed {
+		if changed, err := change(t.raise, int64(token), resource, int64(token)); err != nil || changed {
 			return err
 		}
-		if changed, err := t.change(ctx, tx, t.add, int64(token), resource); err != nil || changed {
+		if changed, err := change(t.add, int64(token), resource); err != nil || changed {
 			return err
 		}
 		var highest elector.Token

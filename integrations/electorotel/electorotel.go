@@ -33,6 +33,9 @@
 //     histogram of the requests to the store. operation is load, swap, or healthy for
 //     Options.Healthy; result is ok, conflict (another process wrote first),
 //     cancelled (by the caller), or error. All elections share it.
+//   - elector.lossy ({leader}), with election and backend, is 1 while this process leads on a
+//     store that may lose acknowledged writes: another process may lead at the same time.
+//     Other elections do not have it.
 //   - elector.fence.refused ({write}) counts the writes that Fences refused. It does
 //     not count what a guard in a store or package fencesql refuses.
 //
@@ -151,8 +154,8 @@ func (k key) attributes(more ...attribute.KeyValue) metric.MeasurementOption {
 }
 
 func (r *reporter) instrument(meter metric.Meter) error {
-	var errs [6]error
-	var leading metric.Int64ObservableGauge
+	var errs [7]error
+	var leading, lossy metric.Int64ObservableGauge
 	var remaining metric.Float64ObservableGauge
 	leading, errs[0] = meter.Int64ObservableGauge("elector.leading", metric.WithUnit("{leader}"),
 		metric.WithDescription("Whether this process leads the election."))
@@ -168,6 +171,8 @@ func (r *reporter) instrument(meter metric.Meter) error {
 		metric.WithExplicitBucketBoundaries(.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10))
 	r.refused, errs[5] = meter.Int64Counter("elector.fence.refused", metric.WithUnit("{write}"),
 		metric.WithDescription("Writes with a stale fencing token that were refused."))
+	lossy, errs[6] = meter.Int64ObservableGauge("elector.lossy", metric.WithUnit("{leader}"),
+		metric.WithDescription("Whether another process may lead at the same time, because the store may lose acknowledged writes."))
 	if err := errors.Join(errs[:]...); err != nil {
 		return err
 	}
@@ -181,8 +186,11 @@ func (r *reporter) instrument(meter metric.Meter) error {
 			o.ObserveInt64(leading, leads, k.attributes())
 			o.ObserveFloat64(remaining, left.Seconds(), k.attributes())
 		}
+		for k := range r.lossy() {
+			o.ObserveInt64(lossy, 1, k.attributes())
+		}
 		return nil
-	}, leading, remaining)
+	}, leading, remaining, lossy)
 	return err
 }
 
@@ -264,6 +272,19 @@ func (r *reporter) remaining() map[key]time.Duration {
 		all[k] = 0
 		for _, l := range leases {
 			all[k] = max(all[k], l.Remaining())
+		}
+	}
+	return all
+}
+
+// lossy returns the elections that this process leads on stores that may lose writes.
+func (r *reporter) lossy() map[key]bool {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	all := map[key]bool{}
+	for k, leases := range r.leases {
+		if slices.ContainsFunc(leases, func(l *elector.Lease) bool { return l.Lossy() != "" && !over(l) }) {
+			all[k] = true
 		}
 	}
 	return all

@@ -29,6 +29,9 @@
 //     the requests to the store. operation is load, swap, or healthy for
 //     Options.Healthy; result is ok, conflict (another process wrote first),
 //     cancelled (by the caller), or error. All elections share it.
+//   - elector_lossy{election, backend} is 1 while this process leads on a store that may
+//     lose acknowledged writes: another process may lead at the same time. Other
+//     elections do not have it.
 //   - elector_fence_refused_total counts the writes that Fences refused. It does not
 //     count what a guard in a store or package fencesql refuses.
 //
@@ -104,6 +107,7 @@ var (
 	labels    = []string{"election", "backend"}
 	leading   = prometheus.NewDesc("elector_leading", "Whether this process leads the election.", labels, nil)
 	remaining = prometheus.NewDesc("elector_lease_remaining_seconds", "How long the lease stays valid without another renewal.", labels, nil)
+	lossy     = prometheus.NewDesc("elector_lossy", "Whether another process may lead at the same time, because the store may lose acknowledged writes.", labels, nil)
 	master    = prometheus.NewDesc("leader_election_master_status", "Whether this process leads the election, under Kubernetes' name.", []string{"name"}, nil)
 )
 
@@ -221,7 +225,7 @@ func backend(store string) string {
 
 // Describe implements [prometheus.Collector].
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{leading, remaining, partitions, owned, wanted} {
+	for _, d := range []*prometheus.Desc{leading, remaining, lossy, partitions, owned, wanted} {
 		ch <- d
 	}
 	for _, c := range m.vectors() {
@@ -238,7 +242,23 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(leading, prometheus.GaugeValue, oneIf(left > 0), k.election, k.backend)
 		ch <- prometheus.MustNewConstMetric(remaining, prometheus.GaugeValue, left.Seconds(), k.election, k.backend)
 	}
+	for k := range m.lossy() {
+		ch <- prometheus.MustNewConstMetric(lossy, prometheus.GaugeValue, 1, k.election, k.backend)
+	}
 	m.collectGroups(ch)
+}
+
+// lossy returns the elections that this process leads on stores that may lose writes.
+func (m *Metrics) lossy() map[key]bool {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	all := map[key]bool{}
+	for k, leases := range m.leases {
+		if slices.ContainsFunc(leases, func(l *elector.Lease) bool { return l.Lossy() != "" && !over(l) }) {
+			all[k] = true
+		}
+	}
+	return all
 }
 
 func (m *Metrics) vectors() []prometheus.Collector {

@@ -296,3 +296,36 @@ func TestAllocations(t *testing.T) {
 		t.Errorf("the callbacks of a renewal allocate %v times", n)
 	}
 }
+
+// An oblivious store may lose acknowledged writes.
+type oblivious struct{ *memory.Backend }
+
+func (o oblivious) Describe() backends.Description {
+	d := o.Backend.Describe()
+	d.Lossy = "it forgets"
+	return d
+}
+
+// elector_lossy is there while this process leads on a store that may lose writes.
+func TestLossy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		metrics := electorprom.New()
+		lossy := func(when, want string) {
+			t.Helper()
+			expect(t, when, metrics, want, "elector_lossy")
+		}
+		other := win(t, join(t, memory.New(), "ledger", metrics.Trace(), elector.Options{}))
+		l := win(t, join(t, oblivious{memory.New()}, "invoices", metrics.Trace(), elector.Options{}))
+		lossy("while it leads", `
+# HELP elector_lossy Whether another process may lead at the same time, because the store may lose acknowledged writes.
+# TYPE elector_lossy gauge
+elector_lossy{backend="memory",election="invoices"} 1
+`)
+		for _, l := range []*elector.Lease{l, other} {
+			if err := l.Resign(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		lossy("afterwards", "")
+	})
+}

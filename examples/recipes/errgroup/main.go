@@ -7,6 +7,10 @@
 // returned, and requests under way are answered. If the server fails, the worker stops
 // and another process leads; if the worker fails, the server stops too. A worker that
 // loses its lease does not end the group: Run campaigns again.
+//
+// Here the server shuts down at once. If the leader serves requests, or a load balancer
+// sends them, use Serve of package electorhttp instead, which has the order that costs no
+// request: see examples/service.
 package main
 
 import (
