@@ -24,7 +24,9 @@ import (
 	_ "github.com/elector-go/elector/backends/kubernetes"
 	_ "github.com/elector-go/elector/backends/memory"
 	_ "github.com/elector-go/elector/backends/mysql"
+	_ "github.com/elector-go/elector/backends/nats"
 	_ "github.com/elector-go/elector/backends/postgres"
+	_ "github.com/elector-go/elector/backends/redis"
 	_ "github.com/elector-go/elector/backends/s3"
 	_ "github.com/elector-go/elector/backends/zookeeper"
 )

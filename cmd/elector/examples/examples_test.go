@@ -72,6 +72,11 @@ func TestUnit(t *testing.T) {
 			t.Errorf("%q is no setting", line)
 		}
 	}
+	for _, want := range []string{"Type=notify", "KillMode=mixed", "SuccessExitStatus=143", "RestartPreventExitStatus=64 77 78"} {
+		if !strings.Contains(string(content), "\n"+want+"\n") {
+			t.Errorf("the unit lacks %s", want)
+		}
+	}
 	systemd, err := exec.LookPath("systemd-analyze")
 	if err != nil {
 		t.Log("systemd-analyze is not on this machine, so systemd is not asked")

@@ -8,7 +8,9 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"regexp"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -23,7 +25,9 @@ func Main(args []string) int {
 		guard()
 	}
 	t := &tool{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.LookupEnv}
-	return t.main(context.Background(), args)
+	code := t.main(context.Background(), args)
+	endBy(t.endBy)
+	return code
 }
 
 // A tool is the command with what surrounds it.
@@ -35,6 +39,8 @@ type tool struct {
 	url, urlFile string
 	output       string
 	verbose      bool
+
+	endBy syscall.Signal // that ends this process, as it ended the command; or 0
 }
 
 func (t *tool) main(ctx context.Context, args []string) int {
@@ -51,7 +57,7 @@ func (t *tool) main(ctx context.Context, args []string) int {
 	case errors.As(err, &code) && code.err == nil:
 		return code.code
 	}
-	fmt.Fprintln(t.err, t.colour(t.err, red, "elector:"), strings.TrimPrefix(plain(oneLine(err)), "elector: "))
+	fmt.Fprintln(t.err, t.colour(t.err, red, "elector:"), strings.TrimPrefix(plain(forOperators.Replace(oneLine(err))), "elector: "))
 	return codeOf(err)
 }
 
@@ -81,14 +87,14 @@ names. NO_COLOR switches colours off.
 		},
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return t.variables(c.Flags()) },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%v", err) })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%s", withUnit(err)) })
 	f := root.PersistentFlags()
 	f.StringVar(&t.url, "url", "", "the store, such as etcd://host:2379 (better in ELECTOR_URL)")
 	f.StringVar(&t.urlFile, "url-file", "", "a file that contains the store's URL")
 	f.StringVarP(&t.output, "output", "o", "", "table, tsv or json (default table on a terminal, tsv elsewhere)")
 	f.BoolVarP(&t.verbose, "verbose", "v", false, "log what happens on stderr")
 	root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
-	root.AddCommand(t.runCommand(), t.leaderCommand(), t.resignCommand(), t.historyCommand(), t.observeCommand(), t.listCommand(), t.partitionsCommand(), t.serveCommand(), t.doctorCommand(), t.versionCommand(), t.manCommand())
+	root.AddCommand(t.runCommand(), t.leaderCommand(), t.resignCommand(), t.pauseCommand(), t.resumeCommand(), t.historyCommand(), t.observeCommand(), t.listCommand(), t.partitionsCommand(), t.serveCommand(), t.doctorCommand(), t.versionCommand(), t.manCommand())
 	return root
 }
 
@@ -102,20 +108,28 @@ func (t *tool) variables(flags *pflag.FlagSet) error {
 		name := "ELECTOR_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 		if text, found := t.env(name); found && !f.Changed && f.Name != "url" && f.Name != "help" && !(inside && f.Name == "id") {
 			if err := flags.Set(f.Name, text); err != nil {
-				errs = append(errs, usage("the variable %s: %v", name, err))
+				errs = append(errs, usage("the variable %s: %s", name, withUnit(err)))
 			}
 		}
 	})
 	return errors.Join(errs...)
 }
 
-// open connects to the store.
+// open connects to the store for a command that changes an election, which exists. It looks
+// first: a table or a directory that is missing is a typo in the URL, and must not be made.
 func (t *tool) open(ctx context.Context) (backends.Backend, error) {
 	url, err := t.address()
 	if err != nil {
 		return nil, err
 	}
-	return backends.Open(ctx, url)
+	looked, err := backends.OpenReadOnly(ctx, url)
+	switch {
+	case err == nil:
+		looked.Close()
+	case errors.Is(err, backends.ErrMisconfigured):
+		return nil, err
+	}
+	return backends.Open(ctx, url) // which needs other rights
 }
 
 // address returns the store's URL.
@@ -138,28 +152,82 @@ func (t *tool) address() (string, error) {
 	if url, _ := t.env("ELECTOR_URL"); url != "" {
 		return url, nil
 	}
+	if _, inside := t.env("ELECTOR_TOKEN"); inside {
+		return "", usage("no store: elector run passes no ELECTOR_URL with a password on, unless it has --keep-url; or set --url-file")
+	}
 	return "", usage("no store: set ELECTOR_URL, as in ELECTOR_URL=etcd://host:2379, or --url-file or --url")
 }
 
-// candidate opens the store and returns a candidate or observer of the election on
-// it. The caller calls done.
-func (t *tool) candidate(ctx context.Context, name string, o *elector.Options) (e *elector.Elector, done func(), err error) {
-	if err := backends.CheckName(name); err != nil {
-		return nil, nil, usage("%v", err)
-	}
-	b, err := t.open(ctx)
+var lacksUnit = regexp.MustCompile(`time: missing unit in duration "([^"]*)"`)
+
+// withUnit returns the text of an error about a flag, with what to write.
+func withUnit(err error) string {
+	return lacksUnit.ReplaceAllString(err.Error(), "a time needs a unit: write ${1}s for seconds, or ${1}m for minutes")
+}
+
+// openToLook connects to the store for a command that only reads.
+func (t *tool) openToLook(ctx context.Context) (backends.Backend, error) {
+	url, err := t.address()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
+	}
+	return backends.OpenReadOnly(ctx, url)
+}
+
+// A candidate is one, or an observer, of an election on a store.
+type candidate struct {
+	*elector.Elector
+	store string
+}
+
+// never reports whether the election never had a leader.
+func never(l elector.Leader) bool { return l.Vacant() && l.Token == 0 }
+
+// unused is the error for a name that never had a leader.
+func (c candidate) unused() error {
+	return fmt.Errorf("no election has ever used the name %q on %s; elector list shows those that have", c.Name(), c.store)
+}
+
+// observer opens the store for reading and returns an observer. The caller calls done.
+func (t *tool) observer(ctx context.Context, name string) (c candidate, done func(), err error) {
+	return t.candidateOn(ctx, name, nil, t.openToLook)
+}
+
+// candidate opens the store, which exists, and returns a candidate. The caller calls done.
+func (t *tool) candidate(ctx context.Context, name string, o *elector.Options) (c candidate, done func(), err error) {
+	return t.candidateOn(ctx, name, o, t.open)
+}
+
+// firstCandidate is candidate for the process that may be the first one of its store,
+// and so makes the table or the directory.
+func (t *tool) firstCandidate(ctx context.Context, name string, o *elector.Options) (c candidate, done func(), err error) {
+	return t.candidateOn(ctx, name, o, func(ctx context.Context) (backends.Backend, error) {
+		url, err := t.address()
+		if err != nil {
+			return nil, err
+		}
+		return backends.Open(ctx, url)
+	})
+}
+
+func (t *tool) candidateOn(ctx context.Context, name string, o *elector.Options, open func(context.Context) (backends.Backend, error)) (c candidate, done func(), err error) {
+	if err := backends.CheckName(name); err != nil {
+		return c, nil, usage("%v", err)
+	}
+	b, err := open(ctx)
+	if err != nil {
+		return c, nil, err
 	}
 	if o == nil {
 		o = &elector.Options{}
 	}
 	o.Logger = t.logger()
-	if e, err = elector.New(b, name, o); err != nil {
+	e, err := elector.New(b, name, o)
+	if err != nil {
 		b.Close()
-		return nil, nil, err
+		return c, nil, err
 	}
-	return e, func() { e.Close(); b.Close() }, nil
+	return candidate{e, b.Describe().Store}, func() { e.Close(); b.Close() }, nil
 }
 
 // logger logs only problems, unless asked for more.
@@ -169,4 +237,9 @@ func (t *tool) logger() *slog.Logger {
 		level = slog.LevelInfo
 	}
 	return slog.New(slog.NewTextHandler(t.err, &slog.HandlerOptions{Level: level}))
+}
+
+// say prints a line for people.
+func (t *tool) say(format string, args ...any) {
+	fmt.Fprintf(t.err, "elector: "+format+"\n", args...)
 }

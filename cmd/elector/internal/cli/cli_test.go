@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -150,12 +151,29 @@ func TestBadInput(t *testing.T) {
 		{nil, "list --url memory:// --url-file " + two, exitUsage, "both"},
 		{nil, "list --url-file " + two, exitUsage, "one URL"},
 		{nil, "list --url-file /nowhere", exitUsage, "/nowhere"},
-		{nil, "list --url file:///nowhere/elections", exitMisconfigured, "parent directory"},
+		{nil, "list --url file:///nowhere/elections", exitMisconfigured, "no election has ever used it"},
 	} {
 		r := run(t, test.env, strings.Fields(test.args)...)
 		if r.code != test.code || r.out != "" || strings.Count(r.err, "\n") != 1 || !strings.HasPrefix(r.err, "elector: ") || !strings.Contains(r.err, test.says) {
 			t.Errorf("elector %s: code %d, want %d; it prints %q and %q, want %q", test.args, r.code, test.code, r.out, r.err, test.says)
 		}
+	}
+}
+
+// A command that changes what exists creates nothing if the store is mistyped.
+func TestTypoCreatesNothing(t *testing.T) {
+	typo := filepath.Join(t.TempDir(), "typo")
+	for _, args := range []string{"leader jobs", "list", "observe jobs", "history jobs", "doctor --read-only", "resign jobs", "pause jobs", "resume jobs",
+		"partitions jobs", "partitions drain jobs m", "partitions undrain jobs m", "partitions resize jobs 2"} {
+		if r := run(t, []string{"ELECTOR_URL=file://" + typo}, strings.Fields(args)...); r.code != exitMisconfigured || !strings.Contains(r.err+r.out, "no election has ever used it") {
+			t.Errorf("elector %s: code %d, %s%s", args, r.code, r.out, r.err)
+		}
+		if _, err := os.Stat(typo); !errors.Is(err, os.ErrNotExist) {
+			t.Fatalf("elector %s has made the directory: %v", args, err)
+		}
+	}
+	if r := run(t, []string{"ELECTOR_URL=file://" + typo}, "run", "jobs", "--", "true"); r.code != 0 {
+		t.Errorf("the first elector run of a store makes it: code %d, %s", r.code, r.err)
 	}
 }
 

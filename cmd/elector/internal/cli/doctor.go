@@ -21,9 +21,11 @@ are not safe. Under the line it prints what to do.
 
 It writes one election, elector-doctor, which nothing else uses: acquires it, renews
 it 20 times (5 times on a store that limits the write rate) and vacates it. The vacant
-record stays. Several doctors may run at the same time. Like any candidate, doctor
-creates a missing table or directory. With --read-only it writes and creates nothing,
-except that on ZooKeeper it creates the prefix.
+record stays. Several doctors may run at the same time. If the URL names several hosts,
+doctor writes through one and reads through each other one: hosts of two stores are a
+failure. Like any candidate, doctor creates a missing table or directory. With
+--read-only it writes and creates nothing, needs only the right to read, and compares the
+hosts by the record that an earlier run has left.
 
 Then doctor looks at the groups of package partition that the store lists, a line for
 each: at most for 1.1 TTL, until all members have renewed and all partitions are where
@@ -34,8 +36,9 @@ that is gone is no finding once the others own what it had.
 Fields in JSON, one object a line: level (ok, warn or fail), check, seen, fix.
 
 Exit codes: 0 for ok and warn; for fail that of the first one: 3 partitions of a
-group have no owner; 64 wrong usage; 69 the
-store is not available; 77 the store denies access; 78 it is not set up as it must be.`,
+group have no owner; 64 wrong usage; 69 the store is not available; 75 another process
+writes elector-doctor all the time; 77 the store denies access; 78 it is not set up as it
+must be.`,
 		Example: `  elector doctor
   elector doctor --ttl 5s --read-only
   elector doctor -o json | jq -r 'select(.level != "ok")'`,

@@ -22,6 +22,8 @@ const (
 
 	exitVacant = 3
 	exitLapsed = 4
+	exitSame   = 5 // resign: the same leader leads again
+	exitOther  = 6 // resign: not the candidate of --to
 )
 
 const exitCodes = `Exit codes: 0 done; 64 wrong usage; 69 the store is not available; 70 the lease
@@ -73,5 +75,17 @@ func codeOf(err error) int {
 	return exitUnavailable
 }
 
+// forOperators replaces advice for programmers, who import backends.
+var forOperators = strings.NewReplacer("; import the backend that serves it", "", ": imported are ", ": this program knows ", "(imported are ", "(this program knows ")
+
 // oneLine returns the error as one line.
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+
+// brief is the error on one line, without what each line of run has: that it is
+// elector's, and the election.
+func brief(err error) string {
+	if e := (*elector.Error)(nil); errors.As(err, &e) {
+		err = e.Err
+	}
+	return plain(strings.TrimPrefix(oneLine(err), "elector: "))
+}

@@ -47,7 +47,7 @@ type groupRow struct {
 
 // groupOf returns the row of a group, nil if the store has no group of that name.
 func (t *tool) groupOf(ctx context.Context, name string) (*groupRow, error) {
-	g, done, err := t.group(ctx, name)
+	g, done, err := t.group(ctx, name, t.openToLook)
 	if errors.Is(err, elector.ErrName) {
 		return nil, nil // too long for a group
 	}

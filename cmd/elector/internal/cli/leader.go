@@ -30,15 +30,18 @@ until the leader renews or resigns, or its lease has lapsed: at most 1.1 times t
 If NAME is a group of package partition, leader prints its members and the number of
 its partitions; elector partitions NAME prints who owns them.
 
-Fields in JSON: election; state, which is held, vacant or lapsed; id, token
+Fields in JSON: election; state, which is held, vacant, lapsed or paused; id, token
 and value of the leader; ttl_seconds; unchanged_seconds, for how long leader has
 seen the record as it is; and, if they are known, successor, the candidate that
 should lead next, requested_by, who has requested the leader to resign, and
-draining, true once the leader has met the request. Of a group: election; state, which
-is group; members, their ids; partitions, their number.
+draining, true once the leader has met the request; and lossy, on a store that may lose
+acknowledged writes, the reason why another process may lead at the same time. If the
+election is paused: paused_by, pause_reason, and pause_seconds unless it lasts until
+elector resume. Of a group: election; state, which is group; members, their ids;
+partitions, their number.
 
-Exit codes: 0 held, or a group with members; 3 vacant; 4 lapsed, with --watch. The
-others are those of elector.`,
+Exit codes: 0 held, or a group with members; 3 vacant or paused; 4 lapsed, with
+--watch. The others are those of elector.`,
 		Example: `  elector leader invoices
   elector leader invoices --watch -o json
   elector leader invoices > /dev/null && echo "there is a leader"`,
@@ -57,14 +60,14 @@ func (t *tool) leader(ctx context.Context, name string, watch bool) error {
 	if err != nil {
 		return err
 	}
-	e, done, err := t.candidate(ctx, name, nil)
+	e, done, err := t.observer(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer done()
 	l, err := e.Leader(ctx)
 	if err == nil && watch && !l.Vacant() {
-		l, err = alive(ctx, e, l)
+		l, err = alive(ctx, e.Elector, l)
 	}
 	if err != nil {
 		return err
@@ -82,8 +85,17 @@ func (t *tool) leader(ctx context.Context, name string, watch bool) error {
 	if err := p.flush(); err != nil {
 		return err
 	}
+	if never(l) {
+		return exitCode{exitVacant, e.unused()}
+	}
+	if r.Lossy != "" {
+		t.say("another process may lead at the same time: %s", plain(r.Lossy))
+	}
+	if r.State == "held" && !watch && p.format == "table" {
+		t.say("held is what the record has; --watch shows within %v whether %q is alive", lapse(r.TTL), plain(r.ID))
+	}
 	switch r.State {
-	case "vacant":
+	case "vacant", "paused":
 		return exitCode{code: exitVacant}
 	case "lapsed":
 		return exitCode{code: exitLapsed}
@@ -91,9 +103,18 @@ func (t *tool) leader(ctx context.Context, name string, watch bool) error {
 	return nil
 }
 
-// requestIn is what a table has of a request to resign.
+// requestIn is what a table has of a request to resign, or of a pause.
 func requestIn(r leaderRow) string {
 	switch {
+	case r.State == "paused":
+		note := "paused by " + r.PausedBy
+		if r.PauseSeconds > 0 {
+			note += " for " + time.Duration(r.PauseSeconds*float64(time.Second)).String()
+		}
+		if r.PauseReason != "" {
+			note += ": " + r.PauseReason
+		}
+		return note
 	case r.Draining:
 		return r.RequestedBy + " (draining)"
 	}
@@ -144,7 +165,7 @@ func (t *tool) observe(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	e, done, err := t.candidate(ctx, name, nil)
+	e, done, err := t.observer(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -155,6 +176,9 @@ func (t *tool) observe(ctx context.Context, name string) error {
 				return nil // told to stop
 			}
 			return err
+		}
+		if never(l) {
+			t.say("%v; observe waits for one", e.unused())
 		}
 		now := time.Now().Format(time.RFC3339)
 		r := struct {

@@ -86,7 +86,7 @@ others are those of elector.`,
 
 		ValidArgsFunction: t.completeGroup,
 		RunE: func(c *cobra.Command, args []string) error {
-			g, done, err := t.group(c.Context(), args[0])
+			g, done, err := t.group(c.Context(), args[0], t.open)
 			if err != nil {
 				return err
 			}
@@ -131,12 +131,13 @@ func (t *tool) resize(ctx context.Context, name string, partitions int) error {
 	return partition.Resize(ctx, b, name, partitions, &elector.Options{Logger: t.logger(), ID: person()})
 }
 
-// group opens the store and returns a group on it, which only looks. The caller calls done.
-func (t *tool) group(ctx context.Context, name string) (g *partition.Group, done func(), err error) {
+// group opens the store and returns a group on it, which only
+// looks. The caller calls done.
+func (t *tool) group(ctx context.Context, name string, open func(context.Context) (backends.Backend, error)) (g *partition.Group, done func(), err error) {
 	if err := backends.CheckName(name); err != nil {
 		return nil, nil, usage("%v", err)
 	}
-	b, err := t.open(ctx)
+	b, err := open(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -149,7 +150,7 @@ func (t *tool) group(ctx context.Context, name string) (g *partition.Group, done
 
 // drain returns once the member owns nothing.
 func (t *tool) drain(ctx context.Context, name, member string) error {
-	g, done, err := t.group(ctx, name)
+	g, done, err := t.group(ctx, name, t.open)
 	if err != nil {
 		return err
 	}
@@ -209,7 +210,7 @@ func (t *tool) partitions(ctx context.Context, name string, each bool) error {
 	if err != nil {
 		return err
 	}
-	g, done, err := t.group(ctx, name)
+	g, done, err := t.group(ctx, name, t.openToLook)
 	if err != nil {
 		return err
 	}

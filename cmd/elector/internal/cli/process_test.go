@@ -261,10 +261,13 @@ func TestReadyBeforeItLeads(t *testing.T) {
 	text := make([]byte, 100)
 	socket.SetReadDeadline(time.Now().Add(20 * time.Second))
 	n, err := socket.Read(text)
-	if err != nil || string(text[:n]) != "READY=1" {
+	if err != nil || string(text[:n]) != "READY=1\nSTATUS=campaigning for \"a\"" {
 		t.Errorf("systemd gets %q, %v; want READY=1", text[:n], err)
 	}
 	signalTo(t, waits, syscall.SIGTERM)
+	if n, err := socket.Read(text); err != nil || !strings.HasPrefix(string(text[:n]), "STOPPING=1\n") {
+		t.Errorf("systemd gets %q, %v; want STOPPING=1", text[:n], err)
+	}
 	if code := exit(waits); code != 0 {
 		t.Errorf("told to stop while it waits: %d; want 0", code)
 	}
@@ -317,8 +320,15 @@ func TestMoved(t *testing.T) {
 	if line, err := out.ReadString('\n'); line != "told\n" {
 		t.Fatalf("%q, %v", line, err)
 	}
-	if r := run(t, env, "leader", "a"); r.code != 0 || !strings.HasSuffix(r.out, "(draining)\n") {
-		t.Errorf("while the command ends: %+v", r)
+	// The command hears of the end at once; the record says so after the next write.
+	for {
+		r := run(t, env, "leader", "a")
+		if r.code == 0 && strings.HasSuffix(r.out, "(draining)\n") {
+			break
+		}
+		if r.code != 0 || t.Context().Err() != nil {
+			t.Fatalf("while the command ends: %+v", r)
+		}
 	}
 	finish.Close()
 	second := elect(dir, "echo up; read x", flags...)
@@ -339,4 +349,17 @@ func TestMoved(t *testing.T) {
 	if code := exit(first); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
+}
+
+// lock keeps a file's election from being written, until unlock is called.
+func lock(t *testing.T, dir, name string) (unlock func()) {
+	t.Helper()
+	f, err := os.Open(filepath.Join(dir, name+".lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	return func() { f.Close() }
 }

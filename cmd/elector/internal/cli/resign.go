@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/user"
 	"time"
@@ -30,10 +31,15 @@ Resign waits for the next leader and prints it as elector leader does. It never 
 a lease by itself. After --wait the request stays; the error says what the leader was
 seen to do.
 
+Without another candidate the leader's work ends, and 1.1 TTL later the same leader
+leads again: resign cannot know before whether one waits. It then ends with 5.
+
 With --if-token, resign asks only the leader with that token, and none that came later.
 
-Exit codes: 0 another leader; 3 there was no leader, or none has followed; 4 the leader
-is gone, and its lease has lapsed; 75 the leader has not resigned within --wait, another
+Exit codes: 0 another leader, the one of --to if it is given; 3 there was no leader, or
+none has followed; 4 the leader is gone, and its lease has lapsed; 5 the same leader
+leads again, because no other candidate came; 6 another one leads, and not the one of
+--to, which did not come; 75 the leader has not resigned within --wait, another
 request that does not name the candidate of --to is pending, or the leader with
 --if-token leads no more and another one does. The others are those of elector.`,
 		Example: `  elector resign invoices
@@ -45,6 +51,7 @@ request that does not name the candidate of --to is pending, or the leader with
 		},
 	}
 	c.Flags().StringVar(&to, "to", "", "the id of the candidate that should lead next")
+	c.RegisterFlagCompletionFunc("to", t.completeCandidate)
 	c.Flags().Uint64Var(&token, "if-token", 0, "ask only the leader with this token")
 	c.Flags().DurationVar(&wait, "wait", time.Minute, "how long to wait for the next leader")
 	return c
@@ -66,6 +73,9 @@ func (t *tool) resign(ctx context.Context, name string, token elector.Token, to 
 	before, err := e.Leader(ctx)
 	if err != nil {
 		return err
+	}
+	if never(before) {
+		return exitCode{exitVacant, e.unused()}
 	}
 	only := token != 0
 	if !only && !before.Vacant() {
@@ -104,8 +114,22 @@ func (t *tool) resign(ctx context.Context, name string, token elector.Token, to 
 	if err := p.flush(); err != nil {
 		return err
 	}
-	if next.Vacant() {
-		return exitCode{code: exitVacant}
+	return outcome(before, next, to, wait)
+}
+
+// outcome returns nil if another candidate leads, the one of --to if there is one.
+func outcome(before, next elector.Leader, to string, wait time.Duration) error {
+	missing := "no other candidate came"
+	if to != "" {
+		missing = fmt.Sprintf("candidate %q did not come", to)
+	}
+	switch {
+	case next.Vacant():
+		return exitCode{exitVacant, fmt.Errorf("%q has resigned, and %s within %v, so no process leads; the former leader may lead again %v after its resignation", before.ID, missing, wait, before.TTL*11/10)}
+	case next.ID == before.ID:
+		return exitCode{exitSame, fmt.Errorf("%s, so the same leader %q leads again, with token %d; start another candidate before, or stop this one to end its work", missing, next.ID, next.Token)}
+	case to != "" && next.ID != to:
+		return exitCode{exitOther, fmt.Errorf("%s: %q leads, with token %d; is %q the id of a candidate that runs now?", missing, next.ID, next.Token, to)}
 	}
 	return nil
 }

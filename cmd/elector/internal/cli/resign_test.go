@@ -1,10 +1,14 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net/url"
+	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -40,7 +44,7 @@ func TestResign(t *testing.T) {
 	dir := t.TempDir()
 	url := "file://" + dir
 	env := []string{"ELECTOR_URL=" + url}
-	if r := run(t, env, "resign", "jobs"); r.code != exitVacant || r.out != "" || !strings.Contains(r.err, "the election has no leader") {
+	if r := run(t, env, "resign", "jobs"); r.code != exitVacant || r.out != "" || !strings.Contains(r.err, `no election has ever used the name "jobs" on file://`) {
 		t.Errorf("an election that never was: %+v", r)
 	}
 	finish := make(chan struct{})
@@ -70,6 +74,75 @@ func TestResign(t *testing.T) {
 	if r := run(t, env, "resign", "jobs", "--wait", "0s"); r.code != exitUsage {
 		t.Errorf("--wait 0s: %+v", r)
 	}
+}
+
+// resign never calls the same leader another one, nor another one that of --to.
+func TestResignOutcome(t *testing.T) {
+	url := "file://" + t.TempDir()
+	env := []string{"ELECTOR_URL=" + url}
+	finish := make(chan struct{})
+	close(finish)
+	alone := func(name string) {
+		t.Helper()
+		e, err := elector.Open(t.Context(), url, name, &elector.Options{ID: "a", TTL: 300 * time.Millisecond, RenewEvery: 50 * time.Millisecond, RequestTimeout: 50 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { e.Close() })
+		leads := make(chan bool, 99)
+		go e.Run(context.Background(), func(ctx context.Context, _ *elector.Lease) error {
+			leads <- true
+			<-ctx.Done()
+			return nil
+		})
+		<-leads
+	}
+	alone("alone")
+	if r := run(t, env, "resign", "alone"); r.code != exitSame || !strings.Contains(r.out, "\ta\t") || !strings.Contains(r.err, `no other candidate came, so the same leader "a" leads again`) {
+		t.Errorf("the only candidate: %+v", r)
+	}
+	if r := run(t, env, "resign", "alone", "--to", "typo"); r.code != exitSame || !strings.Contains(r.err, `candidate "typo" did not come, so the same leader`) {
+		t.Errorf("the only candidate, and one that is not there: %+v", r)
+	}
+	works(t, url, "two", "a", finish)
+	works(t, url, "two", "b", finish)
+	if r := run(t, env, "resign", "two", "--to", "typo"); r.code != exitOther || !strings.Contains(r.out, "\tb\t") || !strings.Contains(r.err, `candidate "typo" did not come: "b" leads`) {
+		t.Errorf("a candidate that is not there: %+v", r)
+	}
+	works(t, url, "last", "a", finish)
+	if r := run(t, env, "resign", "last", "--wait", "500ms"); r.code != exitVacant || !strings.Contains(r.err, "no process leads") {
+		t.Errorf("none follows within --wait: %+v", r)
+	}
+}
+
+// A name that was never used is called so.
+func TestNeverUsed(t *testing.T) {
+	env := []string{"ELECTOR_URL=file://" + t.TempDir()}
+	for _, command := range []string{"leader", "history", "resign"} {
+		if r := run(t, env, command, "typo"); r.code != exitVacant || !strings.Contains(r.err, `no election has ever used the name "typo" on file://`) {
+			t.Errorf("%s: %+v", command, r)
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	said := &lockedBuffer{wrote: stop}
+	tool := &tool{in: os.Stdin, out: io.Discard, err: said, env: environ(env)}
+	if err := tool.observe(ctx, "typo"); err != nil || !strings.Contains(said.String(), "no election has ever used") {
+		t.Errorf("observe: %v, %q", err, said)
+	}
+}
+
+// A lockedBuffer calls wrote after each write.
+type lockedBuffer struct {
+	mutex sync.Mutex
+	bytes.Buffer
+	wrote func()
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	defer b.wrote()
+	return b.Buffer.Write(p)
 }
 
 // breaking is a store whose second watch by one handle finds that the record is
@@ -113,7 +186,7 @@ func TestResignUnseen(t *testing.T) {
 func TestHistory(t *testing.T) {
 	url := "file://" + t.TempDir()
 	env := []string{"ELECTOR_URL=" + url}
-	if r := run(t, env, "history", "jobs"); r.code != 0 || r.out != "" || r.err != "" {
+	if r := run(t, env, "history", "jobs"); r.code != exitVacant || r.out != "" || !strings.Contains(r.err, "no election has ever used") {
 		t.Errorf("an election that never was: %+v", r)
 	}
 	for range 2 {
@@ -124,12 +197,12 @@ func TestHistory(t *testing.T) {
 	lead(t, url, "jobs", "", time.Minute)
 	r := run(t, env, "history", "jobs")
 	lines := strings.Split(strings.TrimSpace(r.out), "\n")
-	if r.code != 0 || len(lines) != 3 || !strings.HasPrefix(lines[0], "a\t") || !strings.HasSuffix(lines[1], "\tresigned") || strings.Count(lines[0], "\t") != 4 {
+	if r.code != 0 || len(lines) != 3 || !strings.HasPrefix(lines[0], "a\t") || !strings.HasSuffix(lines[1], "\tresigned") || strings.Count(lines[0], "\t") != 5 {
 		t.Errorf("%+v", r)
 	}
 	r = run(t, env, "history", "jobs", "-o", "json")
 	var row termRow
-	if err := json.Unmarshal([]byte(strings.Split(r.out, "\n")[0]), &row); err != nil || row.ID != "a" || row.Token == 0 || row.Reason != "resigned" {
+	if err := json.Unmarshal([]byte(strings.Split(r.out, "\n")[0]), &row); err != nil || row.ID != "a" || row.Token == 0 || row.Reason != "resigned" || row.Lasted == nil || *row.Lasted < 0 {
 		t.Errorf("%v: %+v", err, r)
 	}
 	if at, err := time.Parse(time.RFC3339, row.Start); err != nil || time.Since(at).Abs() > time.Hour {

@@ -3,12 +3,15 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
+	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
 )
 
 // runFlags are the flags of elector run.
@@ -17,8 +20,11 @@ type runFlags struct {
 	priority                            int
 	ttl, renewEvery, requestTimeout     time.Duration
 	lossGrace, stopGrace, wait, atLeast time.Duration
-	restart, once, try                  bool
+	restart, once, try, isolate         bool
+	quiet, keepURL                      bool
 	heldCode                            int
+	heldSilent                          bool
+	until                               time.Time     // of --wait; zero without
 	hold, killBefore, releaseTimeout    time.Duration // computed
 }
 
@@ -39,6 +45,11 @@ The command gets in its environment:
   ELECTOR_TOKEN     the fencing token: send it with each write
   ELECTOR_ELECTION  the name of the election
   ELECTOR_ID        the name of this candidate
+
+and what run has in its own, except an ELECTOR_URL with a password or a token: with
+--keep-url also that. A command that reads the environment of its parents finds it
+nevertheless, unless --isolate hides them; --url-file with a file that the command may
+not read is better.
 
 When the command ends, what it has left is killed, and then the election is
 resigned: another machine leads within milliseconds. What is alive 10 s after
@@ -63,24 +74,41 @@ With --restart, a command that ends within 10 s is started again after a pause o
 1 s, and of up to 1 min if it does so again and again; meanwhile the election is
 resigned.
 
-What run cannot cover: the guardian and run both stopped or killed with SIGKILL; a
-machine that was stopped, or so busy that the guardian does not run for a twentieth
-of the TTL; a process in an uninterruptible wait (state D); one that has got another
-user's rights, so that it cannot be killed; one that another program on this machine
-starts for the command, such as a container; and an operator who edits or deletes
-the record. A resource that checks ELECTOR_TOKEN is safe from these too.
-On systems other than Linux, run covers the command's process group only.
+With --isolate the command runs in a PID namespace of its own, in which the guardian is
+process 1: when the guardian ends, the kernel ends the command and all that it has
+started, also while run is stopped or killed, and whatever user they have become. The
+command then sees no other process, its /proc is its own, and the kernel's process ids
+for it are not those outside. Without CAP_SYS_ADMIN it also gets a user namespace, in
+which it keeps its user and group, and programs such as sudo do not work. Where the
+kernel refuses this, run ends with 78. Linux only.
+
+What run cannot cover: run stopped or killed and the guardian stopped, or, without
+--isolate, killed too; a machine that was stopped, or so busy that the guardian does not
+run for a twentieth of the TTL; a process in an uninterruptible wait (state D); without
+--isolate, one that has got another user's rights, so that it cannot be killed; one that
+another program on this machine starts for the command, such as a container; and an
+operator who edits or deletes the record. A resource that checks ELECTOR_TOKEN is safe
+from these too. On systems other than Linux, run covers the command's process group only.
+
+With --wait, a store that does not answer at the start is tried again until the time is
+over. Otherwise run ends with 69 then; once it campaigns, it tries on for ever.
 
 The exit code is the command's, 128 + n if signal n ended it, 126 if the system
 refuses it and 127 if it does not exist; 70 with --once when the lease is lost
-or moved; 75,
-or --held-code, when another machine leads.`,
+or moved; 75, or --held-code, when another machine leads; 0 if it is told to stop before
+it leads. If run is told to stop, and SIGTERM ends the command, run ends by SIGTERM as
+well: 143 to a shell, and to systemd a service that has stopped in order. A program that
+exits with 143 itself, as those in Java do, needs SuccessExitStatus=143 there. 64, 77
+and 78 do not pass by themselves: RestartPreventExitStatus=64 77 78.
+
+Run notifies systemd (Type=notify) with READY=1 once it campaigns, STATUS= with what it
+does (campaigning, leading with which token, draining) and STOPPING=1.`,
 		Example: `  elector run invoices -- ./send-invoices
   elector run worker --restart -- ./worker --queue=mail
 
   # In cron, on several hosts. The wait is longer than 1.1 TTL, so that a leader that
   # crashed is replaced; the minimum is longer than the wait and what the clocks differ.
-  elector run nightly --wait 20s --at-least 1m -- ./report`,
+  elector run nightly --quiet --wait 20s --at-least 1m --held-code 0 -- ./report`,
 		Args: func(c *cobra.Command, args []string) error {
 			switch dash := c.ArgsLenAtDash(); {
 			case dash < 0 && len(args) > 1:
@@ -94,7 +122,10 @@ or --held-code, when another machine leads.`,
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return t.run(c.Context(), args[0], args[1:], f) },
+		RunE: func(c *cobra.Command, args []string) error {
+			f.heldSilent = f.quiet || c.Flags().Changed("held-code")
+			return t.run(c.Context(), args[0], args[1:], f)
+		},
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.id, "id", "", "the name of this candidate (default host, process id and a random part)")
@@ -107,11 +138,14 @@ or --held-code, when another machine leads.`,
 	flags.Lookup("loss-grace").DefValue = "0s" // the help has it in words
 	flags.DurationVar(&f.stopGrace, "stop-grace", 10*time.Second, "the time from SIGTERM to SIGKILL when run is told to stop, or to resign")
 	flags.BoolVar(&f.restart, "restart", false, "when the command ends, campaign and start it again")
+	flags.BoolVar(&f.isolate, "isolate", false, "run the command in a PID namespace of its own, so that the kernel ends all of it with the guardian (Linux)")
 	flags.BoolVar(&f.once, "once", false, "end with 70 when the lease is lost, instead of campaigning again")
 	flags.BoolVar(&f.try, "try", false, "end at once if another machine leads; this never replaces a leader that crashed")
-	flags.DurationVar(&f.wait, "wait", 0, "end if this machine does not lead after this time; less than 1.1 TTL never replaces a leader that crashed (default wait for ever)")
+	flags.DurationVar(&f.wait, "wait", 0, "end if this machine does not lead after this time, which covers a store that does not answer at the start; less than 1.1 TTL never replaces a leader that crashed (default wait for ever)")
 	flags.DurationVar(&f.atLeast, "at-least", 0, "keep the election for at least this long, even if the command ends sooner")
-	flags.IntVar(&f.heldCode, "held-code", exitHeld, "the exit code when another machine leads, with --try or --wait")
+	flags.IntVar(&f.heldCode, "held-code", exitHeld, "the exit code when another machine leads, with --try or --wait; nothing is printed then")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print only what asks for action: neither that this machine leads nor that another one does")
+	flags.BoolVar(&f.keepURL, "keep-url", false, "pass ELECTOR_URL on to the command even if it has a password or token")
 	return c
 }
 
@@ -156,14 +190,47 @@ func (f *runFlags) options() (*elector.Options, error) {
 }
 
 // environment is run's own and what the command gets besides; of two values the
-// later one counts.
-func environment(name, id string, token elector.Token) []string {
-	return append(os.Environ(), "ELECTOR_ELECTION="+name, "ELECTOR_ID="+id, fmt.Sprintf("ELECTOR_TOKEN=%d", token))
+// later one counts. A URL with a secret is not in it, unless keepURL is set.
+func environment(own []string, keepURL bool, name, id string, token elector.Token) []string {
+	all := slices.DeleteFunc(slices.Clone(own), func(variable string) bool {
+		url, found := strings.CutPrefix(variable, "ELECTOR_URL=")
+		return found && !keepURL && secret(url)
+	})
+	return append(all, "ELECTOR_ELECTION="+name, "ELECTOR_ID="+id, fmt.Sprintf("ELECTOR_TOKEN=%d", token))
 }
 
-func contextOf(ctx context.Context, wait time.Duration) (context.Context, context.CancelFunc) {
-	if wait == 0 {
+// secret reports whether a store's URL has a password or a token, or may have one.
+func secret(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || strings.Contains(backends.Redact(u), "not shown") {
+		return true
+	}
+	if _, has := u.User.Password(); has {
+		return true
+	}
+	for key := range u.Query() {
+		key = strings.ToLower(key)
+		for _, word := range []string{"pass", "secret", "token", "key", "credential", "auth"} {
+			if strings.Contains(key, word) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// beginWait begins the time of --wait, which covers the start and the first campaign, and
+// each later campaign by itself.
+func (f *runFlags) beginWait() {
+	if f.wait > 0 {
+		f.until = time.Now().Add(f.wait)
+	}
+}
+
+// deadlined ends when --wait is over.
+func (f *runFlags) deadlined(ctx context.Context) (context.Context, context.CancelFunc) {
+	if f.until.IsZero() {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeout(ctx, wait)
+	return context.WithDeadline(ctx, f.until)
 }

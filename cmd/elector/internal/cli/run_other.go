@@ -5,6 +5,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"syscall"
 )
 
 const guardianArgument = ""
@@ -14,3 +15,5 @@ func guard() {}
 func (t *tool) run(context.Context, string, []string, *runFlags) error {
 	return exitCode{exitMisconfigured, errors.New("elector run needs a Unix system: here nothing would end all descendants of the command in time")}
 }
+
+func endBy(syscall.Signal) {}

@@ -122,7 +122,7 @@ func TestNestedID(t *testing.T) {
 func TestEnvironmentHasItsOwnToken(t *testing.T) {
 	t.Setenv("ELECTOR_TOKEN", "1")
 	last := ""
-	for _, v := range environment("a", "id", 2) {
+	for _, v := range environment(os.Environ(), false, "a", "id", 2) {
 		if strings.HasPrefix(v, "ELECTOR_TOKEN=") {
 			last = v // exec.Cmd takes the last one
 		}

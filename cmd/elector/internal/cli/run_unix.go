@@ -13,9 +13,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/coreos/go-systemd/v22/daemon"
-
 	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/cmd/elector/internal/guardian"
 )
 
@@ -36,6 +35,7 @@ type runner struct {
 	signals    chan os.Signal
 	stopped    bool // told to stop
 	abandoned  bool // the process ends without telling the store
+	systemd    *notifier
 }
 
 func (t *tool) run(ctx context.Context, name string, argv []string, f *runFlags) error {
@@ -47,6 +47,12 @@ func (t *tool) run(ctx context.Context, name string, argv []string, f *runFlags)
 	if err != nil {
 		return notStarted(argv[0], err)
 	}
+	if f.isolate {
+		if err := guardian.Isolates(guardianArgument); err != nil {
+			return exitCode{exitMisconfigured, err}
+		}
+	}
+	f.beginWait()
 	relayed := *t
 	r := &runner{
 		tool: &relayed, runFlags: f, name: name, path: path, argv: argv,
@@ -54,6 +60,11 @@ func (t *tool) run(ctx context.Context, name string, argv []string, f *runFlags)
 	}
 	relayed.err = r.relay
 	defer r.relay.close()
+	r.systemd = newNotifier(func(err error) { r.say("notifying systemd: %v", err) })
+	defer func() {
+		r.systemd.tell("STOPPING=1")
+		r.systemd.close()
+	}()
 	o.Trace = &elector.Trace{
 		Renewed: func(context.Context, elector.LeaseInfo) {
 			select {
@@ -73,25 +84,87 @@ func (t *tool) run(ctx context.Context, name string, argv []string, f *runFlags)
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a closed stderr must not end the term
 	defer signal.Stop(r.signals)
 	go guardian.ReapOrphans()
-	e, done, err := relayed.candidate(ctx, name, o)
-	if err != nil {
+	done, err := r.open(ctx, o)
+	if err != nil || r.stopped {
 		return err
 	}
-	r.elector = e
 	err = r.terms(ctx)
 	if !r.abandoned {
 		done()
 	}
+	if t.endBy = r.endBy; t.endBy != 0 {
+		return exitCode{code: 128 + int(t.endBy)}
+	}
 	return err
+}
+
+// open makes the candidate. With --wait it tries again until that is over, unless the
+// error cannot pass. After a signal to stop there is no candidate, and no error.
+func (r *runner) open(ctx context.Context, o *elector.Options) (done func(), err error) {
+	ctx, cancel := r.deadlined(ctx)
+	defer cancel()
+	type result struct {
+		e    candidate
+		done func()
+		err  error
+	}
+	var last error
+	for pause := 250 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
+		opened := make(chan result, 1)
+		go func() {
+			e, done, err := r.firstCandidate(ctx, r.name, o)
+			opened <- result{e, done, err}
+		}()
+		var got result
+		for waiting := true; waiting; {
+			select {
+			case got = <-opened:
+				waiting = false
+			case s := <-r.signals:
+				if ends(s) {
+					r.told()
+					cancel()
+				}
+			}
+		}
+		switch {
+		case got.err == nil && r.stopped:
+			got.done()
+			return nil, nil
+		case got.err == nil:
+			r.relay.show("")
+			r.elector = got.e.Elector
+			return got.done, nil
+		case r.stopped:
+			return nil, nil
+		case r.until.IsZero(), !errors.Is(got.err, elector.ErrUnavailable) || backends.Permanent(got.err):
+			return nil, got.err
+		case last == nil || ctx.Err() == nil: // the last one is cut short
+			last = got.err
+		}
+		if !time.Now().Add(pause).Before(r.until) {
+			return nil, last
+		}
+		r.relay.show("the store does not answer; trying again")
+		if !r.rests(pause) {
+			return nil, nil
+		}
+	}
+}
+
+// told records that run is told to stop.
+func (r *runner) told() {
+	r.stopped = true
+	r.systemd.tell("STOPPING=1\nSTATUS=stopping")
 }
 
 // terms leads again and again.
 func (r *runner) terms(ctx context.Context) error {
-	if _, err := daemon.SdNotify(false, daemon.SdNotifyReady); err != nil {
-		r.say("notifying systemd: %v", err)
-	}
 	var rest backoff
-	for {
+	for first := true; ; first = false {
+		if !first {
+			r.beginWait()
+		}
 		lease, err := r.campaign(ctx)
 		if lease == nil {
 			return err
@@ -102,21 +175,28 @@ func (r *runner) terms(ctx context.Context) error {
 		case err != nil:
 			return err
 		case end.lost != nil && r.once && !r.stopped:
-			return exitCode{exitLost, end.lost}
+			return exitCode{exitLost, fmt.Errorf("the election %q is lost: %s", r.name, brief(end.lost))}
 		case end.lost != nil && !r.stopped:
-			r.say("%s; campaigning again", oneLine(end.lost))
+			// The guardian or the elector has told why.
+			if errors.Is(end.lost, guardian.ErrOverdue) {
+				r.say("%v", end.lost)
+			}
+			r.note("campaigning again")
 			continue
 		case end.requested != nil && r.once && !r.stopped:
-			return exitCode{exitLost, end.requested}
+			return exitCode{exitLost, fmt.Errorf("the election %q is resigned: %s", r.name, brief(end.requested))}
 		case end.requested != nil && !r.stopped:
-			r.say("resigned upon a request; campaigning again once another machine has led")
+			r.note("resigned upon a request; campaigning again once another machine has led")
 			continue
 		case r.restart && !r.stopped:
 			pause := rest.after(time.Since(began))
-			r.say("the command ended with %d; campaigning again %s", end.status.ExitCode(), in(pause))
+			r.note("the command ended with %d; campaigning again %s", end.status.ExitCode(), in(pause))
 			if r.rests(pause) {
 				continue
 			}
+		}
+		if r.stopped && end.status.Signal == syscall.SIGTERM {
+			r.endBy = syscall.SIGTERM // as run was told
 		}
 		if code := end.status.ExitCode(); code != 0 {
 			return exitCode{code: code}
@@ -158,7 +238,9 @@ func (r *runner) rests(d time.Duration) bool {
 		case <-timer.C:
 			return true
 		case s := <-r.signals:
-			r.stopped = ends(s)
+			if ends(s) {
+				r.told()
+			}
 		}
 	}
 	return false
@@ -171,9 +253,10 @@ func ends(s os.Signal) bool {
 
 // campaign returns no lease, and no error, if run is told to stop.
 func (r *runner) campaign(ctx context.Context) (*elector.Lease, error) {
-	ctx, cancel := contextOf(ctx, r.wait)
+	ctx, cancel := r.deadlined(ctx)
 	defer cancel()
 	defer r.relay.show("")
+	r.systemd.tell(fmt.Sprintf("READY=1\nSTATUS=campaigning for %q", r.name))
 	r.relay.show("campaigning for " + r.name)
 	type result struct {
 		lease *elector.Lease
@@ -192,7 +275,7 @@ func (r *runner) campaign(ctx context.Context) (*elector.Lease, error) {
 		select {
 		case s := <-r.signals:
 			if ends(s) {
-				r.stopped = true
+				r.told()
 				cancel()
 			}
 		case w := <-won:
@@ -206,6 +289,9 @@ func (r *runner) campaign(ctx context.Context) (*elector.Lease, error) {
 				return nil, nil
 			case errors.Is(w.err, elector.ErrHeld),
 				errors.Is(w.err, context.DeadlineExceeded) && !errors.Is(w.err, elector.ErrUnavailable):
+				if r.heldSilent {
+					return nil, exitCode{code: r.heldCode}
+				}
 				return nil, exitCode{r.heldCode, w.err}
 			}
 			return nil, w.err
@@ -226,8 +312,8 @@ type ending struct {
 func (r *runner) term(lease *elector.Lease) (end ending, err error) {
 	began := time.Now()
 	g, err := guardian.Start(guardian.Command{
-		Path: r.path, Argv: r.argv, Env: environment(r.name, r.elector.ID(), lease.Token()), Group: group(),
-		Deadline: deadline(lease), Kill: r.killBefore, Grace: r.lossGrace,
+		Path: r.path, Argv: r.argv, Env: environment(os.Environ(), r.keepURL, r.name, r.elector.ID(), lease.Token()), Group: group(),
+		Deadline: deadline(lease), Kill: r.killBefore, Grace: r.lossGrace, Isolate: r.isolate,
 	}, guardianArgument, func(text string) { r.say("%s", text) })
 	if err != nil {
 		r.resign(lease)
@@ -239,7 +325,8 @@ func (r *runner) term(lease *elector.Lease) (end ending, err error) {
 		}
 		return ending{}, exitCode{exitMisconfigured, err}
 	}
-	r.say("leads %q with token %d; the command has process id %d", r.name, lease.Token(), g.PID())
+	r.note("leads %q with token %d; the command has process id %d", r.name, lease.Token(), g.PID())
+	r.systemd.tell(fmt.Sprintf("STATUS=leads %q with token %d", r.name, lease.Token()))
 	g.Extend(deadline(lease)) // a renewal during the start may have been missed
 	over := lease.Context().Done()
 	for waiting := true; waiting; {
@@ -250,7 +337,8 @@ func (r *runner) term(lease *elector.Lease) (end ending, err error) {
 			over = nil
 			if end.lost = lease.Check(); end.lost == nil { // the lease is kept while the command ends
 				end.requested = context.Cause(lease.Context())
-				r.say("%s; the command is told to stop", oneLine(end.requested))
+				r.note("%s; the command is told to stop", brief(end.requested))
+				r.systemd.tell(fmt.Sprintf("STATUS=draining: %s; the command is told to stop", brief(end.requested)))
 				g.Stop(r.stopGrace)
 				continue
 			}
@@ -295,7 +383,7 @@ func (r *runner) keep(lease *elector.Lease, began time.Time) bool {
 		case <-left.C:
 			return true
 		case <-lease.Context().Done():
-			r.say("--at-least is cut short: %s", oneLine(context.Cause(lease.Context())))
+			r.say("--at-least is cut short: %s", brief(context.Cause(lease.Context())))
 			return true
 		default:
 		}
@@ -307,7 +395,9 @@ func (r *runner) keep(lease *elector.Lease, began time.Time) bool {
 			return true
 		case <-lease.Context().Done():
 		case s := <-r.signals:
-			r.stopped = ends(s)
+			if ends(s) {
+				r.told()
+			}
 		}
 	}
 }
@@ -323,7 +413,8 @@ func (r *runner) forward(g *guardian.Guarded, s syscall.Signal) {
 	if r.stopped {
 		grace = 0
 	}
-	r.stopped = true
+	r.told()
+	r.systemd.tell("STATUS=draining: the command is told to stop")
 	g.Stop(grace)
 }
 
@@ -360,7 +451,21 @@ func notStarted(command string, err error) error {
 	return exitCode{code, fmt.Errorf("%s cannot be started: %w", command, err)}
 }
 
-// say prints a line for people.
-func (t *tool) say(format string, args ...any) {
-	fmt.Fprintf(t.err, "elector: "+format+"\n", args...)
+// note prints a line for people, unless run is quiet.
+func (r *runner) note(format string, args ...any) {
+	if !r.quiet {
+		r.say(format, args...)
+	}
+}
+
+// endBy ends this process by the signal, so that its parent sees what ended it. Process
+// 1 cannot end so, and goes on.
+func endBy(s syscall.Signal) {
+	if s == 0 {
+		return
+	}
+	signal.Reset(s)
+	if syscall.Kill(os.Getpid(), s) == nil && os.Getpid() != 1 {
+		select {} // until the signal is delivered
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"path"
 	"strings"
 	"syscall"
 	"time"
@@ -26,6 +27,7 @@ type serveFlags struct {
 	all    bool
 	every  time.Duration
 	reads  int
+	vacant string
 }
 
 func (t *tool) serveCommand() *cobra.Command {
@@ -42,17 +44,24 @@ many partitions each member has owned in the last ten minutes, and how many had 
   /leader?election=NAME   who leads, as JSON; reads the record once. Of a group, its
                           state as it was read last
   /elections              all elections, groups and stores, as JSON
+  /history?election=NAME  the latest terms, as JSON, as they were read last
+  /metrics                the same as metrics for Prometheus
   /healthz                200 while serve runs
   /readyz                 200 once each store was tried
 
-For several stores, give a --url-file with one store a line: its URL, then the names
-of its elections. A line without names gets those of the command line. Empty lines,
-and lines that begin with #, do not count.
+The election of a cron job is vacant most of the time. With --vacant-ok its vacancy is
+called idle, and is no problem.
 
-  etcd://etcd-1:2379 invoices nightly
+For several stores, give a --url-file with one store a line: its URL, then the names
+of its elections, and vacant-ok=PATTERN for the patterns of this store alone. A line
+without names gets those of the command line. Empty lines, and lines that begin with #,
+do not count.
+
+  etcd://etcd-1:2379 invoices nightly vacant-ok=nightly
   postgres://reader:secret@db/app billing
 
-Serve has one connection to each store, and only reads. Each election is read every
+Serve has one connection to each store, and only reads: the right to read is enough.
+Each election is read every
 --every, and less often when there are many: at most --reads reads a second go to
 one store. By default 50 elections cost a store 25 reads a second, and 2,000 cost 50,
 so that each is read every 40 s. A group takes a read for each partition; where the
@@ -66,6 +75,7 @@ to anyone who can connect. It listens on this machine only, unless --listen name
 another address.`,
 		Example: `  elector serve invoices nightly
   elector serve --all --listen 127.0.0.1:9090
+  elector serve --all --vacant-ok 'nightly-*,weekly-*'
   elector serve --url-file stores.txt
   curl 'http://127.0.0.1:8080/leader?election=invoices'`,
 		Args: cobra.ArbitraryArgs,
@@ -79,6 +89,7 @@ another address.`,
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "the address to listen on")
 	flags.BoolVar(&f.all, "all", false, "watch all elections that the store lists")
 	flags.DurationVar(&f.every, "every", 2*time.Second, "the time between two reads of an election")
+	flags.StringVar(&f.vacant, "vacant-ok", "", "patterns, such as 'nightly-*,weekly', of elections that are normally vacant")
 	flags.IntVar(&f.reads, "reads", 50, "the most reads from one store in a second")
 	return c
 }
@@ -90,7 +101,7 @@ func (t *tool) serve(ctx context.Context, names []string, f *serveFlags) error {
 	case f.reads < 1 || f.reads > 1000:
 		return usage("--reads is %d, not between 1 and 1000", f.reads)
 	}
-	stores, err := t.stores(names, f.all)
+	stores, err := t.stores(names, f.all, f.vacant)
 	if err != nil {
 		return err
 	}
@@ -159,8 +170,8 @@ func local(h http.Handler) http.Handler {
 }
 
 // stores returns the stores of the --url-file, one a line, or the one that --url or
-// ELECTOR_URL names.
-func (t *tool) stores(names []string, all bool) ([]status.Store, error) {
+// ELECTOR_URL names. The patterns of elections that are normally vacant count for each.
+func (t *tool) stores(names []string, all bool, vacant string) ([]status.Store, error) {
 	var stores []status.Store
 	if t.urlFile == "" || t.url != "" {
 		url, err := t.address()
@@ -175,7 +186,15 @@ func (t *tool) stores(names []string, all bool) ([]status.Store, error) {
 		}
 		for line := range strings.Lines(string(content)) {
 			if fields := strings.Fields(line); len(fields) > 0 && fields[0][0] != '#' {
-				stores = append(stores, status.Store{URL: fields[0], Elections: fields[1:]})
+				s := status.Store{URL: fields[0]}
+				for _, field := range fields[1:] {
+					if patterns, found := strings.CutPrefix(field, "vacant-ok="); found {
+						s.VacantOK = append(s.VacantOK, split(patterns)...)
+					} else {
+						s.Elections = append(s.Elections, field)
+					}
+				}
+				stores = append(stores, s)
 			}
 		}
 		if len(stores) == 0 {
@@ -190,6 +209,12 @@ func (t *tool) stores(names []string, all bool) ([]status.Store, error) {
 		if len(s.Elections) == 0 && !all {
 			return nil, usage("store %d of %d has no elections to watch: name them, or give --all", i+1, len(stores))
 		}
+		s.VacantOK = append(s.VacantOK, split(vacant)...)
+		for _, pattern := range s.VacantOK {
+			if _, err := path.Match(pattern, ""); err != nil {
+				return nil, usage("the pattern %q of vacant-ok: * stands for any text, ? for a letter, [a-z] for one of a range", pattern)
+			}
+		}
 		for _, name := range s.Elections {
 			if err := backends.CheckName(name); err != nil {
 				return nil, usage("%v", err)
@@ -197,4 +222,9 @@ func (t *tool) stores(names []string, all bool) ([]status.Store, error) {
 		}
 	}
 	return stores, nil
+}
+
+// split returns the patterns of --vacant-ok.
+func split(patterns string) []string {
+	return strings.FieldsFunc(patterns, func(r rune) bool { return r == ',' })
 }

@@ -130,11 +130,12 @@ func TestServeRefuses(t *testing.T) {
 
 func TestStoresOfFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "urls")
+	vacant := ""
 	read := func(content string, all bool, names ...string) ([]status.Store, error) {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return (&tool{urlFile: file, env: os.LookupEnv}).stores(names, all)
+		return (&tool{urlFile: file, env: os.LookupEnv}).stores(names, all, vacant)
 	}
 	got, err := read("# a fleet\n\n  memory://a x y\r\n\tmemory://b\n#memory://c z", false, "n")
 	want := []status.Store{{URL: "memory://a", Elections: []string{"x", "y"}}, {URL: "memory://b", Elections: []string{"n"}}}
@@ -144,7 +145,14 @@ func TestStoresOfFile(t *testing.T) {
 	if got, err := read("memory://a", true); err != nil || len(got) != 1 || len(got[0].Elections) != 0 {
 		t.Errorf("--all: %v %v", got, err)
 	}
+	vacant = "n*,"
+	got, err = read("memory://a x vacant-ok=x,y* vacant-ok=z\nmemory://b vacant-ok=*", false, "n")
+	want = []status.Store{{URL: "memory://a", Elections: []string{"x"}, VacantOK: []string{"x", "y*", "z", "n*"}}, {URL: "memory://b", Elections: []string{"n"}, VacantOK: []string{"*", "n*"}}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%v %v, want %v", got, err, want)
+	}
 	for content, want := range map[string]string{
+		"memory://a x vacant-ok=[":    "the pattern \"[\" of vacant-ok",
 		"":                            "contains no URL",
 		"# nothing\n":                 "contains no URL",
 		"memory://a x\nmemory://b":    "store 2 of 2 has no elections",

@@ -7,17 +7,25 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// The linker sets them in the builds of make dist, to the version of the release and
+// its commit.
+var version, commit string
+
 // A build describes this program in JSON.
 type build struct {
-	Version string `json:"version"` // of the module; (devel) for a build of a working copy
+	Version string `json:"version"` // of the release or the module; (devel) for a build of a working copy
 	Go      string `json:"go"`
 	System  string `json:"system"`
-	Commit  string `json:"commit"` // empty if it was not built in a checkout
+	Commit  string `json:"commit"` // empty if it is no release and was not built in a checkout
 	Changed bool   `json:"changed"`
 }
 
 func thisBuild() build {
 	b := build{Version: "unknown", Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
+	if version != "" {
+		b.Version, b.Commit = version, commit
+		return b
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
@@ -41,7 +49,7 @@ func (t *tool) versionCommand() *cobra.Command {
 		Use:   "version",
 		Short: "Print the version",
 		Long: `Version prints the version of this program, the Go release and the system that it
-was built for, and the commit if it was built in a checkout.
+was built for, and the commit if it is a release or was built in a checkout.
 
 Fields in JSON: version, go, system, commit, changed (since the commit).`,
 		Example: `  elector version

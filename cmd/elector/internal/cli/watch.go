@@ -19,7 +19,7 @@ func (t *tool) watchPartitions(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	g, done, err := t.group(ctx, name)
+	g, done, err := t.group(ctx, name, t.openToLook)
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,11 @@
 // Package doctor looks for what is wrong with a store before an outage does.
 //
 // It opens the store twice, as two candidates would, asks the backend what it
-// sees (backends.Inspector), and reads and writes one record, that of the election
-// [Election]: acquires it, renews it, and vacates it. Several doctors can run at
-// the same time; they take turns. Then it looks at the store's groups of package
-// partition, if the store can list its records.
+// sees (backends.Inspector), compares the hosts of the URL, and reads and writes one
+// record, that of the election [Election]: acquires it, renews it, and vacates it.
+// Several doctors can run at the same time; they take turns. A check that fails names a
+// cause that reads have shown (see fault). Then the doctor looks at the store's groups of
+// package partition, if the store can list its records.
 package doctor
 
 import (
@@ -18,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 )
 
@@ -69,7 +71,13 @@ func Run(ctx context.Context, o Options, report func(Line)) error {
 	if least := first.Describe().MinTTL; o.TTL < least {
 		d.line("TTL", fmt.Sprintf("%v", o.TTL), fmt.Sprintf("use a TTL of %v or more: this store allows no shorter one", least), backends.ErrMisconfigured)
 	}
+	if lossy := first.Describe().Lossy; lossy != "" {
+		d.line("durability", lossy, "use a store that keeps what it acknowledged, or have the resource refuse stale tokens", nil)
+	}
 	d.inspect(ctx, first)
+	if !d.oneStore(ctx) {
+		return d.failed
+	}
 	second, _ := d.open(ctx)
 	if second == nil {
 		return d.failed
@@ -85,6 +93,7 @@ type doctor struct {
 	Options
 	report func(Line)
 	failed error
+	shown  []backends.Attempt // the states of the scratch election, in the order in which they were first seen
 }
 
 // line reports a check. With an error it failed; with a fix alone it is a
@@ -114,12 +123,8 @@ func (d *doctor) doubts(check string, err error) {
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func (d *doctor) open(ctx context.Context) (backends.Backend, time.Duration) {
-	address := d.URL
-	if d.ReadOnly {
-		address = withoutCreation(address)
-	}
 	begun := time.Now()
-	b, err := backends.Open(ctx, address)
+	b, err := d.opener()(ctx, d.URL)
 	if err != nil {
 		d.fails("connection", err)
 		return nil, 0
@@ -127,17 +132,11 @@ func (d *doctor) open(ctx context.Context) (backends.Backend, time.Duration) {
 	return b, time.Since(begun)
 }
 
-// withoutCreation keeps Open from creating a table or a directory. A URL that
-// cannot be parsed stays as it is.
-func withoutCreation(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" && u.Scheme != "file" || strings.Contains(u.RawQuery, "create=") {
-		return address
+func (d *doctor) opener() func(context.Context, string) (backends.Backend, error) {
+	if d.ReadOnly {
+		return backends.OpenReadOnly
 	}
-	if strings.Contains(address, "?") {
-		return address + "&create=false"
-	}
-	return address + "?create=false"
+	return backends.Open
 }
 
 // transport looks at whether a login crosses the network in the clear.
@@ -146,7 +145,7 @@ func (d *doctor) transport() {
 	if err != nil || u.User == nil {
 		return
 	}
-	fix := map[string]string{"etcd": "use etcds://", "zookeeper": "use zookeepers://"}[u.Scheme]
+	fix := map[string]string{"etcd": "use etcds://", "zookeeper": "use zookeepers://", "redis": "use rediss://"}[u.Scheme]
 	mode := cmp.Or(u.Query().Get("sslmode"), os.Getenv("PGSSLMODE"))
 	if strings.HasPrefix(u.Scheme, "postgres") && !strings.HasPrefix(mode, "verify-") {
 		fix = "add sslmode=verify-full"
@@ -207,17 +206,21 @@ func (d *doctor) inspect(ctx context.Context, b backends.Backend) {
 // another doctor comes in between.
 func (d *doctor) examine(ctx context.Context, first, second backends.Backend) {
 	for turn := 1; ; turn++ {
-		p := &patient{doctor: d, first: first, second: second}
+		p := newPatient(d, first, second)
 		err := p.examine(ctx)
-		if err == nil {
+		var found fault
+		var other busy
+		switch {
+		case err == nil:
 			return
-		}
-		if !errors.Is(err, errBusy) {
+		case errors.As(err, &found):
+			d.line(found.check, found.seen, found.fix, err)
+			return
+		case !errors.As(err, &other):
 			d.fails(p.doing, err)
 			return
-		}
-		if turn == 20 {
-			d.line(p.doing, "another process writes the election "+Election+" all the time", "run one doctor at a time", nil)
+		case turn == 20:
+			d.line(p.doing, fmt.Sprintf("nothing was found out: in each of %d turns %v", turn, other), "run one doctor at a time; nothing else may write this election", elector.ErrHeld)
 			return
 		}
 		pause(ctx, time.Duration(turn)*jitter())

@@ -32,18 +32,3 @@ func TestTransport(t *testing.T) {
 		}
 	}
 }
-
-// With --read-only, Open creates nothing, as far as it can be told.
-func TestWithoutCreation(t *testing.T) {
-	for address, want := range map[string]string{
-		"file:///var/lib/app":            "file:///var/lib/app?create=false",
-		"postgres://host/db?table=t":     "postgres://host/db?table=t&create=false",
-		"postgres://host/db?create=true": "postgres://host/db?create=true",
-		"etcd://host":                    "etcd://host",
-		"postgres://a b:%zz":             "postgres://a b:%zz",
-	} {
-		if got := withoutCreation(address); got != want {
-			t.Errorf("%s becomes %s, want %s", address, got, want)
-		}
-	}
-}

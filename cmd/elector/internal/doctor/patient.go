@@ -7,7 +7,6 @@ import (
 	"fmt"
 	mathrand "math/rand/v2"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/elector-go/elector/backends"
@@ -21,13 +20,15 @@ type patient struct {
 
 	doing  string // the check under way
 	record backends.Record
-	older  backends.Record // an earlier state of it
+	before backends.Record // an earlier state of it
+	states map[backends.Version]backends.Attempt
 
 	reads, writes []time.Duration
 }
 
-// errBusy is the error of a check that met another doctor.
-var errBusy = errors.New("another process writes the election " + Election)
+func newPatient(d *doctor, first, second backends.Backend) *patient {
+	return &patient{doctor: d, first: first, second: second, states: map[backends.Version]backends.Attempt{}}
+}
 
 // trips is how many round trips are measured, and fewTrips if the store limits the
 // write rate.
@@ -47,6 +48,7 @@ func (p *patient) examine(ctx context.Context) (err error) {
 	if p.record, err = p.load(ctx, p.first); err != nil {
 		return err
 	}
+	p.older(p.record.Attempt)
 	if p.ReadOnly {
 		for range trips {
 			if _, err := p.load(ctx, p.first); err != nil {
@@ -101,7 +103,7 @@ func (p *patient) load(ctx context.Context, b backends.Backend) (backends.Record
 	return r, err
 }
 
-// swap replaces the record. A conflict means that another doctor is at work.
+// swap replaces the record.
 func (p *patient) swap(ctx context.Context, next backends.Record) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -109,12 +111,23 @@ func (p *patient) swap(ctx context.Context, next backends.Record) error {
 	r, err := p.first.Swap(ctx, Election, p.record, next)
 	p.writes = append(p.writes, time.Since(begun))
 	switch {
-	case errors.Is(err, backends.ErrConflict), errors.Is(err, backends.ErrDeposed):
-		return errBusy
+	case errors.Is(err, backends.ErrConflict):
+		return p.refused(ctx, next)
+	case errors.Is(err, backends.ErrDeposed):
+		if found := p.refused(ctx, next); errors.As(found, new(busy)) {
+			return found
+		}
+		return err // its session ended
 	case err != nil:
 		return err
 	}
-	p.older, p.record = p.record, r
+	p.before, p.record = p.record, r
+	p.older(r.Attempt)
+	if was, repeated := p.states[r.Version]; repeated {
+		return fault{"compare-and-swap", fmt.Sprintf("the store gave two states the version %q: of attempts %v and %v", r.Version, was, r.Attempt),
+			"use another store, or no proxy before it: a compare-and-swap cannot tell these states apart, and there can be two leaders"}
+	}
+	p.states[r.Version] = r.Attempt
 	pause(ctx, p.first.Describe().MinWriteInterval)
 	return nil
 }
@@ -153,7 +166,7 @@ func (p *patient) renew(ctx context.Context) (stale int, err error) {
 		case r.Attempt.Nonce == p.record.Attempt.Nonce, r.Token < p.record.Token:
 			stale++
 		default:
-			return stale, errBusy
+			return stale, p.differs(ctx, r)
 		}
 	}
 	return stale, nil
@@ -167,7 +180,7 @@ func (p *patient) swapStale(ctx context.Context) (accepted string, err error) {
 	for _, prev := range []struct {
 		record backends.Record
 		what   string
-	}{{p.older, "a write that replaces an older state"}, {backends.Record{}, "the creation of a record that exists"}} {
+	}{{p.before, "a write that replaces an older state"}, {backends.Record{}, "the creation of a record that exists"}} {
 		next := p.record
 		next.Attempt.Sequence++
 		r, err := p.second.Swap(ctx, Election, prev.record, next)
@@ -189,102 +202,10 @@ func (p *patient) vacate(ctx context.Context) error {
 	}
 	next.Holder, next.Value = "", ""
 	next.Attempt.Sequence++
-	if err := p.swap(ctx, next); !errors.Is(err, errBusy) {
+	if err := p.swap(ctx, next); !errors.As(err, new(busy)) {
 		return err
 	}
 	return nil
-}
-
-// trips compares the round trips with what an elector allows.
-func (p *patient) trips() {
-	limit := requestTimeout(p.TTL)
-	seen, slowest := "", time.Duration(0)
-	for _, kind := range []struct {
-		what  string
-		times []time.Duration
-	}{{"reads", p.reads}, {"writes", p.writes}} {
-		if len(kind.times) == 0 {
-			continue
-		}
-		slices.Sort(kind.times)
-		worst := kind.times[len(kind.times)-1]
-		slowest = max(slowest, worst)
-		seen += fmt.Sprintf("%d %s: median %v, worst %v; ", len(kind.times), kind.what, rounded(kind.times[len(kind.times)/2]), rounded(worst))
-	}
-	seen += fmt.Sprintf("a request may take %v with a TTL of %v", rounded(limit), p.TTL)
-	// A request timeout is about a seventh of the TTL.
-	fix := fmt.Sprintf("use a TTL of %v or more, or bring the store nearer", (slowest*20).Round(100*time.Millisecond)+100*time.Millisecond)
-	switch {
-	case slowest > limit:
-		p.line("round trips", seen, fix+": leases will be lost", backends.ErrMisconfigured)
-	case slowest > limit/2:
-		p.line("round trips", seen, fix+": a little more load, and leases will be lost", nil)
-	default:
-		p.line("round trips", seen, "", nil)
-	}
-}
-
-func rounded(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }
-
-// watch looks at whether a Watch reports the change, or only begins if there is
-// none.
-func (p *patient) watch(ctx context.Context, change func(context.Context) error) {
-	// Whatever happens here, the election becomes vacant.
-	vacate := func() {
-		if change == nil {
-			return
-		}
-		p.doing = "write"
-		if err := change(ctx); err != nil {
-			p.fails(p.doing, err)
-		}
-	}
-	w, ok := backends.AsWatcher(p.second)
-	if !ok {
-		vacate()
-		p.line("watch", "none: candidates find changes by reading", "", nil)
-		return
-	}
-	watching, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	seen, ended := make(chan backends.Record, 1), make(chan error, 1)
-	go func() {
-		ended <- w.Watch(watching, Election, func(r backends.Record) {
-			select {
-			case <-seen: // an older state
-			default:
-			}
-			seen <- r
-		})
-	}()
-	err := await(seen, ended, func(backends.Record) bool { return true })
-	vacate()
-	if err == nil && change != nil {
-		err = await(seen, ended, func(r backends.Record) bool {
-			return r.Attempt == p.record.Attempt || r.Attempt.Nonce != p.record.Attempt.Nonce
-		})
-	}
-	cancel()
-	if err != nil {
-		p.doubts("watch", err)
-		return
-	}
-	<-ended
-	p.line("watch", "candidates learn of changes immediately", "", nil)
-}
-
-// await returns when Watch has reported such a state, or its error.
-func await(seen <-chan backends.Record, ended <-chan error, such func(backends.Record) bool) error {
-	for {
-		select {
-		case r := <-seen:
-			if such(r) {
-				return nil
-			}
-		case err := <-ended:
-			return err
-		}
-	}
 }
 
 func pause(ctx context.Context, d time.Duration) {

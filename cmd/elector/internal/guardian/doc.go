@@ -25,6 +25,14 @@
 // To kill all, both look for descendants again and again, until wait(2) shows that
 // none is left. What is alive long after SIGKILL is reported: see [Guarded.Survivors].
 //
+// With Command.Isolate the guardian is process 1 of a PID namespace. When it ends,
+// however that comes, the kernel kills all of the namespace: so a guardian that is
+// killed while the wrapper is stopped leaves nothing, which nothing else could see
+// to. The guardian itself kills the namespace in one step, and the wrapper
+// learns from the kernel, with the guardian's end, that the namespace is empty.
+// No process inside can end or stop the guardian. Both the guardian and the wrapper
+// stopped is still not covered.
+//
 // On systems other than Linux there is no subreaper: the guardian kills the process
 // group of the command, and what has left that is out of reach.
 package guardian

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 		case "guardian":
 			Main()
 		case "wrapper":
-			wrap(os.Args[2], os.Args[3], os.Args[4])
+			wrap(os.Args[2], os.Args[3], os.Args[4], os.Args[5])
 		case "member":
 			live(os.Args[2], os.Args[3])
 		}
@@ -112,9 +112,10 @@ func begin(fifo, name string, attributes *syscall.SysProcAttr) *exec.Cmd {
 }
 
 // wrap is a wrapper that does not renew, and stops the command when it is told.
-func wrap(fifo, deadline, stop string) {
+func wrap(fifo, deadline, stop, isolate string) {
 	d, _ := strconv.ParseInt(deadline, 10, 64)
 	c := command(fifo, "parent", Moment(d))
+	c.Isolate = isolate == "true"
 	g, err := Start(c, "guardian", func(string) {})
 	if err != nil {
 		panic(err)

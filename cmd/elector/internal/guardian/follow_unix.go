@@ -76,7 +76,10 @@ func (g *Guarded) note(r report) {
 	g.mutex.Lock()
 	switch {
 	case r.Started != 0:
-		g.pid = r.Started
+		g.pid, g.started = r.Started, true
+		if g.isolated {
+			g.pid = outside(g.process.Process.Pid, r.Started)
+		}
 		close(g.began)
 	case r.Errno != 0:
 		g.failure = &Error{r.Failed, r.Errno}
@@ -123,12 +126,21 @@ func began(c <-chan struct{}) bool {
 
 // bury reaps the guardian, and everything that it has left if it was killed.
 func (g *Guarded) bury(empty bool) {
-	g.process.Wait()
 	defer func() {
 		if !began(g.began) {
 			close(g.began)
 		}
 	}()
+	ended := make(chan struct{})
+	go func() {
+		g.process.Wait()
+		close(ended)
+	}()
+	if g.isolated {
+		g.buryNamespace(ended, empty)
+		return
+	}
+	<-ended
 	if empty {
 		return
 	}
@@ -149,6 +161,20 @@ func (g *Guarded) bury(empty bool) {
 			return
 		}
 		time.Sleep(time.Until(time.Now().Add(h.next.Until())))
+	}
+}
+
+// buryNamespace waits until the guardian has ended, and with it all of its namespace.
+func (g *Guarded) buryNamespace(ended <-chan struct{}, empty bool) {
+	if !empty && !g.stoodIn {
+		g.events("the guardian was killed, and with it the kernel kills the command and all its descendants")
+	}
+	select {
+	case <-ended:
+	case <-time.After(patience):
+		g.mutex.Lock()
+		defer g.mutex.Unlock()
+		g.survivors = killAll(0)
 	}
 }
 

@@ -34,6 +34,13 @@ func Main() {
 			signal.Notify(make(chan os.Signal, 1), s)
 		}
 	}
+	if len(os.Args) == 3 && os.Args[2] == probe {
+		if err := isolate(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	g := &guard{
 		in: json.NewDecoder(os.NewFile(orders, "orders")), out: json.NewEncoder(os.NewFile(reports, "reports")),
 		orders: make(chan order), ended: make(chan Status, 1), killAt: never,
@@ -55,10 +62,11 @@ type guard struct {
 	alarm  *alarm
 
 	command  Command
-	pid      int    // of the command
-	running  bool   // the command has not ended
-	stopping bool   // SIGTERM was sent
-	killAt   Moment // once stopping
+	pid      int           // of the command
+	running  bool          // the command has not ended
+	stopping bool          // SIGTERM was sent
+	killAt   Moment        // once stopping
+	grace    time.Duration // of killAt
 	killing  bool
 	hunt     hunt
 }
@@ -73,6 +81,12 @@ func (g *guard) run() error {
 	var err error
 	if g.alarm, err = newAlarm(); err != nil {
 		return g.failed(err, 0)
+	}
+	if g.command.Isolate {
+		g.hunt.namespace = true
+		if err := isolate(); err != nil {
+			return g.failed(err, 0)
+		}
 	}
 	if err := adopt(); err != nil {
 		return g.failed(err, 0)
@@ -110,8 +124,14 @@ func (g *guard) run() error {
 
 // start runs the command with the descriptors 0 to 2 of this process.
 func (g *guard) start() (int, error) {
+	a := attributes(g.command.Group)
+	if g.command.Isolate && g.command.Group != 0 {
+		// The namespace does not see the group. This process is in it, and so is what
+		// it starts.
+		a.Setpgid = false
+	}
 	return syscall.ForkExec(g.command.Path, g.command.Argv, &syscall.ProcAttr{
-		Env: g.command.Env, Files: []uintptr{0, 1, 2}, Sys: attributes(g.command.Group),
+		Env: g.command.Env, Files: []uintptr{0, 1, 2}, Sys: a,
 	})
 }
 
@@ -179,7 +199,9 @@ func (g *guard) stop(grace time.Duration) {
 			syscall.Kill(g.pid, syscall.SIGCONT) // a stopped command learns of it too
 		}
 	}
-	g.killAt = min(g.killAt, Now().Add(grace))
+	if at := Now().Add(grace); at < g.killAt {
+		g.killAt, g.grace = at, grace
+	}
 }
 
 // killBy is when all are killed at the latest.
@@ -199,6 +221,17 @@ func (g *guard) next() Moment {
 	return g.termAt()
 }
 
+// why returns why all are killed.
+func (g *guard) why(now Moment) string {
+	switch {
+	case now >= g.killBy():
+		return "the lease ends, and the command has not ended upon SIGTERM"
+	case g.grace == 0:
+		return "the command must end at once"
+	}
+	return fmt.Sprintf("the command has not ended within %v of SIGTERM", g.grace)
+}
+
 // act does what is due.
 func (g *guard) act() {
 	now := Now()
@@ -208,7 +241,7 @@ func (g *guard) act() {
 	}
 	if !g.killing && g.stopping && now >= min(g.killBy(), g.killAt) {
 		g.killing = true
-		g.tell(report{Overdue: now >= g.killBy(), Event: "time is up: SIGKILL to the command and all its descendants"})
+		g.tell(report{Overdue: now >= g.killBy(), Event: g.why(now) + ": SIGKILL to it and all its descendants"})
 	}
 	if g.killing && now >= g.hunt.next {
 		g.hunt.again(g.pid)

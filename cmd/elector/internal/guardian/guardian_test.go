@@ -30,6 +30,9 @@ type crib struct {
 	file *os.File
 	in   *bufio.Reader
 	pids map[string]int
+
+	isolate bool // the family has a PID namespace, so that pids are those inside
+	as      uint32
 }
 
 func newCrib(t *testing.T) *crib {
@@ -70,9 +73,7 @@ func (c *crib) gone() Moment {
 	c.t.Helper()
 	c.file.SetReadDeadline(time.Now().Add(*bound))
 	if text, err := c.in.ReadString('\n'); err == nil || !strings.HasSuffix(err.Error(), "EOF") {
-		for _, pid := range c.pids {
-			syscall.Kill(pid, syscall.SIGKILL)
-		}
+		c.kill()
 		c.t.Fatalf("some of %v are alive: %q, %v", c.pids, text, err)
 	}
 	return Now()
@@ -86,10 +87,16 @@ func (c *crib) goneNow() {
 		n, err = syscall.Read(int(c.file.Fd()), make([]byte, 1000))
 	}
 	if err != nil {
-		for _, pid := range c.pids {
+		c.kill()
+		c.t.Errorf("descendants are alive once the command is done: %d, %v", n, err)
+	}
+}
+
+func (c *crib) kill() {
+	for _, pid := range c.pids {
+		if !c.isolate {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
-		c.t.Errorf("descendants are alive once the command is done: %d, %v", n, err)
 	}
 }
 
@@ -120,7 +127,10 @@ func (c *crib) wrapper(deadline Moment, stop string) (wrapper *os.Process, guard
 	if err := adopt(); err != nil {
 		c.t.Fatal(err)
 	}
-	cmd := exec.Command("/proc/self/exe", "wrapper", c.fifo, fmt.Sprint(int64(deadline)), stop)
+	cmd := exec.Command("/proc/self/exe", "wrapper", c.fifo, fmt.Sprint(int64(deadline)), stop, fmt.Sprint(c.isolate))
+	if c.as != 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: c.as, Gid: c.as}}
+	}
 	cmd.Stderr = os.Stderr
 	tell, err := cmd.StdinPipe()
 	if err != nil {
@@ -135,15 +145,16 @@ func (c *crib) wrapper(deadline Moment, stop string) (wrapper *os.Process, guard
 	}
 	c.t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	c.born(family)
-	p, err := look(c.pids["parent"])
-	if err != nil {
-		c.t.Fatal(err)
+	if found := children(cmd.Process.Pid); len(found) == 1 {
+		guardian = found[0]
+	} else {
+		c.t.Fatalf("the wrapper's children are %v", found)
 	}
 	if stop != "" {
 		fmt.Fprintln(tell)
 		bufio.NewReader(said).ReadString('\n')
 	}
-	return cmd.Process, p.parent
+	return cmd.Process, guardian
 }
 
 func signalTo(t *testing.T, pid int, s syscall.Signal) {

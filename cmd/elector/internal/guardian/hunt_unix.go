@@ -10,6 +10,8 @@ type hunt struct {
 	next   Moment // when to look again
 	pause  time.Duration
 	before map[identity]bool
+
+	namespace bool // this is process 1 of the namespace that is to be empty
 }
 
 const (
@@ -21,7 +23,12 @@ const (
 func (h *hunt) again(command int) []process {
 	for {
 		fresh := false
-		found := killAll(command)
+		var found []process
+		if h.namespace {
+			found = killNamespace()
+		} else {
+			found = killAll(command)
+		}
 		now := map[identity]bool{}
 		for _, p := range found {
 			now[p.identity] = true

@@ -27,6 +27,8 @@ type Command struct {
 	Env   []string `json:"-"`
 	Group int      // the process group to run in; 0 for a group of its own
 
+	Isolate bool // run the command in a PID namespace of its own: see Isolates
+
 	Deadline Moment        // the end of the lease
 	Kill     time.Duration // so long before the deadline all are killed
 	Grace    time.Duration // so long before that the command gets SIGTERM

@@ -16,20 +16,22 @@ import (
 // A Guarded is a command that runs under a guardian. Its methods may be called at
 // the same time.
 type Guarded struct {
-	process *exec.Cmd
-	pipe    *os.File // orders
-	in      *os.File // reports
-	events  func(string)
-	kill    time.Duration
-	alarm   *alarm
-	began   chan struct{} // closed when the command has begun, or will not
-	done    chan struct{} // closed when nothing of the command is left, or cannot be killed
-	stoodIn bool          // owned by follow
+	process  *exec.Cmd
+	pipe     *os.File // orders
+	in       *os.File // reports
+	events   func(string)
+	kill     time.Duration
+	isolated bool
+	alarm    *alarm
+	began    chan struct{} // closed when the command has begun, or will not
+	done     chan struct{} // closed when nothing of the command is left, or cannot be killed
+	stoodIn  bool          // owned by follow
 
 	mutex     sync.Mutex
 	deadline  Moment
 	killAt    Moment // when the guardian is to have killed all
-	pid       int
+	pid       int    // 0 also if the command has ended before it was seen
+	started   bool
 	overdue   bool
 	failure   error
 	exit      *Status
@@ -61,7 +63,7 @@ var ErrOverdue = errors.New("the lease was not renewed in time to start the comm
 func Start(c Command, argument string, events func(string)) (*Guarded, error) {
 	g := &Guarded{
 		events: events, kill: c.Kill, began: make(chan struct{}), done: make(chan struct{}),
-		deadline: c.Deadline, killAt: never,
+		deadline: c.Deadline, killAt: never, isolated: c.Isolate,
 	}
 	if err := g.launch(c, argument); err != nil {
 		return nil, fmt.Errorf("starting the guardian: %w", err)
@@ -72,7 +74,7 @@ func Start(c Command, argument string, events func(string)) (*Guarded, error) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	switch {
-	case g.pid != 0:
+	case g.started:
 		return g, nil
 	case g.overdue:
 		return nil, ErrOverdue
@@ -109,6 +111,11 @@ func (g *Guarded) launch(c Command, argument string) error {
 		// A group of its own: what stops this process from the terminal does not
 		// stop the guardian.
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
+	}
+	if c.Isolate {
+		isolation(g.process.SysProcAttr)
+		// A terminal does not stop process 1, which is in the command's group.
+		g.process.SysProcAttr.Setpgid = c.Group == 0
 	}
 	if g.alarm, err = newAlarm(); err == nil {
 		if err = g.process.Start(); err == nil {

@@ -13,15 +13,18 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/electorhttp"
+	"github.com/elector-go/elector/internal/annex"
 	"github.com/elector-go/elector/partition"
 )
 
@@ -29,6 +32,10 @@ import (
 type Store struct {
 	URL       string
 	Elections []string
+
+	// VacantOK are patterns, as of path.Match, of elections that are normally vacant, as
+	// those of cron jobs are.
+	VacantOK []string
 }
 
 // Options adjust a Fleet.
@@ -42,6 +49,8 @@ type Options struct {
 const (
 	// parallel is the number of reads of one store that may be under way.
 	parallel = 4
+	// patience is how long a store that has answered may fail once and not be called dead.
+	patience = 5 * time.Second
 	// openTimeout bounds each try to connect, reopen is the pause after it.
 	openTimeout = 10 * time.Second
 	reopen      = 5 * time.Second
@@ -64,11 +73,13 @@ type store struct {
 	url   string
 	name  string // without the password, unique
 	given []string
+	idle  []string // patterns of elections that are normally vacant
 
 	backend   backends.Backend // set once, before any election
 	paced     backends.Backend // the same, for groups
 	tried     bool
-	failures  int // since the last answer
+	heard     time.Time // when a request was last answered, zero if none was
+	failures  int       // since the last answer
 	err       error
 	since     time.Time // of the first of those failures
 	watching  bool      // the elections are known
@@ -81,12 +92,15 @@ type store struct {
 type election struct {
 	s      *store
 	name   string
+	idle   bool // it is normally vacant
+	record atomic.Pointer[backends.Record]
 	e      *elector.Elector // nil until the store has answered
 	leader http.Handler
 
 	// What the last read has shown.
 	read    time.Time // zero if none has succeeded
 	status  electorhttp.Status
+	terms   annex.History
 	renewed bool      // a change was seen
 	checked time.Time // when it was last seen to be no group
 	err     error
@@ -105,13 +119,18 @@ func New(stores []Store, o Options) *Fleet {
 		if taken[name]++; taken[name] > 1 {
 			name += fmt.Sprintf(" (%d)", taken[name])
 		}
-		st := &store{f: f, url: s.URL, name: name, given: s.Elections, grouped: map[string]bool{}}
+		st := &store{f: f, url: s.URL, name: name, given: s.Elections, idle: s.VacantOK, grouped: map[string]bool{}}
 		for _, name := range slices.Compact(slices.Sorted(slices.Values(s.Elections))) {
-			st.elections = append(st.elections, &election{s: st, name: name})
+			st.elections = append(st.elections, st.election(name))
 		}
 		f.stores = append(f.stores, st)
 	}
 	return f
+}
+
+func (s *store) election(name string) *election {
+	idle := slices.ContainsFunc(s.idle, func(pattern string) bool { is, _ := path.Match(pattern, name); return is })
+	return &election{s: s, name: name, idle: idle}
 }
 
 // Run connects to the stores and reads until ctx ends; then it returns nil. It
@@ -192,29 +211,28 @@ func (s *store) run(ctx context.Context) error {
 func (s *store) open(ctx context.Context) (backends.Backend, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	return backends.Open(ctx, s.url)
+	return backends.OpenReadOnly(ctx, s.url)
 }
 
-// answered records the result of a request to the store. A store that fails twice
-// in a row, or at once, does not answer.
+// answered records that the store was opened as b, or the result of a request to it. A store
+// does not answer if it fails twice in a row, or has not answered for some time.
 func (s *store) answered(b backends.Backend, err error) {
 	s.f.mutex.Lock()
 	defer s.f.mutex.Unlock()
-	before := s.failing()
-	if b != nil {
-		s.backend, s.paced = b, newPaced(s, b)
+	before, now := s.failing(), time.Now()
+	if s.failures == 0 {
+		s.since = now
 	}
 	s.err = err
 	switch {
+	case b != nil: // some do no I/O for that
+		s.backend, s.paced = b, newPaced(s, b)
 	case err == nil:
-		s.failures = 0
-	case s.backend == nil:
+		s.failures, s.heard = 0, now
+	case now.Sub(s.heard) > max(patience, 2*s.f.o.Every):
 		s.failures = 2
 	default:
 		s.failures++
-	}
-	if !before {
-		s.since = time.Now()
 	}
 	s.tried = true
 	if before != s.failing() { // the state of each election has changed too
@@ -236,6 +254,9 @@ func (s *store) answered(b backends.Backend, err error) {
 
 // failing reports whether the store does not answer. The caller holds the mutex.
 func (s *store) failing() bool { return s.failures > 1 }
+
+// up reports whether the store answers. The caller holds the mutex.
+func (s *store) up() bool { return !s.heard.IsZero() && !s.failing() }
 
 // pause is the time between the starts of two reads.
 func (s *store) pause(elections int) time.Duration {
@@ -354,10 +375,12 @@ func (s *store) names(ctx context.Context) (elections, groups []string, err erro
 	if !ok {
 		return elections, groups, errors.New("this store cannot list its elections; name them instead of --all")
 	}
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	limited, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	listed, err := l.List(ctx)
-	if err == nil || ctx.Err() != nil {
+	listed, err := l.List(limited)
+	if errors.Is(err, elector.ErrDenied) {
+		s.answered(nil, nil)
+	} else if ctx.Err() == nil {
 		s.answered(nil, err)
 	}
 	found, rest := partition.Find(listed)
@@ -391,7 +414,7 @@ func (s *store) watch(names, groups []string, err error) {
 	for _, name := range names {
 		e := old[name]
 		if e == nil {
-			e = &election{s: s, name: name}
+			e = s.election(name)
 		}
 		if e.e != nil || e.start() {
 			now = append(now, e)
@@ -444,7 +467,7 @@ func (s *store) watchGroups(names []string, err error) (removed []*group) {
 // start makes what reads the election. The caller holds the mutex.
 func (e *election) start() bool {
 	var err error
-	e.e, err = elector.New(e.s.backend, e.name, &elector.Options{ID: "elector serve", Logger: slog.New(slog.DiscardHandler)})
+	e.e, err = elector.New(&keeping{e.s.backend, e}, e.name, &elector.Options{ID: "elector serve", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		e.s.f.o.Logger.Warn("elector: an election that cannot be watched", "store", e.s.name, "election", e.name, "error", inner(err))
 		return false
@@ -453,6 +476,20 @@ func (e *election) start() bool {
 	e.s.f.seq++
 	e.seq = e.s.f.seq
 	return true
+}
+
+// A keeping backend keeps the record that it has read last.
+type keeping struct {
+	backends.Backend
+	e *election
+}
+
+func (k *keeping) Load(ctx context.Context, name string) (backends.Record, error) {
+	r, err := k.Backend.Load(ctx, name)
+	if err == nil {
+		k.e.record.Store(&r)
+	}
+	return r, err
 }
 
 // look reads the election once.
@@ -476,6 +513,7 @@ func (e *election) look(ctx context.Context) {
 	case err == nil:
 		e.renewed = !l.Vacant() && (e.renewed || !e.read.IsZero() && l.Unchanged < start.Sub(e.read))
 		e.status, e.err, e.read = electorhttp.StatusOf(e.name, l), nil, time.Now()
+		e.terms = annex.HistoryOf(*e.record.Load())
 	case ours:
 		e.err = err
 	default:
@@ -483,6 +521,14 @@ func (e *election) look(ctx context.Context) {
 	}
 	f.seq++
 	e.seq = f.seq
+}
+
+// trouble is the state of an election or group with an error of its own.
+func trouble(err error) string {
+	if errors.Is(err, elector.ErrForeignRecord) {
+		return "foreign"
+	}
+	return "denied"
 }
 
 // inner returns an error without what the page shows beside it: the operation,

@@ -135,7 +135,7 @@ func (g *group) state() string {
 	}
 	switch {
 	case g.err != nil:
-		return "error"
+		return trouble(g.err)
 	case g.read.IsZero(), g.s.failing():
 		return "unknown"
 	case gone > 0 && gone == len(g.members):
@@ -153,7 +153,7 @@ const mostStrips = 24
 type groupRow struct {
 	Store      string  `json:"store"`
 	Group      string  `json:"group"`
-	State      string  `json:"state"` // held, vacant, lapsed, unknown or error
+	State      string  `json:"state"` // held, vacant, lapsed, unknown, foreign or denied
 	Partitions int     `json:"partitions"`
 	Without    int     `json:"without_owner"`
 	Moving     int     `json:"moving"`

@@ -84,7 +84,7 @@ func TestGroup(t *testing.T) {
 		put(t, s, "alive", "x", 7, 1)
 		leaveA, _ := joins(t, s, "a", 64)
 		time.Sleep(time.Minute)
-		f := fleet(t, Options{}, Store{"test://a", []string{"alive", "orders", "never"}})
+		f := fleet(t, Options{}, Store{URL: "test://a", Elections: []string{"alive", "orders", "never"}})
 		want := func(after time.Duration, state string, without int) groupRow {
 			t.Helper()
 			time.Sleep(after)
@@ -143,7 +143,7 @@ func TestGroupLapses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStore(t, "a")
 		_, crash := joins(t, s, "a", 4)
-		f := fleet(t, Options{}, Store{"test://a", []string{"orders"}})
+		f := fleet(t, Options{}, Store{URL: "test://a", Elections: []string{"orders"}})
 		time.Sleep(time.Minute)
 		crash()
 		time.Sleep(30 * time.Second)
@@ -163,7 +163,7 @@ func TestLargeGroup(t *testing.T) {
 			joins(t, s, fmt.Sprintf("member-%02d", i), partitions)
 		}
 		time.Sleep(2 * time.Minute)
-		f := fleet(t, Options{}, Store{"test://a", []string{"orders", "never"}})
+		f := fleet(t, Options{}, Store{URL: "test://a", Elections: []string{"orders", "never"}})
 		time.Sleep(8 * time.Minute)
 		r := theGroup(t, f)
 		total := 0
@@ -191,7 +191,7 @@ func TestAllGroups(t *testing.T) {
 		leave, _ := joins(t, s, "a", 4)
 		var names atomic.Pointer[[]string]
 		names.Store(&[]string{"invoices", "orders.p.0", "orders.p.1", "orders.p.2", "orders.p.3", "orders.plan", "orders.seat.0"})
-		f := New([]Store{{"test://a", nil}}, Options{All: true, Every: time.Second, Reads: 50, Logger: slog.New(slog.DiscardHandler)})
+		f := New([]Store{{URL: "test://a"}}, Options{All: true, Every: time.Second, Reads: 50, Logger: slog.New(slog.DiscardHandler)})
 		b := listing{&testBackend{s.Handle(), s}, &names}
 		f.stores[0].backend, f.stores[0].paced = b, newPaced(f.stores[0], b)
 		ctx, stop := context.WithCancel(t.Context())
@@ -224,7 +224,7 @@ func TestForeignGroup(t *testing.T) {
 		joins(t, s, "a", 4)
 		time.Sleep(time.Minute)
 		put(t, s, "deploy.plan", "x", 7, 1) // an election
-		f := fleet(t, Options{}, Store{"test://a", []string{"orders", "deploy", "broken"}})
+		f := fleet(t, Options{}, Store{URL: "test://a", Elections: []string{"orders", "deploy", "broken"}})
 		s.Put("broken.plan", []byte("{}"))
 		time.Sleep(time.Minute)
 		theGroup(t, f)
@@ -232,7 +232,7 @@ func TestForeignGroup(t *testing.T) {
 		time.Sleep(4 * time.Second)
 		var all snapshot
 		get(t, f, "/elections", 200, &all)
-		if r := theGroup(t, f); r.State != "error" || !strings.Contains(r.Error, "foreign record") || !all.Stores[0].Answers {
+		if r := theGroup(t, f); r.State != "foreign" || !strings.Contains(r.Error, "foreign record") || !all.Stores[0].Answers {
 			t.Errorf("%+v", r)
 		}
 		for _, name := range []string{"deploy", "broken"} {

@@ -17,6 +17,8 @@ func (f *Fleet) Handler() http.Handler {
 	mux.HandleFunc("GET /{$}", servePage)
 	mux.HandleFunc("GET /elections", f.serveElections)
 	mux.HandleFunc("GET /leader", f.serveLeader)
+	mux.HandleFunc("GET /history", f.serveHistory)
+	mux.HandleFunc("GET /metrics", f.serveMetrics)
 	mux.Handle("GET /healthz", electorhttp.Live())
 	mux.HandleFunc("GET /readyz", f.serveReady)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -33,6 +35,7 @@ func (f *Fleet) Handler() http.Handler {
 type snapshot struct {
 	Seq       string        `json:"seq"`
 	Complete  bool          `json:"complete"`
+	Now       time.Time     `json:"now"`
 	Stores    []storeRow    `json:"stores"`
 	Elections []electionRow `json:"elections"`
 	Groups    []groupRow    `json:"groups"`
@@ -41,6 +44,7 @@ type snapshot struct {
 type storeRow struct {
 	Store     string  `json:"store"`
 	Answers   bool    `json:"answers"`
+	Listed    bool    `json:"listed"` // its elections are known
 	Error     string  `json:"error,omitempty"`
 	Listing   string  `json:"listing_error,omitempty"`
 	Since     float64 `json:"failing_seconds,omitempty"`
@@ -50,13 +54,15 @@ type storeRow struct {
 }
 
 // An electionRow has the Status as last read. Its state is also "unknown": it was
-// not read yet, or the store does not answer; or "error".
+// not read yet, or the store does not answer; or "foreign" or "denied", with an Error.
 type electionRow struct {
 	Store string `json:"store"`
 	electorhttp.Status
-	Renewed bool    `json:"renewed"` // a change was seen, so the leader was alive
-	Age     float64 `json:"read_seconds_ago"`
-	Error   string  `json:"error,omitempty"`
+	Renewed bool      `json:"renewed"`             // a change was seen, so the leader was alive
+	Since   time.Time `json:"since,omitzero"`      // when the term or the vacancy began, by the leader's clock
+	OK      bool      `json:"vacant_ok,omitempty"` // it is normally vacant
+	Age     float64   `json:"read_seconds_ago"`
+	Error   string    `json:"error,omitempty"`
 }
 
 func (f *Fleet) serveElections(w http.ResponseWriter, r *http.Request) {
@@ -71,7 +77,7 @@ func (f *Fleet) snapshot(since string) snapshot {
 	var seq uint64
 	n, _ := fmt.Sscanf(since, "%d.%d", &epoch, &seq)
 	now := time.Now()
-	s := snapshot{Seq: fmt.Sprintf("%d.%d", f.epoch, f.seq), Complete: n != 2 || epoch != f.epoch, Elections: []electionRow{}, Groups: []groupRow{}}
+	s := snapshot{Seq: fmt.Sprintf("%d.%d", f.epoch, f.seq), Complete: n != 2 || epoch != f.epoch, Now: now, Elections: []electionRow{}, Groups: []groupRow{}}
 	for _, st := range f.stores {
 		s.Stores = append(s.Stores, st.row(now))
 		for _, e := range st.elections {
@@ -89,13 +95,13 @@ func (f *Fleet) snapshot(since string) snapshot {
 }
 
 func (s *store) row(now time.Time) storeRow {
-	r := storeRow{Store: s.name, Answers: s.tried && !s.failing(), Elections: len(s.elections), Groups: len(s.groups)}
+	r := storeRow{Store: s.name, Answers: s.up(), Listed: s.watching && s.unlisted == nil, Elections: len(s.elections), Groups: len(s.groups)}
 	r.Every = (s.pace(len(s.elections)) * time.Duration(len(s.elections))).Seconds()
 	switch {
-	case !s.tried:
-		r.Error = "not connected yet"
 	case s.failing():
-		r.Error, r.Since = inner(s.err), now.Sub(s.since).Seconds()
+		r.Error, r.Since = inner(s.err), max(now.Sub(s.since).Seconds(), 0.001)
+	case s.heard.IsZero():
+		r.Error = "it has not answered yet"
 	}
 	if s.unlisted != nil {
 		r.Listing = inner(s.unlisted)
@@ -106,12 +112,18 @@ func (s *store) row(now time.Time) storeRow {
 func (e *election) row(now time.Time) electionRow {
 	r := electionRow{Store: e.s.name, Status: e.status, Renewed: e.renewed}
 	r.Election = e.name
+	r.OK = e.idle
+	if n := len(e.terms); n > 0 {
+		if r.Since = e.terms[n-1].Start; r.ID == "" {
+			r.Since = e.terms[n-1].End
+		}
+	}
 	if !e.read.IsZero() {
 		r.Age = now.Sub(e.read).Seconds()
 	}
 	switch {
 	case e.err != nil:
-		r.State, r.Error = "error", inner(e.err)
+		r.State, r.Error = trouble(e.err), inner(e.err)
 	case e.read.IsZero(), e.s.failing():
 		r.State = "unknown"
 	}

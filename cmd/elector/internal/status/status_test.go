@@ -91,7 +91,12 @@ type listing struct {
 	names *atomic.Pointer[[]string]
 }
 
-func (l listing) List(context.Context) ([]string, error) { return *l.names.Load(), nil }
+func (l listing) List(context.Context) ([]string, error) {
+	if err := l.s.fails(nil); err != nil {
+		return nil, err
+	}
+	return *l.names.Load(), nil
+}
 
 func put(t *testing.T, s *testStore, name, holder string, token, sequence uint64) {
 	s.Put(name, backends.Encode(name, backends.Record{Holder: holder, Value: holder + ":80", Token: token, TTL: 15 * time.Second, RenewEvery: 5 * time.Second, Attempt: backends.Attempt{Nonce: "n", Sequence: sequence}}))
@@ -149,7 +154,7 @@ func TestStates(t *testing.T) {
 		put(t, s, "dead", "y", 8, 1)
 		put(t, s, "resigned", "", 9, 1)
 		s.Put("foreign", []byte("{}"))
-		f := fleet(t, Options{}, Store{"test://a", []string{"alive", "dead", "resigned", "never", "foreign"}})
+		f := fleet(t, Options{}, Store{URL: "test://a", Elections: []string{"alive", "dead", "resigned", "never", "foreign"}})
 		want := func(name, state, id string) electionRow {
 			t.Helper()
 			r := row(t, f, name)
@@ -164,7 +169,7 @@ func TestStates(t *testing.T) {
 		}
 		want("resigned", "vacant", "")
 		want("never", "vacant", "")
-		if r := want("foreign", "error", ""); !strings.Contains(r.Error, "foreign record") {
+		if r := want("foreign", "foreign", ""); !strings.Contains(r.Error, "foreign record") {
 			t.Errorf("foreign: %+v", r)
 		}
 		for i := range 5 {
@@ -188,7 +193,7 @@ func TestStoreFails(t *testing.T) {
 		s := newStore(t, "a")
 		put(t, s, "x", "leader", 7, 1)
 		s.breaks(backends.ErrUnavailable)
-		f := fleet(t, Options{}, Store{"test://user:secret@a", []string{"x"}})
+		f := fleet(t, Options{}, Store{URL: "test://user:secret@a", Elections: []string{"x"}})
 		state := func(answers bool, state string, change string) {
 			t.Helper()
 			time.Sleep(12 * time.Second)
@@ -235,7 +240,7 @@ func TestRate(t *testing.T) {
 				for i := range names {
 					names[i] = fmt.Sprint("e", i)
 				}
-				fleet(t, Options{}, Store{"test://a", names})
+				fleet(t, Options{}, Store{URL: "test://a", Elections: names})
 				time.Sleep(time.Minute)
 				s.mutex.Lock()
 				if s.reads < c.reads-1 || s.reads > c.reads+1 {
@@ -258,7 +263,7 @@ func TestRate(t *testing.T) {
 func TestSince(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		newStore(t, "a")
-		f := fleet(t, Options{}, Store{"test://a", []string{"x", "y", "z", "z"}})
+		f := fleet(t, Options{}, Store{URL: "test://a", Elections: []string{"x", "y", "z", "z"}})
 		time.Sleep(5 * time.Second)
 		var all, none, two, odd snapshot
 		get(t, f, "/elections", 200, &all)
@@ -281,7 +286,7 @@ func TestAll(t *testing.T) {
 		var names atomic.Pointer[[]string]
 		names.Store(&[]string{"x", "y"})
 		s := newStore(t, "a")
-		f := New([]Store{{"test://a", []string{"given"}}}, Options{All: true, Every: time.Second, Reads: 50, Logger: slog.New(slog.DiscardHandler)})
+		f := New([]Store{{URL: "test://a", Elections: []string{"given"}}}, Options{All: true, Every: time.Second, Reads: 50, Logger: slog.New(slog.DiscardHandler)})
 		st := f.stores[0]
 		st.backend = listing{&testBackend{s.Handle(), s}, &names}
 		ctx, stop := context.WithCancel(t.Context())
@@ -311,10 +316,49 @@ func TestAll(t *testing.T) {
 	})
 }
 
+// A store that was opened without a request, as some are, and then refuses to list does not
+// answer. It does not seem to answer before either, and its elections are not known.
+func TestListFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var names atomic.Pointer[[]string]
+		names.Store(&[]string{"x"})
+		s := newStore(t, "a")
+		put(t, s, "x", "leader", 7, 1)
+		f := New([]Store{{URL: "test://a"}}, Options{All: true, Every: 2 * time.Second, Reads: 50, Logger: slog.New(slog.DiscardHandler)})
+		st := f.stores[0]
+		st.answered(listing{&testBackend{s.Handle(), s}, &names}, nil)
+		shows := func(when string, answers, failing, listed bool) {
+			t.Helper()
+			var all snapshot
+			get(t, f, "/elections", 200, &all)
+			if r := all.Stores[0]; r.Answers != answers || r.Since > 0 != failing || r.Listed != listed {
+				t.Errorf("%s the store is shown as %+v", when, r)
+			}
+		}
+		shows("before a request", false, false, false)
+		s.breaks(fmt.Errorf("%w: the server answers 500", backends.ErrUnavailable))
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- f.Run(ctx) }()
+		time.Sleep(time.Second)
+		shows("after a request that failed", false, true, false)
+		s.breaks(nil)
+		time.Sleep(reopen + time.Second)
+		shows("after an answer", true, false, true)
+		s.breaks(context.DeadlineExceeded) // it hangs
+		time.Sleep(8 * time.Second)
+		shows("while it hangs", false, true, true)
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestCannotList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		newStore(t, "a")
-		f := fleet(t, Options{All: true}, Store{"test://a", []string{"x"}})
+		f := fleet(t, Options{All: true}, Store{URL: "test://a", Elections: []string{"x"}})
 		time.Sleep(10 * time.Second)
 		var s snapshot
 		if get(t, f, "/elections", 200, &s); !s.Stores[0].Answers || !strings.Contains(s.Stores[0].Listing, "cannot list") || len(s.Elections) != 1 {
@@ -325,7 +369,7 @@ func TestCannotList(t *testing.T) {
 
 // Before a store has answered, its elections are shown as unknown.
 func TestBeforeAnAnswer(t *testing.T) {
-	f := New([]Store{{"test://a", []string{"x"}}, {"test://b", []string{"x", "y"}}}, Options{Every: 2 * time.Second, Reads: 50})
+	f := New([]Store{{URL: "test://a", Elections: []string{"x"}}, {URL: "test://b", Elections: []string{"x", "y"}}}, Options{Every: 2 * time.Second, Reads: 50})
 	get(t, f, "/healthz", 200, nil)
 	get(t, f, "/readyz", 503, nil)
 	get(t, f, "/leader?election=y", 503, nil)
@@ -342,7 +386,7 @@ func TestLeader(t *testing.T) {
 		put(t, a, "x", "one", 7, 1)
 		put(t, b, "x", "two", 8, 1)
 		put(t, b, "y", "three", 9, 1)
-		f := fleet(t, Options{}, Store{"test://a", []string{"x"}}, Store{"test://b", []string{"x", "y"}}, Store{"test://b", []string{"w"}})
+		f := fleet(t, Options{}, Store{URL: "test://a", Elections: []string{"x"}}, Store{URL: "test://b", Elections: []string{"x", "y"}}, Store{URL: "test://b", Elections: []string{"w"}})
 		time.Sleep(time.Second)
 		get(t, f, "/readyz", 200, nil)
 		get(t, f, "/healthz", 200, nil)
@@ -379,7 +423,7 @@ func TestLeader(t *testing.T) {
 func TestOneElectionNeedsNoName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		put(t, newStore(t, "a"), "x", "one", 7, 1)
-		f := fleet(t, Options{}, Store{"test://a", []string{"x"}})
+		f := fleet(t, Options{}, Store{URL: "test://a", Elections: []string{"x"}})
 		time.Sleep(time.Second)
 		var r struct{ ID string }
 		if get(t, f, "/leader", 200, &r); r.ID != "one" {
@@ -390,7 +434,7 @@ func TestOneElectionNeedsNoName(t *testing.T) {
 
 func TestUnusableURL(t *testing.T) {
 	for _, u := range []string{"nonsense", "tset://a", "file://user:secret@host/%zz"} {
-		err := New([]Store{{u, []string{"x"}}}, Options{Every: time.Second, Reads: 1, Logger: slog.New(slog.DiscardHandler)}).Run(t.Context())
+		err := New([]Store{{URL: u, Elections: []string{"x"}}}, Options{Every: time.Second, Reads: 1, Logger: slog.New(slog.DiscardHandler)}).Run(t.Context())
 		if !errors.Is(err, elector.ErrURL) && !errors.Is(err, elector.ErrUnknownScheme) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", u, err)
 		}
