@@ -6,6 +6,8 @@ replace (
 	github.com/elector-go/elector => ..
 	github.com/elector-go/elector/backends/azureblob => ../backends/azureblob
 	github.com/elector-go/elector/backends/mysql => ../backends/mysql
+	github.com/elector-go/elector/backends/nats => ../backends/nats
+	github.com/elector-go/elector/backends/redis => ../backends/redis
 	github.com/elector-go/elector/backends/s3 => ../backends/s3
 	github.com/elector-go/elector/internal/proof => ../internal/proof
 )
@@ -21,15 +23,20 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.72.3
 	github.com/aws/aws-sdk-go-v2/service/s3 v1.114.7
 	github.com/aws/smithy-go v1.28.8
+	github.com/bsm/redislock v0.9.4
 	github.com/elector-go/elector v0.1.0
 	github.com/elector-go/elector/backends/azureblob v0.1.0
 	github.com/elector-go/elector/backends/mysql v0.1.0
+	github.com/elector-go/elector/backends/nats v0.1.0
+	github.com/elector-go/elector/backends/redis v0.1.0
 	github.com/elector-go/elector/backends/s3 v0.1.0
 	github.com/elector-go/elector/internal/proof v0.0.0
 	github.com/go-sql-driver/mysql v1.9.3
 	github.com/go-zookeeper/zk v1.0.4
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/lib/pq v1.10.9
+	github.com/redis/go-redis/v9 v9.7.3
+	github.com/redis/rueidis v1.0.79
 	github.com/twmb/franz-go v1.22.3
 	github.com/twmb/franz-go/pkg/kfake v0.0.0-20260918054303-01f206a7e32c
 	go.etcd.io/etcd/client/v3 v3.7.3
@@ -89,6 +96,7 @@ require (
 	github.com/coreos/go-systemd/v22 v22.7.0 // indirect
 	github.com/cpuguy83/dockercfg v0.3.2 // indirect
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
+	github.com/dgryski/go-rendezvous v0.0.0-20200823014737-9f7001d12a5f // indirect
 	github.com/distribution/reference v0.6.0 // indirect
 	github.com/docker/go-connections v0.7.0 // indirect
 	github.com/docker/go-units v0.5.0 // indirect
@@ -153,6 +161,9 @@ require (
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
+	github.com/nats-io/nats.go v1.53.1 // indirect
+	github.com/nats-io/nkeys v0.4.15 // indirect
+	github.com/nats-io/nuid v1.0.1 // indirect
 	github.com/opencontainers/go-digest v1.0.0 // indirect
 	github.com/opencontainers/image-spec v1.1.1 // indirect
 	github.com/pierrec/lz4/v4 v4.1.33 // indirect
@@ -189,7 +200,7 @@ require (
 	go.opentelemetry.io/otel/trace v1.45.0 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
-	go.yaml.in/yaml/v3 v3.0.4 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/net v0.61.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect

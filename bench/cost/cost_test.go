@@ -15,6 +15,7 @@ import (
 	"github.com/elector-go/elector/bench/results"
 	"github.com/elector-go/elector/bench/wire"
 	"github.com/elector-go/elector/internal/leak"
+	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 func TestMain(m *testing.M) { leak.Main(m) }
@@ -287,10 +288,10 @@ func TestQuiet(t *testing.T) {
 }
 
 func TestPings(t *testing.T) {
-	if note := pings([]wire.Counts{{Requests: 3}, {Requests: 4}}); note != "" {
+	if note := pings(stores.ZooKeeper, []wire.Counts{{Requests: 3}, {Requests: 4}}); note != "" {
 		t.Errorf("%q without pings", note)
 	}
-	if note := pings([]wire.Counts{{Pings: 3}, {Pings: 2}, {Pings: 3}}); !strings.HasPrefix(note, "of them 3 (median)") {
+	if note := pings(stores.NATS, []wire.Counts{{Pings: 3}, {Pings: 2}, {Pings: 3}}); !strings.HasPrefix(note, "of them 3 (median)") {
 		t.Errorf("%q; want a median of 3", note)
 	}
 }

@@ -247,7 +247,7 @@ func figures(l peers.Library, scenes []counted) (all []results.Figure) {
 			figure("bytes", c.missing, nil)
 			continue
 		}
-		figure("requests", pings(c.counts), func(n wire.Counts) int64 { return n.Requests })
+		figure("requests", pings(l.Store, c.counts), func(n wire.Counts) int64 { return n.Requests })
 		figure("bytes", "both directions together", wire.Counts.Bytes)
 		if c.connects {
 			figure("connections", "", func(n wire.Counts) int64 { return n.Open })
@@ -263,11 +263,18 @@ func values(counts []wire.Counts, of func(wire.Counts) int64) (all []float64) {
 	return all
 }
 
-// pings says how many of the requests are ZooKeeper's pings, if any are.
-func pings(counts []wire.Counts) string {
+// pings says how many of the requests are counted apart as well, if any are.
+func pings(store string, counts []wire.Counts) string {
 	f := results.Figure{Values: values(counts, func(n wire.Counts) int64 { return n.Pings })}
 	if f.Most() == 0 {
 		return ""
 	}
-	return fmt.Sprintf("of them %g (median) are pings that hold the session", f.Median())
+	are := "pings that hold the session"
+	switch store {
+	case stores.NATS:
+		are = "pings of the connection"
+	case stores.Redis:
+		are = "what opens a connection, pings of it, or an INFO in one pipeline with a read"
+	}
+	return fmt.Sprintf("of them %g (median) are %s", f.Median(), are)
 }

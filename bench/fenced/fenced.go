@@ -72,7 +72,7 @@ func Measure(ctx context.Context, s *stores.Store) (results []Result, err error)
 	on := &target{store: s, lease: lease, url: s.Through(way.Address()), address: way.Address()}
 	defer on.close()
 	all, err := map[string]func(context.Context, *target) ([]pair, error){
-		stores.Etcd: etcds, stores.ZooKeeper: zookeepers, stores.Postgres: postgreses, stores.DynamoDB: dynamodbs, stores.GCS: gcses, stores.AzureBlob: azureBlobs, stores.Consul: consuls, stores.MySQL: mysqls, stores.S3: s3s,
+		stores.Etcd: etcds, stores.ZooKeeper: zookeepers, stores.Postgres: postgreses, stores.DynamoDB: dynamodbs, stores.GCS: gcses, stores.AzureBlob: azureBlobs, stores.Consul: consuls, stores.MySQL: mysqls, stores.NATS: natses, stores.S3: s3s, stores.Redis: redises,
 	}[s.Kind](ctx, on)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	gomysql "github.com/go-sql-driver/mysql"
 
 	"github.com/elector-go/elector/backends/mysql"
+	"github.com/elector-go/elector/fence/fencesql"
 )
 
 func mysqls(ctx context.Context, t *target) ([]pair, error) {
@@ -27,17 +28,11 @@ func mysqls(ctx context.Context, t *target) ([]pair, error) {
 		}
 	}
 	const update = "update fenced set n = ? where id = 1"
-	return []pair{{"mysql.Transact", func(ctx context.Context, n int) error {
-		tx, err := db.BeginTx(ctx, nil)
-		if err != nil {
-			return err
-		}
-		defer tx.Rollback() // does nothing after a commit
-		if _, err := tx.ExecContext(ctx, update, n); err != nil {
-			return err
-		}
-		return tx.Commit()
-	}, func(ctx context.Context, n int) error {
+	either, err := fenceSQL(ctx, t, db, fencesql.MySQL, update)
+	if err != nil {
+		return nil, err
+	}
+	return append(either, pair{"mysql.Transact", plainly(db, update), func(ctx context.Context, n int) error {
 		return mysql.Transact(ctx, db, t.lease, func(tx *sql.Tx) error { _, err := tx.ExecContext(ctx, update, n); return err })
-	}}}, nil
+	}}), nil
 }

@@ -38,6 +38,7 @@ import (
 	"github.com/elector-go/elector/backends/postgres"
 	"github.com/elector-go/elector/backends/s3"
 	"github.com/elector-go/elector/backends/zookeeper"
+	"github.com/elector-go/elector/fence/fencesql"
 	"github.com/elector-go/elector/internal/proof/stores"
 )
 
@@ -134,23 +135,17 @@ func postgreses(ctx context.Context, t *target) ([]pair, error) {
 		return nil, err
 	}
 	const update = "update fenced set n = $1 where id = 1"
-	return []pair{
+	either, err := fenceSQL(ctx, t, db, fencesql.PostgreSQL, update)
+	if err != nil {
+		return nil, err
+	}
+	return append(either, []pair{
 		{"postgres.Transact", func(ctx context.Context, n int) error {
 			return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error { _, err := tx.Exec(ctx, update, n); return err })
 		}, func(ctx context.Context, n int) error {
 			return postgres.Transact(ctx, pool, t.lease, func(tx pgx.Tx) error { _, err := tx.Exec(ctx, update, n); return err })
 		}},
-		{"postgres.TransactDB", func(ctx context.Context, n int) error {
-			tx, err := db.BeginTx(ctx, nil)
-			if err != nil {
-				return err
-			}
-			defer tx.Rollback()
-			if _, err := tx.ExecContext(ctx, update, n); err != nil {
-				return err
-			}
-			return tx.Commit()
-		}, func(ctx context.Context, n int) error {
+		{"postgres.TransactDB", plainly(db, update), func(ctx context.Context, n int) error {
 			return postgres.TransactDB(ctx, db, t.lease, func(tx *sql.Tx) error { _, err := tx.ExecContext(ctx, update, n); return err })
 		}},
 		{"a condition in one PostgreSQL statement", func(ctx context.Context, n int) error {
@@ -166,7 +161,7 @@ func postgreses(ctx context.Context, t *target) ([]pair, error) {
 			}
 			return err
 		}},
-	}, nil
+	}...), nil
 }
 
 func dynamodbs(ctx context.Context, t *target) ([]pair, error) {

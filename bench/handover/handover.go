@@ -227,7 +227,7 @@ func (o Options) rows(all map[string]*stores.Store) (rows []*row, err error) {
 			return nil, err
 		}
 		when := alone
-		if r.poll > 0 {
+		if r.poll > 0 && !r.told {
 			when = withPolls
 		}
 		for _, n := range o.waiters() {

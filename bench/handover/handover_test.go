@@ -43,8 +43,8 @@ func TestRules(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if (r.poll > 0) == (r.count != nil || r.bids > 0) {
-			t.Errorf("%s on %s: polls every %v, counting is %v, a bid takes %v", l.Name, l.Store, r.poll, r.count != nil, r.bids)
+		if seen := r.count != nil || r.bids > 0; r.told && r.poll == 0 || !r.told && (r.poll > 0) == seen {
+			t.Errorf("%s on %s: polls every %v, is told %v, counting is %v, a bid takes %v", l.Name, l.Store, r.poll, r.told, r.count != nil, r.bids)
 		}
 		if r.handover == "" || r.why == "" || r.renew <= 0 || r.renew >= ttl {
 			t.Errorf("%s on %s lacks something", l.Name, l.Store)
@@ -82,6 +82,7 @@ func TestBounds(t *testing.T) {
 		{"elector", stores.Etcd, 2400 * ms, 3550 * ms},
 		{"elector", stores.ZooKeeper, 2400 * ms, 3550 * ms},
 		{"elector", stores.Consul, 2400 * ms, 3550 * ms},
+		{"elector", stores.NATS, 2400 * ms, 3550 * ms},
 		{"elector", stores.Kubernetes, 2400 * ms, 3550 * ms},
 		{"elector", stores.Postgres, 2400 * ms, 4540 * ms},
 		{"elector", stores.DynamoDB, 2400 * ms, 4540 * ms},
@@ -91,6 +92,8 @@ func TestBounds(t *testing.T) {
 		{"client-go/timeout+release", stores.Kubernetes, 1600 * ms, 4760 * ms},
 		{"zk-lock/careful", stores.ZooKeeper, 2000 * ms, 5000 * ms},
 		{"pglock/pgx", stores.Postgres, 2250 * ms, 6000 * ms},
+		{"redislock", stores.Redis, 2000 * ms, 3100 * ms},
+		{"rueidislock", stores.Redis, 1500 * ms, 3100 * ms},
 		{"dynamolock", stores.DynamoDB, 2250 * ms, 4000 * ms},
 	} {
 		l := peers.Library{Name: c.name, Store: c.store}

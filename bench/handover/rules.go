@@ -18,6 +18,10 @@ type rules struct {
 	// store tells them.
 	poll time.Duration
 
+	// Where the store tells them, and waiters are given the time of a poll all the
+	// same: nothing is seen of who waits there.
+	told bool
+
 	// Where the store tells them: how many watches or listeners it has, and
 	// how many of these are the leader's.
 	count   func(context.Context, *stores.Store) (int, error)
@@ -57,6 +61,10 @@ func rulesOf(l peers.Library, ttl time.Duration) (rules, error) {
 		return pgLock(ttl), nil
 	case name == "dynamolock":
 		return dynamoLock(ttl), nil
+	case name == "redislock":
+		return redisLock(ttl), nil
+	case name == "rueidislock":
+		return rueidisLock(ttl), nil
 	}
 	return rules{}, fmt.Errorf("the rules of %s on %s are not known here", l.Name, l.Store)
 }
@@ -71,6 +79,11 @@ func ours(store string, ttl time.Duration) (rules, error) {
 	switch store {
 	case stores.Etcd:
 		r.count, r.bids = etcdWatchers, 2*time.Second+r.renew
+		r.handover = "the release is pushed to all waiters; " + bids
+		r.why = counts + "; renewals are pushed"
+	case stores.NATS:
+		r.bids = 2*time.Second + r.renew
+		r.poll, r.told = r.renew, true // a consumer that is gone is counted for five seconds more
 		r.handover = "the release is pushed to all waiters; " + bids
 		r.why = counts + "; renewals are pushed"
 	case stores.Kubernetes:
@@ -88,7 +101,7 @@ func ours(store string, ttl time.Duration) (rules, error) {
 		r.bids = 2*time.Second + r.renew
 		r.handover = "the blocking query of each waiter returns the release; " + bids
 		r.why = counts + "; blocking queries return renewals"
-	case stores.Postgres, stores.DynamoDB, stores.GCS, stores.AzureBlob, stores.MySQL, stores.S3:
+	case stores.Postgres, stores.DynamoDB, stores.GCS, stores.AzureBlob, stores.MySQL, stores.Redis, stores.S3:
 		r.latest += r.renew + min(ourOffset, r.renew/10)
 		r.why = counts + "; renewals are polled in step with the holder: once their rhythm is known, that is 0.1 TTL after them at most, and an interval of 0.3 TTL and 0.1 s before, of which the latest is"
 		if store == stores.Postgres {
@@ -97,6 +110,11 @@ func ours(store string, ttl time.Duration) (rules, error) {
 			break
 		}
 		r.poll = r.renew + min(ourOffset, r.renew/10)
+		if store == stores.Redis {
+			r.told, r.bids = true, 2*time.Second+r.renew
+			r.handover = "all waiters are told to read; " + bids
+			break
+		}
 		r.handover = "polls: a read in each renewal interval of 0.3 TTL, so up to that later (RenewEvery sets it); " + gives
 	default:
 		return rules{}, fmt.Errorf("the rules of elector on %s are not known here", store)
@@ -147,6 +165,30 @@ func dynamoLock(ttl time.Duration) rules {
 	r.handover = "polls: a waiter reads every refresh period, so up to that later: 1 s here and by default, whatever the lease; WithRefreshPeriod sets it, and waiters cost a read in each"
 	r.earliest, r.latest = ttl-r.renew, (ttl+refresh-1)/refresh*refresh+refresh
 	r.why = "a TTL from the read that first showed the last heartbeat, up to a refresh period of 1 s after it, and on to the next read; the last heartbeat was up to a quarter of the TTL before the kill"
+	return r
+}
+
+// redisLock: a waiter tries every 100 ms, and takes what has run out. The server
+// counts from when the last refresh came.
+func redisLock(ttl time.Duration) rules {
+	const retry = 100 * time.Millisecond
+	r := rules{poll: retry, renew: ttl / 3}
+	r.handover = "polls: a waiter tries every 100 ms, so up to that later, and costs ten requests a second; the pause is its user's choice"
+	r.earliest, r.latest = ttl-r.renew, ttl+retry
+	r.why = "the key runs out a TTL after the last refresh, of which its user sends one every third of it, and a waiter tries every 100 ms"
+	return r
+}
+
+// rueidisLock: a waiter has the key tracked (client-side caching), and tries when the
+// server reports that it has changed or run out. The server looks ten times in a
+// second (hz) which keys have run out.
+func rueidisLock(ttl time.Duration) rules {
+	const looks = 100 * time.Millisecond
+	r := rules{renew: ttl / 2, told: true}
+	r.poll = r.renew
+	r.handover = "all waiters are told that the key has changed, and each tries to set it"
+	r.earliest, r.latest = ttl-r.renew, ttl+looks
+	r.why = "the key runs out a TTL after the last extension was sent, by the holder's time of day, and one is sent every half of it; the server looks every 100 ms which keys have run out, and reports that to who waits"
 	return r
 }
 

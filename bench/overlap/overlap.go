@@ -39,7 +39,11 @@ func Measure(ctx context.Context, libraries []peers.Library, ttl time.Duration, 
 	for _, kind := range peers.Stores(libraries) {
 		var rows []*row
 		for _, l := range libraries {
-			if l.Store == kind {
+			switch {
+			case l.Store != kind:
+			case l.Remote:
+				fmt.Printf("%s on %s is left out: it asks the store whether it leads, and no answer comes through the dark\n", l.Name, kind)
+			default:
 				rows = append(rows, &row{library: l, scene: idle}, &row{library: l, scene: slow})
 			}
 		}

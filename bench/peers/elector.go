@@ -11,7 +11,9 @@ import (
 	_ "github.com/elector-go/elector/backends/dynamodb"
 	_ "github.com/elector-go/elector/backends/etcd"
 	_ "github.com/elector-go/elector/backends/kubernetes"
+	_ "github.com/elector-go/elector/backends/nats"
 	_ "github.com/elector-go/elector/backends/postgres"
+	_ "github.com/elector-go/elector/backends/redis"
 	_ "github.com/elector-go/elector/backends/zookeeper"
 )
 

@@ -58,6 +58,8 @@ type Library struct {
 	// counts, by the library's own rules and with these settings.
 	Slowest func(ttl time.Duration) time.Duration
 
+	// Remote says that Leads is a request to the store.
+	Remote bool
 	// Open connects a candidate, and makes what it needs in the store.
 	Open func(ctx context.Context, c Config) (Candidate, error)
 }
@@ -82,7 +84,7 @@ func (l Library) Version() string {
 // All returns every library that can be driven: ours first on each store.
 func All() []Library {
 	var all []Library
-	for _, on := range [][]Library{etcds, zookeepers, postgreses, dynamodbs, kuberneteses} {
+	for _, on := range [][]Library{etcds, zookeepers, postgreses, dynamodbs, kuberneteses, redises, natses} {
 		all = append(all, on...)
 	}
 	return all

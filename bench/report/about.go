@@ -34,6 +34,9 @@ type System struct {
 
 	// Settings say how it is set; empty if that was not noted.
 	Settings string `json:",omitempty"`
+
+	// On says on which processor and when, if not on that of the page.
+	On string `json:",omitempty"`
 }
 
 // A Library is one that figures are of.
@@ -57,6 +60,9 @@ func Here() About {
 		Date:   time.Now(),
 	}
 }
+
+// Day is that of the last measurement.
+func (a About) Day() string { return a.Date.UTC().Format("2 January 2006") }
 
 // Save writes it to a file, for a page that is written again later.
 func (a About) Save(path string) error {

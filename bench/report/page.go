@@ -48,7 +48,7 @@ var chapters = []chapter{
 }
 
 // titles are how stores are called in headings.
-var titles = map[string]string{"etcd": "etcd", "zookeeper": "ZooKeeper", "postgres": "PostgreSQL", "dynamodb": "DynamoDB", "gcs": "Google Cloud Storage", "kubernetes": "Kubernetes"}
+var titles = map[string]string{"etcd": "etcd", "zookeeper": "ZooKeeper", "postgres": "PostgreSQL", "dynamodb": "DynamoDB", "gcs": "Google Cloud Storage", "kubernetes": "Kubernetes", "redis": "Redis", "nats": "NATS"}
 
 // Page writes the page, in Markdown. It refers to the plots that [Plots]
 // returns, in the folder plots beside it.
@@ -198,7 +198,7 @@ func (p *page) machine() {
 		{"memory", fmt.Sprintf("%.1f GiB", float64(a.Memory)/(1<<30))},
 		{"kernel", a.Kernel},
 		{"Go", a.Go},
-		{"date", a.Date.UTC().Format("2 January 2006")},
+		{"date", a.Day()},
 	} {
 		p.printf("| %s | %s |\n", line[0], escape(line[1]))
 	}
@@ -206,6 +206,9 @@ func (p *page) machine() {
 		how := s.Name
 		if s.Settings != "" {
 			how += ": " + s.Settings
+		}
+		if s.On != "" {
+			how += "; measured on " + s.On
 		}
 		p.printf("| %s | %s |\n", title(s.Kind), escape(how))
 	}
@@ -218,6 +221,9 @@ func (p *page) machine() {
 // notAmongThem says which library a reader may look for in vain.
 const notAmongThem = "River (`github.com/riverqueue/river` v0.51.0) is not among them: its elector is in an internal package, nothing public says whether a client leads, and its TTL of 15 s cannot be set. See [README.md](README.md)."
 
+// aloneOnNATS says why one store has no other library.
+const aloneOnNATS = "On NATS `elector` is alone: no election library for NATS could be had as a module. `github.com/nats-io/jsm.go` had an experimental one, by a consumer of which a stream allows one; v0.5.1 has none."
+
 func (p *page) libraries() {
 	if len(p.about.Libraries) == 0 {
 		return
@@ -226,7 +232,7 @@ func (p *page) libraries() {
 	for _, l := range p.about.Libraries {
 		p.printf("| %s | %s %s | %s | %s |\n", escape(l.Name), escape(l.Module), escape(l.Version), escape(l.Belief), escape(l.Settings))
 	}
-	p.printf("\n%s\n\n", notAmongThem)
+	p.printf("\n%s\n\n%s\n\n", notAmongThem, aloneOnNATS)
 }
 
 func (p *page) chapter(c chapter) {

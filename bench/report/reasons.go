@@ -44,14 +44,25 @@ var reasons = map[place]string{
 	{results.Cost, "kubernetes", "handover"}:                      leaseIsPushed,
 	{results.Cost, "kubernetes", "handover and one TTL after it"}: leaseIsPushed,
 
+	{results.Cost, "redis", "opening and first acquire"}:     asksRedis,
+	{results.Cost, "redis", "opening"}:                       asksRedis,
+	{results.Cost, "redis", "uncontended acquire"}:           "A read, which is an INFO and a GET in one pipeline, and then a script that compares the whole record and writes the next one. INFO shows the server's role and replicas. A lock of the others is a key that is set if it is missing, in one request, with a random value and without a token.",
+	{results.Cost, "redis", "holding for one TTL"}:           "The record is written every 0.3 TTL, 3 or 4 times in one, whole, with the one before to compare with. rueidislock extends every half of its validity, and the user of redislock as often as he likes, here every third of the TTL; both send a name and a random value.",
+	{results.Cost, "redis", "waiting for one TTL"}:           listensOnRedis,
+	{results.Cost, "redis", "handover"}:                      toldOnRedis,
+	{results.Cost, "redis", "handover and one TTL after it"}: toldOnRedis + " " + listensOnRedis,
+
 	{results.Handover, "", "from resign to the successor knowing"}:          "A waiter that sees a release waits at random first, up to J: ten times what its own last reads took, at least 5 and at most 250 ms. Then it reads, and writes. So few of many write.",
 	{results.Handover, "etcd", "from resign to the successor knowing"}:      "Both need two requests, whatever the number of waiters. Here both are writes, which etcd syncs to the disk: the successor's write makes its token. In etcd's own queue the release is a write, and the successor reads. The release is also pushed to all waiters, with the record; of many in one process the successor gets its turn among them. It would take a successor that leads without a write of its own.",
 	{results.Handover, "zookeeper", "from resign to the successor knowing"}: "The release and the acquisition are writes, which ZooKeeper syncs to the disk, and between them the successor reads, with a sync, because an event does not hold what has changed. Every waiter does. In the queue of a lock one waiter is told, who lists the nodes and writes nothing. It would take a successor that leads without a write of its own, and events with content.",
+
+	{results.Handover, "redis", "from resign to the successor knowing"}: "The release and the acquisition are writes, which Redis syncs to the disk; a round trip here is a read, from memory. Between them a waiter waits at random for up to J, so that not all write, or has made a bid and writes at once. All waiters of rueidislock write at once, without a read. Of 50 waiters of redislock that try every 100 ms one comes every 2 ms, at 500 requests a second.",
 
 	{results.Takeover, "", "takeover after kill -9"}:                                            afterC,
 	{results.Takeover, "etcd", "takeover after kill -9"}:                                        afterC + withEtcd,
 	{results.Takeover, "zookeeper", "takeover after kill -9"}:                                   afterC + withZooKeeper,
 	{results.Takeover, "dynamodb", "takeover after kill -9"}:                                    afterC + withDynamoDB,
+	{results.Takeover, "redis", "takeover after kill -9"}:                                       afterC + " Redis ends a lock of the others one TTL after its last extension, and they have no token that would stop a holder which was paused.",
 	{results.Overlap, "", "cut: from the cut until the successor believes"}:                     afterC,
 	{results.Overlap, "etcd", "cut: from the cut until the successor believes"}:                 afterC + withEtcd,
 	{results.Overlap, "zookeeper", "cut: from the cut until the successor believes"}:            afterC + withZooKeeper,
@@ -70,6 +81,7 @@ var reasons = map[place]string{
 	{results.Scale, "", "bytes to hold all of them"}:               "Each record is written in each interval, with the one before to compare with, see the rows of holding; a session's keep-alive says nothing of the elections that hang on it. Comparing with a revision would save the second one.",
 	{results.Scale, "postgres", "bytes to hold all of them"}:       "pglock writes a number in each heartbeat, see the rows of holding. With 100 elections and more ours sends less.",
 	{results.Scale, "kubernetes", "bytes to hold all of them"}:     wholeLease,
+	{results.Scale, "redis", "connections"}:                        "At most 8, kept for a minute once as many requests were under way, so that one that has gone dark holds up one request. rueidislock sends everything over one connection.",
 	{results.Scale, "kubernetes", "connections"}:                   "At most 32, over HTTP/1.1, so that one that has gone dark holds up one request, and each lease renews by itself. client-go's client has as many as it needs at once, over HTTP/1.1 here and one HTTP/2 connection with TLS. A lower bound would be level; renewals would then wait for each other.",
 	{results.Scale, "dynamodb", "connections"}:                     "At most 64, over HTTP/1.1 on purpose, so that one that has gone dark holds up one request, and each lease renews by itself. dynamolock renews with as many workers as the process has processors. A lower bound would be level; renewals would then wait for each other.",
 
@@ -89,6 +101,12 @@ const (
 	wholeLease = "Besides what kubectl shows, which client-go's Lease has too, the Lease holds the record in an annotation: holder, token, TTL, the attempt of the writer and a value. The attempt is how a write whose answer was lost is found. The API server also returns the whole object after each write, and keeps a list of who wrote which field. With client-go's five fields alone there would be no token."
 
 	leaseIsPushed = "The release and the new leader are pushed to all waiters, each with the Lease, which is longer than client-go's; who takes over reads before it writes. client-go's waiters poll, and those that have not polled yet have sent nothing: they learn of it up to 2.2 RetryPeriod later."
+
+	asksRedis = "Opening asks the server for its role, its replicas and its settings (what it syncs, whether it evicts), since one that loses acknowledged writes is refused, and then reads the election's record once. The locks ask nothing, and also run on a server that forgets what it acknowledged."
+
+	listensOnRedis = "A waiter reads once in each renewal interval, or more often while it learns the holder's rhythm, and each read is a GET behind an INFO. One more connection, beside the pool's, listens for all elections of a process. Messages of Redis may be lost, so they save no read. Waiters of rueidislock rest on the server's reports alone: they try when the key has changed, as it does with each extension."
+
+	toldOnRedis = "All waiters learn of the release, and read, each by a GET behind an INFO; one writes. A message only has the election's name, since everybody who may publish can send one. The waiters of rueidislock try to set the key instead of reading it, one request each. Those of redislock are not told: only who happens to poll has sent something."
 
 	apartFromRenewals = "To be shorter, renewals would have to go to a key that nobody watches, and a waiter could not tell a dead leader from a quiet one without etcd's own leases."
 

@@ -88,7 +88,7 @@ func about() About {
 	a := Here()
 	a.Date = time.Date(2026, 11, 21, 17, 0, 0, 0, time.UTC)
 	a.TTL = 3 * time.Second
-	a.Systems = []System{{"etcd", "etcd 3.7.3", "synced"}, {"postgres", "PostgreSQL 18.1", ""}, {"dynamodb", "dynalite 4", "an emulator"}}
+	a.Systems = []System{{Kind: "etcd", Name: "etcd 3.7.3", Settings: "synced"}, {Kind: "postgres", Name: "PostgreSQL 18.1"}, {Kind: "dynamodb", Name: "dynalite 4", Settings: "an emulator"}}
 	a.Libraries = []Library{{"elector", "github.com/elector-go/elector", "as in this tree", "Lease.Check returns nil", "defaults"}}
 	return a
 }

@@ -61,6 +61,10 @@ func open(ctx context.Context, t task) (crowd, error) {
 		return openPGLock(t)
 	case "dynamolock":
 		return openDynamoLock(ctx, t)
+	case "redislock":
+		return openRedisLock(t), nil
+	case "rueidislock":
+		return openRueidisLock(t)
 	}
 	return nil, fmt.Errorf("there is no crowd of %s", t.Library)
 }
@@ -348,4 +352,6 @@ var libraries = map[string][]string{
 	stores.Postgres:   {"elector", "pglock"},
 	stores.DynamoDB:   {"elector", "dynamolock"},
 	stores.Kubernetes: {"elector", clientGo},
+	stores.Redis:      {"elector", "redislock", "rueidislock"},
+	stores.NATS:       {"elector"},
 }

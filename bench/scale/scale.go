@@ -60,7 +60,7 @@ func Measure(ctx context.Context, o Options) ([]results.Figure, error) {
 	var all []results.Figure
 	var errs []error
 	var group sync.WaitGroup
-	for _, kind := range []string{stores.Etcd, stores.ZooKeeper, stores.Postgres, stores.DynamoDB, stores.Kubernetes} {
+	for _, kind := range []string{stores.Etcd, stores.ZooKeeper, stores.Postgres, stores.DynamoDB, stores.Kubernetes, stores.Redis, stores.NATS} {
 		group.Go(func() {
 			figures, err := onStore(ctx, o, kind)
 			mutex.Lock()
@@ -135,13 +135,17 @@ func wanted(some []peers.Library, name, kind string) bool {
 }
 
 // counts are the numbers of elections. A store that is an emulator gets few, and so
-// does an API server, which needs a core for some hundred writes in a second.
+// does an API server, which needs a core for some hundred writes in a second. On NATS each
+// renewal is a write, and the server syncs one after the other: 10,000 elections would need
+// 2,222 in a second.
 func counts(short bool, library, kind string) []int {
 	switch {
 	case short:
 		return []int{1, 100}
 	case kind == stores.DynamoDB, kind == stores.Kubernetes:
 		return []int{1, 100}
+	case kind == stores.NATS:
+		return []int{1, 100, 1000}
 	case library == "elector":
 		return []int{1, 100, 1000, 10_000}
 	}

@@ -11,6 +11,10 @@
 //     They are counted apart as well. The frame that opens the session is not.
 //   - PostgreSQL: a round trip that the server has to execute, which is a Query
 //     or a Sync. Asking for TLS, logging in and cancelling are not.
+//   - Redis: a command, those of a pipeline each. What opens a connection, pings, and the
+//     INFO that goes in one pipeline with a read are counted apart as well.
+//   - NATS: a message that the client publishes, to JetStream or to a stream, and a ping.
+//     Pings are counted apart as well.
 //   - MySQL: a command, but for the one that ends the session. Logging in is not.
 //   - DynamoDB, Cloud Storage, Azure Blob, S3, Consul and Kubernetes: an HTTP/1.1 request.
 //
@@ -27,7 +31,7 @@ import (
 // Counts are sums over the connections of a proxy.
 type Counts struct {
 	Requests int64 // of the client
-	Pings    int64 // ZooKeeper's; they are in Requests too
+	Pings    int64 // of ZooKeeper, NATS and Redis; they are in Requests too
 	Sent     int64 // bytes from the client to the store, without the headers of TCP and IP
 	Received int64 // bytes from the store to the client
 	Opened   int64 // connections that the client has made
@@ -80,6 +84,10 @@ func newDecoder(kind string) (decoder, error) {
 		return &postgres{}, nil
 	case stores.MySQL:
 		return &mysql{}, nil
+	case stores.NATS:
+		return &nats{}, nil
+	case stores.Redis:
+		return &redis{}, nil
 	case stores.DynamoDB, stores.GCS, stores.AzureBlob, stores.Consul, stores.Kubernetes, stores.S3:
 		return &http{}, nil
 	}

@@ -14,8 +14,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"strings"
 	"sync"
+	"syscall"
 	"text/tabwriter"
 	"time"
 )
@@ -32,14 +34,22 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	l, err := newLab(dir, *seed)
-	ok := err == nil
+	l, err := newLab(dir, *seed, max(1, *jobs))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-	} else {
-		ok = runAll(l, *only, max(1, *jobs), *verbose)
+		os.Exit(1)
 	}
-	os.RemoveAll(dir)
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-interrupted
+		l.close()
+		os.Exit(1)
+	}()
+	ok := runAll(l, *only, max(1, *jobs), *verbose)
+	if err := l.close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
 	if !ok {
 		os.Exit(1)
 	}

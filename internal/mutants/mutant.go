@@ -14,6 +14,7 @@ type mutant struct {
 	edits  []edit
 	pkg    string // of the test that holds the case, and the test's name;
 	parent string // by default those of the simulation
+	alone  bool   // the replays of steps must catch it, and nothing else judges
 	module string // the folder of the package's module, if that is not the root
 }
 

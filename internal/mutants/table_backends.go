@@ -24,6 +24,13 @@ var backendMutants = []mutant{
 `, ``}}},
 
 	// Kubernetes.
+	{name: "a Service that leads to a former leader", breaks: "Service", catch: "a_former_leader_is_late", pkg: "./backends/kubernetes", parent: "TestPointService", edits: []edit{{
+		"backends/kubernetes/service.go", `case token > p.token:`, `case token > p.token && token < 0:`}}},
+	{name: "a Service that leads to a leader which is about to end", breaks: "Service", catch: "the_lease_is_about_to_end", pkg: "./backends/kubernetes", parent: "TestPointService", edits: []edit{{
+		"backends/kubernetes/service.go", `p.lease.Remaining()-p.ttl/4`, `p.ttl`}}},
+	{name: "a Service that leads to a leader after its term", breaks: "Service", catch: "a_late_write", pkg: "./backends/kubernetes", parent: "TestPointService", edits: []edit{{
+		"backends/kubernetes/service.go", `		p.sent = true
+`, ``}}},
 	{name: "a load balancer's 404 taken for an election without a record", breaks: "1", catch: "TestWhoAnswers", pkg: "./backends/kubernetes", edits: []edit{{
 		"backends/kubernetes/request.go", `s.Kind == "Status" && s.Code == code && s.Reason == reason && s.Details.Kind == "leases" && s.Details.Name == object`, `s.Code == code`}}},
 	{name: "a read from the API server's cache", breaks: "1", catch: "TestRequests", pkg: "./backends/kubernetes", edits: []edit{{
@@ -58,38 +65,59 @@ var backendMutants = []mutant{
 	// Package electorhttp.
 	{name: "a forwarded request forwarded again", breaks: "forwarding", catch: "loop", pkg: "./electorhttp", parent: "TestForward", edits: []edit{{
 		"electorhttp/forward.go", `return election == o.e.Name()`, `return false`}}},
-	{name: "a process serves because the record names it", breaks: "forwarding", catch: "to_a_former_leader", pkg: "./electorhttp", parent: "TestForward", edits: []edit{{
-		"electorhttp/forward.go", `if _, err := o.e.Token(); err == nil {`, `if o.leader.ID == o.e.ID() {`}}},
+	{name: "a process serves under a lease that is lost", breaks: "forwarding", catch: "lost", pkg: "./electorhttp", parent: "TestObserver", edits: []edit{{
+		"electorhttp/hub.go", `d == nil || d.lease.Context().Err() != nil || d.lease.Remaining() == 0`, `d == nil`}}},
 	{name: "forwarded to a leader that is known no longer", breaks: "forwarding", catch: "unknown_leader", pkg: "./electorhttp", parent: "TestForward", edits: []edit{{
-		"electorhttp/forward.go", `	case err != nil:
-		return nil, &refusal{http.StatusServiceUnavailable`, `	case err != nil && l.ID == "":
-		return nil, &refusal{http.StatusServiceUnavailable`}, {
-		"electorhttp/forward.go", `	o.leader, o.err, o.seen = l, err, o.seen || err == nil`, `	if o.err = err; err == nil {
-		o.leader, o.seen = l, true
-	}`}}},
+		"electorhttp/forward.go", `planned: o.err == nil && !o.leader.Vacant()`, `planned: !o.leader.Vacant()`}, {
+		"electorhttp/trip.go", `	case v.err != nil:`, `	case v.err != nil && !v.planned:`}, {
+		"electorhttp/forward.go", `o.leader, o.err, o.seen = l, err, o.seen || err == nil`, `if o.err = err; err == nil { o.leader, o.seen = l, true }`}}},
 	{name: "an answer older than the request", breaks: "forwarding", catch: "shares_reads", pkg: "./electorhttp", parent: "TestLeader", edits: []edit{{
 		"electorhttp/leader.go", `if h.started.Load() == before {`, `if h.started.Load() == max(before, 1)-1 {`}}},
 	{name: "a request that may have had an effect is sent again", breaks: "routing", catch: "may_have_had_an_effect", pkg: "./electorhttp", parent: "TestRoute", edits: []edit{{
-		"electorhttp/route.go", `final = t.broke != nil || !t.parcel.idempotent()`, `final = t.broke != nil`}}},
+		"electorhttp/trip.go", `final = t.broke != nil || !t.parcel.idempotent()`, `final = t.broke != nil`}}},
 	{name: "a body is sent again without its beginning", breaks: "routing", catch: "bodies", pkg: "./electorhttp", parent: "TestRoute", edits: []edit{{
-		"electorhttp/route.go", `final || !t.parcel.whole()`, `final`}}},
+		"electorhttp/trip.go", `return refused, !t.parcel.back() || final`, `t.parcel.back()
+	return refused, final`}}},
 	{name: "a routed request routed again", breaks: "routing", catch: "loop", pkg: "./electorhttp", parent: "TestRoute", edits: []edit{{
-		"electorhttp/route.go", `	case t.forwarded:`, `	case t.forwarded && !v.planned:`}}},
+		"electorhttp/trip.go", `	case t.forwarded:`, `	case t.forwarded && !v.planned:`}}},
 	{name: "the next owner does not wait for requests", breaks: "routing", catch: "drain", pkg: "./electorhttp", parent: "TestRoute", edits: []edit{{
-		"electorhttp/route.go", `			d.inside.Wait()
-`, ``}}},
+		"electorhttp/hub.go", `d.inside.Wait() }()`, `}()`}}},
 	{name: "a request that may have had an effect is said to have had none", breaks: "routing", catch: "broken,_then_gone", pkg: "./electorhttp", parent: "TestRouteHostile", edits: []edit{{
-		"electorhttp/route.go", `if t.broke != nil {`, `if t.broke != nil && false {`}}},
+		"electorhttp/trip.go", `if t.broke != nil {`, `if t.broke != nil && false {`}}},
 	{name: "a request that net/http has repeated is said to have had no effect", breaks: "routing", catch: "repeated_by_net-http", pkg: "./electorhttp", parent: "TestRouteHostile", edits: []edit{{
-		"electorhttp/route.go", `unsent(err) && !(written.Load() && t.parcel.idempotent())`, `unsent(err)`}}},
-	{name: "a request that was served counts as refused", breaks: "routing", catch: "nested", pkg: "./electorhttp", parent: "TestRouteHostile", edits: []edit{{
-		"electorhttp/route.go", `if t.forwarded && !t.inside {`, `if t.forwarded {`}}},
+		"electorhttp/trip.go", `unsent(err) && !(written.Load() > 0 && t.parcel.idempotent())`, `unsent(err)`}}},
+	{name: "a request that was served counts as refused", breaks: "routing", catch: "TestRefusalPassedOn", pkg: "./electorhttp", edits: []edit{{
+		"electorhttp/trip.go", `if r.Header[tryHeader] != nil {`, `if false {`}}},
 	{name: "a request outlives a lease that drains", breaks: "routing", catch: "timeout_while_it_drains", pkg: "./electorhttp", parent: "TestRouteHostile", edits: []edit{{
-		"electorhttp/route.go", `			if !until(ctx, nil, min(left, longestPause), nil) {
+		"electorhttp/trip.go", `			if !until(ctx, nil, min(left, longestPause), nil) {
 				return
 			}
 `, `			return
 `}}},
 	{name: "a partition that moves lets requests in", breaks: "routing", catch: "slow_worker", pkg: "./electorhttp", parent: "TestRoute", edits: []edit{{
-		"electorhttp/route.go", `d.lease.Context().Err() == nil && `, ``}}},
+		"electorhttp/hub.go", `d.lease.Context().Err() != nil || `, ``}}},
+	{name: "resigns before the requests inside are served", breaks: "deploy", catch: "order", pkg: "./electorhttp", parent: "TestServe", edits: []edit{{
+		"electorhttp/hub.go", `d.inside.Wait() }()`, `}()`}}},
+	{name: "the server is shut down at once", breaks: "deploy", catch: "order", pkg: "./electorhttp", parent: "TestServe", edits: []edit{{
+		"electorhttp/serve.go", `h.linger(s, told, served)`, `_ = told`}}},
+	{name: "lingers only until another process leads", breaks: "deploy", catch: "follower", pkg: "./electorhttp", parent: "TestServe", edits: []edit{{
+		"electorhttp/serve.go", `shown && (moved || h.waiting.Load() == 0)`, `(shown || true) && moved`}}},
+	{name: "does not wait for the next leader", breaks: "deploy", catch: "alone", pkg: "./electorhttp", parent: "TestServe", edits: []edit{{
+		"electorhttp/serve.go", `moved || h.waiting.Load() == 0`, `moved || true`}}},
+	{name: "ready although it stops", breaks: "deploy", catch: "order", pkg: "./electorhttp", parent: "TestServe", edits: []edit{{
+		"electorhttp/health.go", ` && !h.stopping`, ``}}},
+	{name: "clients keep connections to a process that stops", breaks: "deploy", catch: "order", pkg: "./electorhttp", parent: "TestServe", edits: []edit{{
+		"electorhttp/serve.go", `w.Header().Set("Connection", "close")`, ``}}},
+	{name: "observes no longer than until it is told to stop", breaks: "deploy", catch: "follower", pkg: "./electorhttp", parent: "TestServe", edits: []edit{{
+		"electorhttp/serve.go", `kept := h.keep()`, `kept := true`}}},
+	{name: "a request that may have had an effect goes to the next leader", breaks: "deploy", catch: "may_have_had_an_effect", pkg: "./electorhttp", parent: "TestObserver", edits: []edit{{
+		"electorhttp/trip.go", `final = t.broke != nil || !t.parcel.idempotent()`, `final = t.broke != nil`}}},
+	{name: "requests enter although the worker was told to stop", breaks: "deploy", catch: "slow_worker", pkg: "./electorhttp", parent: "TestObserver", edits: []edit{{
+		"electorhttp/hub.go", `d.lease.Context().Err() != nil || `, ``}}},
+	{name: "a worker that panics waits for requests", breaks: "deploy", catch: "panic", pkg: "./electorhttp", parent: "TestObserver", edits: []edit{{
+		"electorhttp/hub.go", `	defer shut()
+`, `	defer func() { shut(); d.inside.Wait() }()
+`}}},
+	{name: "a request that does not end keeps the lead for good", breaks: "deploy", catch: "long_inside", pkg: "./electorhttp", parent: "TestObserver", edits: []edit{{
+		"electorhttp/hub.go", `case <-time.After(longestInside):`, `case <-time.After(1 << 62):`}}},
 }

@@ -57,9 +57,9 @@ var clockMutants = []mutant{
 	{name: "acquisition goes on after a winner came and went", breaks: "3", catch: "mx/vanished", edits: []edit{{
 		"acquire.go", `if !e.view.MayRetry(prev, next, e.now()) {`, `if false {`}}},
 	{name: "acquisition believed after a winner came and went", breaks: "3", catch: "mx/vanished", edits: []edit{{
-		"internal/rule/view.go", `return v.claim.believed() && won.Token >= v.highest && v.held <= now`, `return v != nil`}}},
+		"internal/rule/view.go", `believed := v.claim.believed() && won.Token >= v.highest && v.held <= now`, `believed := true`}}},
 	{name: "late creation believed although a winner was seen", breaks: "3", catch: "while_it_is_on_its_way", pkg: ".", parent: "TestLateCreation", edits: []edit{{
-		"internal/rule/view.go", `return v.claim.believed() && won.Token >= v.highest`, `return won.Token >= v.highest`}}},
+		"internal/rule/view.go", `believed := v.claim.believed() && won.Token >= v.highest`, `believed := won.Token >= v.highest`}}},
 	{name: "late creation retaken although a winner was seen before it was given up", breaks: "3", catch: "before_it_was_given_up", pkg: ".", parent: "TestLateCreation", edits: []edit{{
 		"internal/rule/claim.go", `nonce == c.nonce && c.state == trying {`, `nonce == c.nonce {`}}},
 	{name: "a creation in doubt retaken", breaks: "7", catch: "amb/late-creation-twice", edits: []edit{{

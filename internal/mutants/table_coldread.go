@@ -25,7 +25,7 @@ var coldMutants = []mutant{
 	hostile("a resize waits for a seat of a newer version", "Resize", "TestResizeNewerSeat", edit{
 		"partition/resize.go", `s.Free == rule.Never`, `s.Free == 0`}),
 	hostile("what Owner has shown does not count", "4", "TestPutBackAfterOwner", edit{
-		"partition/state.go", `g.trails[partition].Glimpse(r)`, `_ = g.trails[partition]`}),
+		"partition/state.go", `g.trail(partition).Glimpse(r)`, `g.trail(partition)`}),
 	{name: "what Owner has shown since the read does not count", breaks: "partitions 4", catch: "TestGlimpseBetween", pkg: "./internal/rule", edits: []edit{{
 		"internal/rule/partition.go", `case r.Exists() && r.Token < t.highest.Load():`, `case r.Exists() && r.Token < min(t.highest.Load(), 0):`}}},
 }

@@ -1,5 +1,7 @@
 package main
 
+const fencesql = "./fence/fencesql"
+
 // fenceMutants let a late write pass.
 var fenceMutants = []mutant{
 	// What guards in the store compare.
@@ -35,7 +37,7 @@ var fenceMutants = []mutant{
 	{name: "every failed insert on MySQL a conflict", breaks: "Errors", catch: "TestNothingIsSentTwice", module: "backends/mysql", pkg: ".", edits: []edit{{
 		"backends/mysql/mysql.go", `if number(err) == duplicate {`, `if number(err) != 0 {`}}},
 	{name: "a read from a replica of MySQL", breaks: "Load", catch: "TestReadOfReplica", module: "backends/mysql", pkg: ".", edits: []edit{{
-		"backends/mysql/mysql.go", `case on(readOnly) || on(engineReadOnly):`, `case on(readOnly) && on(engineReadOnly):`}}},
+		"backends/mysql/mysql.go", `case (on(readOnly) || on(engineReadOnly)) &&`, `case (on(readOnly) && on(engineReadOnly)) &&`}}},
 	{name: "a cluster of Galera for MySQL", breaks: "Open", catch: "a_node_of_Galera", parent: "TestSettle", module: "backends/mysql", pkg: ".", edits: []edit{{
 		"backends/mysql/connect.go", `case on(is["wsrep_on"]) && !b.options.OneNode:`, `case on(is["wsrep_on"]) && b.options.OneNode:`}}},
 	{name: "a configuration for MySQL without autocommit", breaks: "Open", catch: "TestNewRefuses", module: "backends/mysql", pkg: ".", edits: []edit{{
@@ -50,6 +52,46 @@ var fenceMutants = []mutant{
 		"backends/mysql/mysql.go", `	if r.Vacant() {
 		return fmt`, `	if false {
 		return fmt`}}},
+
+	// One SQL fence, whatever elects.
+	{name: "fencesql: work before the table is entered", breaks: "Transact", catch: "the_election_on_another_store", pkg: fencesql, parent: "TestTransact", edits: []edit{
+		{"fence/fencesql/transact.go", "	if err := t.enter(ctx, tx, a.Election, elector.Token(a.Record.Token), a.Remaining); err != nil {\n		return err\n	}\n", ""},
+		{"fence/fencesql/transact.go", "	if _, err := lease.Acquisition(); err != nil {\n", "	if err := t.enter(ctx, tx, a.Election, elector.Token(a.Record.Token), a.Remaining); err != nil {\n		return err\n	}\n	if _, err := lease.Acquisition(); err != nil {\n"}}},
+	{name: "fencesql: the guard instead of the table", breaks: "Transact", catch: "another_database_with_such_a_table", pkg: fencesql, parent: "TestTransact", edits: []edit{{
+		"fence/fencesql/transact.go", `if err := t.enter(ctx, tx, a.Election, elector.Token(a.Record.Token), a.Remaining); err != nil {`,
+		`if _, ok := backends.As[backends.SQLGuarder](a.Backend); ok {
+	} else if err := t.enter(ctx, tx, a.Election, elector.Token(a.Record.Token), a.Remaining); err != nil {`}}},
+	{name: "fencesql: the table without the guard", breaks: "Transact", catch: "the_election_in_the_same_database", pkg: fencesql, parent: "TestTransact", edits: []edit{{
+		"fence/fencesql/transact.go", `	err = t.guard(ctx, db, tx, a)`, `	_ = t.guard`}}},
+	{name: "fencesql: another acquisition taken for another database", breaks: "Transact", catch: "another_acquisition", pkg: fencesql, parent: "TestTransact", edits: []edit{{
+		"fence/fencesql/transact.go", `case latest.Vacant() || latest.Token != a.Record.Token || latest.Attempt.Nonce != a.Record.Attempt.Nonce:`, `case latest.Vacant():`}}},
+	{name: "fencesql: a release taken for another database", breaks: "Transact", catch: "a_release", pkg: fencesql, parent: "TestTransact", edits: []edit{{
+		"fence/fencesql/transact.go", `case latest.Vacant() || latest.Token`, `case latest.Token`}}},
+	{name: "fencesql: a guard that asks the store for the token alone", breaks: "Transact", catch: "another_acquisition_with_the_same_token", pkg: fencesql, parent: "TestTransact", edits: []edit{{
+		"fence/fencesql/transact.go", ` || latest.Attempt.Nonce != a.Record.Attempt.Nonce:`, `:`}}},
+	{name: "fencesql: another database taken for another acquisition", breaks: "Transact", catch: "another_database_with_such_a_table", pkg: fencesql, parent: "TestTransact", edits: []edit{{
+		"fence/fencesql/transact.go", `case latest.Vacant() || latest.Token`, `case latest.Exists() || latest.Token`}}},
+	{name: "fencesql: no answer of the store taken for another database", breaks: "Transact", catch: "another_record,_and_no_answer_of_the_store", pkg: fencesql, parent: "TestTransact", edits: []edit{{
+		"fence/fencesql/transact.go", `	case err != nil:
+		return fmt.Errorf("fencesql: the database`, `	case err != nil:
+		return nil
+		return fmt.Errorf("fencesql: the database`}}},
+	{name: "fencesql: every failed guard taken for another database", breaks: "Transact", catch: "a_guard_in_a_deadlock", pkg: fencesql, parent: "TestTransact", edits: []edit{{
+		"fence/fencesql/transact.go", `case !g.Absent(err):`, `case false:`}}},
+	{name: "fencesql: a lease not looked at again", breaks: "Transact", catch: "a_lease_that_ends_in_between", pkg: fencesql, parent: "TestTransact", edits: []edit{{
+		"fence/fencesql/transact.go", `if _, err := lease.Acquisition(); err != nil {`, `if false {`}}},
+	{name: "fencesql: a transaction that may stand idle for ever", breaks: "Transact", catch: "the_bound_of_PostgreSQL", pkg: fencesql, parent: "TestTransact", edits: []edit{{
+		"fence/fencesql/fencesql.go", `max(idle.Milliseconds(), 1)`, `idle.Milliseconds()`}}},
+	{name: "fencesql: a bound that stays on a connection to MySQL", breaks: "Transact", catch: "the_bound_of_MySQL", pkg: fencesql, parent: "TestTransact", edits: []edit{{
+		"fence/fencesql/transact.go", `		tx.Rollback()
+		release(ctx, conn)`, `		tx.Rollback()
+		conn.Close()`}}},
+	{name: "a query for fencesql on PostgreSQL without a lock", breaks: "Guard", catch: "query", pkg: "./backends/postgres", parent: "TestGuard", edits: []edit{{
+		"backends/postgres/guard.go", `starts_with(attempt, $3) for key share)`, `starts_with(attempt, $3))`}}},
+	{name: "a query for fencesql on PostgreSQL without the index", breaks: "Guard", catch: "index", pkg: "./backends/postgres", parent: "TestGuard", edits: []edit{{
+		"backends/postgres/guard.go", `}, b.guarded`, `}, true`}}},
+	{name: "a query for fencesql on MySQL without a lock", breaks: "Guard", catch: "TestGuard", module: "backends/mysql", pkg: ".", edits: []edit{{
+		"backends/mysql/guard.go", `term = ? lock in share mode"`, `term = ?"`}}},
 
 	// The door of a resource.
 	{name: "a higher token enters before older writes have left", breaks: "Fence", catch: "older_writes_leave_first", pkg: ".", parent: "TestFence", edits: []edit{{

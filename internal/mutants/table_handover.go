@@ -5,7 +5,7 @@ var handoverMutants = []mutant{
 	// Handover: a successor, and requests to resign.
 	{name: "everybody takes the successor's way", breaks: "successor", catch: "named_by_the_leader", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"succession.go", `return successor(s.Record) == e.o.ID`, `return successor(s.Record) != ""`}, {
-		"succession.go", `id != "" && id != e.o.ID {`, `id != id {`}}},
+		"succession.go", `id == "" || id == e.o.ID ||`, `id == id ||`}}},
 	{name: "a successor taken for evidence of a vacancy", breaks: "3", catch: "after_a_crash", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"internal/rule/view.go", `	case v.record.Vacant(), v.claim`, `	case v.record.Vacant(), v.record.Extensions.Names("{\"t_bid\":\"\"}"), v.claim`}}},
 	{name: "a successor used after a crash", breaks: "successor", catch: "after_a_crash", pkg: ".", parent: "TestSuccessor", edits: []edit{{
@@ -17,9 +17,11 @@ var handoverMutants = []mutant{
 	}
 	if Critical(v.record) == "" {`}}},
 	{name: "a dead successor waited for without end", breaks: "successor", catch: "dead,_pushed_true", pkg: ".", parent: "TestSuccessor", edits: []edit{{
-		"succession.go", `start := s.Since + e`, `start := e.now() + e`}}},
+		"succession.go", `start := free + e`, `start := e.now() + e`}}},
 	{name: "a dead successor waited for by those who never saw the leader", breaks: "successor", catch: "dead,_for_those_who_come_later", pkg: ".", parent: "TestSuccessor", edits: []edit{{
-		"succession.go", `s.Followed && id`, `id`}}},
+		"succession.go", `s.Record.Vacant() && s.Followed {`, `s.Record.Vacant() {`}}},
+	{name: "a preference that means nothing after a crash", breaks: "Priority", catch: "after_a_crash,_pushed_false", pkg: ".", parent: "TestPriority", edits: []edit{{
+		"succession.go", `b.Rank > 0 {`, `b.Rank > 1<<40 {`}}},
 	{name: "a dead successor waited for as long as the TTL", breaks: "successor", catch: "dead,_with_a_long_TTL", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"succession.go", `min(vacancy.RenewEvery, longestHeadStart)`, `vacancy.TTL`}}},
 	{name: "a bid that is not due", breaks: "successor", catch: "of_a_record_that_is_gone", pkg: ".", parent: "TestSuccessor", edits: []edit{{

@@ -12,7 +12,10 @@ func init() {
 		mutants = append(mutants, m)
 	}
 	for _, m := range guardianMutants {
-		m.pkg, m.parent, m.module = guardian, "TestGuardian", "cmd/elector"
+		m.pkg, m.module = guardian, "cmd/elector"
+		if m.parent == "" {
+			m.parent = "TestGuardian"
+		}
 		for i := range m.edits {
 			m.edits[i].File = "cmd/elector/internal/guardian/" + m.edits[i].File
 		}
@@ -45,6 +48,9 @@ var guardianMutants = []mutant{
 			p.kill()`}}},
 	{name: "PDEATHSIG alone, once the guardian is killed", breaks: "H", catch: "guardian_killed", edits: []edit{{
 		"follow_unix.go", `		found := h.again(g.pid)`, `		found := []process{}`}}},
+	{name: "an isolated command is not", breaks: "H", catch: "wrapper_stopped,_guardian_killed", parent: "TestIsolated", edits: []edit{{
+		"start_unix.go", `	if c.Isolate {`, `	if false {`}, {
+		"guard_unix.go", `	if g.command.Isolate {`, `	if false {`}}},
 	{name: "no stand-in for a guardian that is stopped", breaks: "H", catch: "guardian_stopped", edits: []edit{{
 		"follow_unix.go", `				g.standIn()
 `, ``}}},

@@ -17,6 +17,12 @@ var s3Mutants = []mutant{
 		"open.go", `err := b.probe(ctx)`, `err := error(nil)`}}},
 	{name: "S3: servers that ignore If-Match alone", breaks: "Open", catch: "If-Match_ignored", parent: "TestOpen", edits: []edit{{
 		"s3.go", `	if !changed {`, `	if !changed && false {`}}},
+	{name: "S3: a server that compares and writes in two steps", breaks: "Open", catch: "compares_and_writes_in_two_steps", parent: "TestRace", edits: []edit{{
+		"alike.go", `if winners > 1 {`, `if winners > rivals {`}}},
+	{name: "S3: a server whose reads lag", breaks: "Open", catch: "reads_from_a_replica_that_lags", parent: "TestRace", edits: []edit{{
+		"alike.go", `&& winners == 1 && etag == before`, `&& winners > 1 && etag == before`}}},
+	{name: "S3: every server taken for Amazon's", breaks: "Open", catch: "TestAmazon", edits: []edit{{
+		"alike.go", `if strings.HasSuffix(host, domain) {`, `if strings.HasSuffix(host, domain) || true {`}}},
 	{name: "S3: writes before the probe", breaks: "Swap", catch: "TestUnproven", edits: []edit{{
 		"s3.go", `if !b.proven.Load() {
 			if err`, `if false {

@@ -7,6 +7,8 @@ replace (
 	github.com/elector-go/elector => ../..
 	github.com/elector-go/elector/backends/azureblob => ../../backends/azureblob
 	github.com/elector-go/elector/backends/mysql => ../../backends/mysql
+	github.com/elector-go/elector/backends/nats => ../../backends/nats
+	github.com/elector-go/elector/backends/redis => ../../backends/redis
 	github.com/elector-go/elector/backends/s3 => ../../backends/s3
 )
 
@@ -30,6 +32,10 @@ require (
 	github.com/lib/pq v1.10.9
 	github.com/moby/moby/api v1.55.0
 	github.com/moby/moby/client v0.5.0
+	github.com/nats-io/jwt/v2 v2.8.0
+	github.com/nats-io/nats.go v1.53.1
+	github.com/nats-io/nkeys v0.4.15
+	github.com/redis/go-redis/v9 v9.7.3
 	github.com/rs/zerolog v1.33.0
 	github.com/testcontainers/testcontainers-go v0.44.0
 	go.etcd.io/etcd/api/v3 v3.7.3
@@ -80,6 +86,7 @@ require (
 	github.com/containerd/platforms v0.2.1 // indirect
 	github.com/cpuguy83/dockercfg v0.3.2 // indirect
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
+	github.com/dgryski/go-rendezvous v0.0.0-20200823014737-9f7001d12a5f // indirect
 	github.com/distribution/reference v0.6.0 // indirect
 	github.com/docker/go-connections v0.7.0 // indirect
 	github.com/docker/go-units v0.5.0 // indirect
@@ -112,6 +119,7 @@ require (
 	github.com/moby/sys/userns v0.1.0 // indirect
 	github.com/moby/term v0.5.2 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
+	github.com/nats-io/nuid v1.0.1 // indirect
 	github.com/ncruces/go-strftime v0.1.9 // indirect
 	github.com/opencontainers/go-digest v1.0.0 // indirect
 	github.com/opencontainers/image-spec v1.1.1 // indirect
@@ -158,6 +166,8 @@ require (
 	github.com/coreos/go-systemd/v22 v22.7.0 // indirect
 	github.com/elector-go/elector v0.1.0
 	github.com/elector-go/elector/backends/mysql v0.1.0
+	github.com/elector-go/elector/backends/nats v0.1.0
+	github.com/elector-go/elector/backends/redis v0.1.0
 	github.com/elector-go/elector/backends/s3 v0.1.0
 	github.com/golang/protobuf v1.5.4 // indirect
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.29.0 // indirect

@@ -3,7 +3,7 @@
 // handovers. It exits 1 if a figure is over, or if a store could not be had.
 //
 // Usage: go run ./cmd/budget [KIND] …, of etcd, zookeeper, postgres, dynamodb, gcs,
-// azureblob, consul, kubernetes, mysql and s3
+// azureblob, consul, kubernetes, mysql, nats, redis and s3
 //
 // Without a name it measures all but consul and kubernetes.
 package main
@@ -164,10 +164,12 @@ var budgets = map[string]budget{
 	stores.DynamoDB:  {2, 2, 2, ""},
 	stores.Consul:    {2, 2, 2, ""},
 	stores.MySQL:     {2, 2, 2, ""},
+	stores.NATS:      {2, 2, 0, ""}, // everything is pushed
 	stores.AzureBlob: {2, 2, 2, ""},
 	stores.GCS:       {3, 2, 2, "where an object is missing, one more request asks whether the bucket is"},
 
 	stores.Kubernetes: {2, 2, 0, ""}, // everything is pushed
+	stores.Redis:      {2, 2, 2, ""},
 	stores.S3:         {2, 2, 2, ""},
 }
 

@@ -8,10 +8,10 @@
 // -page measures nothing and writes page and plots again from the two files: for
 // after a change of package report, its reasons above all.
 //
-// Usage: go run ./cmd/compare [-page] [-short] [-only cost,handover] [-libraries etcd,pglock] [-ttl 3s] [-out .] [-logs file] [-elections 2000] [-profiles folder]
+// Usage: go run ./cmd/compare [-page] [-short] [-only cost,handover] [-libraries etcd,pglock] [-stores redis,nats] [-ttl 3s] [-out .] [-logs file] [-elections 2000] [-profiles folder]
 //
-// With -only or -libraries the figures that are measured replace those that
-// results.json has of the same subjects and libraries, and the others stay.
+// With -only, -libraries or -stores the figures that are measured replace those that
+// results.json has of the same subjects, libraries and stores, and the others stay.
 // What was measured before something failed is in results.json too; the page is
 // only written when nothing did.
 //
@@ -68,6 +68,7 @@ func main() {
 	flag.BoolVar(&c.short, "short", false, "fewest rounds that still show each row, most subjects at the same time; needs -out")
 	only := flag.String("only", "", "subjects, with commas between: "+strings.Join(subjectNames(), ", "))
 	libraries := flag.String("libraries", "", "libraries, with commas between, and ours on their stores: "+strings.Join(peers.Names(), ", "))
+	kinds := flag.String("stores", "", "kinds of stores, with commas between: "+strings.Join(peers.Stores(peers.All()), ", "))
 	flag.DurationVar(&c.ttl, "ttl", 3*time.Second, "of all libraries; whole seconds")
 	page := flag.Bool("page", false, "write the page again, from results.json and about.json")
 	flag.StringVar(&c.out, "out", ".", "the folder to write to")
@@ -75,7 +76,7 @@ func main() {
 	elections := flag.String("elections", "", "numbers of elections for subject scale, with commas between; needs -out")
 	flag.StringVar(&c.profiles, "profiles", "", "a folder for profiles of the processes that hold many elections; none without")
 	flag.Parse()
-	c.only, c.wanted = list(*only), list(*libraries)
+	c.only, c.wanted, c.kinds = list(*only), list(*libraries), list(*kinds)
 	for _, text := range list(*elections) {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || c.out == "." {
@@ -142,6 +143,7 @@ func progress(w *os.File, start time.Time) func(string, ...any) {
 type comparison struct {
 	short        bool
 	only, wanted []string // subjects and libraries; all if empty
+	kinds        []string // of stores; all if empty
 	ttl          time.Duration
 	out          string
 	elections    []int  // of subject scale
@@ -163,7 +165,7 @@ func (c *comparison) run(ctx context.Context, all []subject, ask func(context.Co
 	if err != nil {
 		return err
 	}
-	libraries, err := peers.Choose(c.wanted)
+	libraries, err := peers.Choose(c.wanted, c.kinds)
 	if err != nil {
 		return err
 	}
@@ -238,7 +240,7 @@ func (c *comparison) harmless() error {
 }
 
 // apart says whether figures of earlier runs stay.
-func (c *comparison) apart() bool { return len(c.only) > 0 || len(c.wanted) > 0 }
+func (c *comparison) apart() bool { return len(c.only) > 0 || len(c.wanted) > 0 || len(c.kinds) > 0 }
 
 // describe writes what figures were measured on.
 func (c *comparison) describe(figures []results.Figure, systems []report.System) error {
@@ -249,6 +251,11 @@ func (c *comparison) describe(figures []results.Figure, systems []report.System)
 	path := filepath.Join(c.out, "about.json")
 	if c.apart() { // stores that were not needed now
 		if before, err := report.LoadAbout(path); err == nil {
+			for i, s := range before.Systems {
+				if s.On == "" && before.CPU != about.CPU {
+					before.Systems[i].On = before.CPU + ", " + before.Day()
+				}
+			}
 			about.Systems = known(before.Systems, systems)
 		}
 	}

@@ -53,7 +53,7 @@ func TestMerge(t *testing.T) {
 	f := func(subject, store, library string, v float64) results.Figure {
 		return results.Figure{Subject: subject, Store: store, Library: library, What: "x", Values: []float64{v}}
 	}
-	libraries, _ := peers.Choose([]string{"client-go"})
+	libraries, _ := peers.Choose([]string{"client-go"}, nil)
 	before := []results.Figure{
 		f(results.Check, "etcd", "nobody's", 1),
 		f(results.Check, "postgres", "pglock", 1), f(results.Check, "kubernetes", "client-go (IsLeader)", 1), f(results.Check, "etcd", "etcd", 1),

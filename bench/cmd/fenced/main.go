@@ -3,7 +3,7 @@
 // turns.
 //
 // Usage: go run ./cmd/fenced [KIND] …, of etcd, zookeeper, postgres, dynamodb, gcs,
-// azureblob, consul, mysql and s3
+// azureblob, consul, mysql, nats, redis and s3
 //
 // Without a name it measures all but consul and s3.
 package main
@@ -22,7 +22,9 @@ import (
 	_ "github.com/elector-go/elector/backends/etcd"
 	_ "github.com/elector-go/elector/backends/gcs"
 	_ "github.com/elector-go/elector/backends/mysql"
+	_ "github.com/elector-go/elector/backends/nats"
 	_ "github.com/elector-go/elector/backends/postgres"
+	_ "github.com/elector-go/elector/backends/redis"
 	_ "github.com/elector-go/elector/backends/s3"
 	_ "github.com/elector-go/elector/backends/zookeeper"
 	"github.com/elector-go/elector/bench/fenced"

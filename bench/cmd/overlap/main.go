@@ -35,7 +35,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	libraries, err := peers.Choose(flag.Args())
+	libraries, err := peers.Choose(flag.Args(), nil)
 	if err == nil {
 		_, err = overlap.Measure(ctx, libraries, *ttl, *rounds)
 	}

@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -26,18 +27,77 @@ func Build(ctx context.Context, dir, mutant string) (program string, err error) 
 	return build(ctx, dir, "candidate", edits)
 }
 
-// build compiles a candidate of this name with edits.
-func build(ctx context.Context, dir, name string, edits []overlay.Edit) (program string, err error) {
+// BuildOlder compiles the candidate of a commit of this repository, with that commit's
+// library, into dir.
+func BuildOlder(ctx context.Context, dir, commit string) (program string, err error) {
+	root, err := moduleRoot(ctx)
+	if err != nil {
+		return "", err
+	}
+	older := filepath.Join(dir, "older-"+commit)
+	archive := filepath.Join(dir, "older.tar")
+	for _, command := range [][]string{
+		{"git", "-C", root, "archive", "-o", archive, commit},
+		{"mkdir", older},
+		{"tar", "-xf", archive, "-C", older},
+	} {
+		if out, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput(); err != nil {
+			return "", fmt.Errorf("getting commit %s, which needs a clone with its history: %w\n%s", commit, err, strings.TrimSpace(string(out)))
+		}
+	}
+	for _, folder := range []string{"internal/proof", "conformance/stores"} { // of the candidate's module
+		if folder = filepath.Join(older, folder); exists(folder) {
+			return compile(ctx, older, folder, dir, "candidate-"+commit, nil)
+		}
+	}
+	return "", fmt.Errorf("commit %s has no candidate", commit)
+}
+
+func moduleRoot(ctx context.Context) (string, error) {
 	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/elector-go/elector").Output()
 	if err != nil {
 		return "", fmt.Errorf("looking for the module's folder; work inside the repository: %w", err)
 	}
-	list, err := overlay.Write(strings.TrimSpace(string(root)), dir, name, edits)
+	return strings.TrimSpace(string(root)), nil
+}
+
+// Commit names what Build compiles: the last commit, and whether the tree has changes;
+// "unknown" outside a clone.
+func Commit(ctx context.Context) string {
+	root, err := moduleRoot(ctx)
+	if err != nil {
+		return "unknown"
+	}
+	said, err := exec.CommandContext(ctx, "git", "-C", root, "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*").Output()
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(said))
+}
+
+// build compiles a candidate of this name with edits.
+func build(ctx context.Context, dir, name string, edits []overlay.Edit) (program string, err error) {
+	root, err := moduleRoot(ctx)
+	if err != nil {
+		return "", err
+	}
+	return compile(ctx, root, filepath.Join(root, "internal/proof"), dir, name, edits)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// compile compiles the candidate of a tree, from the folder of its module.
+func compile(ctx context.Context, root, module, dir, name string, edits []overlay.Edit) (program string, err error) {
+	list, err := overlay.Write(root, dir, name, edits)
 	if err != nil {
 		return "", err
 	}
 	program = filepath.Join(dir, name)
-	cmd := exec.CommandContext(ctx, "go", "build", "-overlay", list, "-o", program, "github.com/elector-go/elector/internal/proof/chaos/candidate")
+	cmd := exec.CommandContext(ctx, "go", "build", "-overlay", list, "-o", program, "./chaos/candidate")
+	cmd.Dir = module
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the candidate: %w\n%s", err, strings.TrimSpace(string(out)))
 	}

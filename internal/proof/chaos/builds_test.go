@@ -23,7 +23,7 @@ import (
 // releases write the critical ones too.
 var nextBuild = []overlay.Edit{
 	{File: "acquire.go", Old: "annex.Acquired(prev, holder, a.token, now)", New: "nextBars(nextExtends(annex.Acquired(prev, holder, a.token, now)))"},
-	{File: "acquire.go", Old: "annex.Released(prev, a.why, a.successor, now)", New: "nextBars(annex.Released(prev, a.why, a.successor, now))"},
+	{File: "acquire.go", Old: "annex.Released(prev, a.why, a.successor, a.pause, now)", New: "nextBars(annex.Released(prev, a.why, a.successor, a.pause, now))"},
 	{File: "nextbuild.go", New: `package elector
 
 import (

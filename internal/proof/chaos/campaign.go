@@ -23,6 +23,7 @@ type Campaign struct {
 	Seed     uint64        // decides which faults come in which order at each place
 	Dir      string        // for the processes' logs and the histories of violations; must exist
 	Program  string        // the candidate, see Build
+	Older    string        // one of each three candidates, if not empty: see BuildOlder
 
 	// Groups, if not 0, makes one of so many rounds one of a group. All others are
 	// elections.
@@ -57,6 +58,15 @@ const candidates = 3
 // faultsPerRound is small enough that a history can be read, and checked within
 // a second.
 const faultsPerRound = 10
+
+// programs are those of a round.
+func (c *Campaign) programs() []string {
+	all := slices.Repeat([]string{c.Program}, candidates)
+	if c.Older != "" {
+		all[0] = c.Older // which is started first
+	}
+	return all
+}
 
 // Run blocks until the time is over, or ctx ends. An error means that the
 // campaign itself could not go on; violations are not errors.
@@ -107,7 +117,7 @@ func (c *Campaign) hold(ctx context.Context, name string, end time.Time) (err er
 	c.mutex.Unlock()
 
 	for number := 1; time.Now().Before(end); number++ {
-		s := Settings{Programs: slices.Repeat([]string{c.Program}, candidates), Dir: c.Dir, Random: random, Name: fmt.Sprintf("%s-%d", p.id(), number)}
+		s := Settings{Programs: c.programs(), Older: c.Older, Dir: c.Dir, Random: random, Name: fmt.Sprintf("%s-%d", p.id(), number)}
 		decks := ofElections
 		if c.Groups > 0 && (h.Sum64()+c.Seed+uint64(number))%uint64(c.Groups) == 0 {
 			decks, s.Partitions, s.Name = ofGroups, partitions, s.Name+"-group"

@@ -210,6 +210,9 @@ func (r *Round) replaceMissed(s *slot) error {
 
 // lockFault stops the leader of a folder where everybody waits for it.
 var lockFault = Fault{Name: insideLock, on: func(p *Place) bool { return p.Name == File }, strike: func(ctx context.Context, r *Round) error {
+	if err := r.letNewLead(ctx); err != nil { // older ones have no stop there
+		return err
+	}
 	v, err := r.leader()
 	if err != nil {
 		return err

@@ -113,7 +113,7 @@ func GroupFaults(p *Place) (records, others []Fault) {
 	}
 	for _, f := range Faults(p) {
 		switch kind, _, _ := strings.Cut(f.Name, ": "); {
-		case kind == "record" || strings.HasPrefix(f.Name, "request to resign"):
+		case kind == "record" || kind == pause || strings.HasPrefix(f.Name, "request to resign"):
 		case p.store != nil && p.store.Kind == stores.GCS && (f.Name == "store: restart" || f.Name == "store: kill -9"):
 			// It may lose writes that it has acknowledged, which no lease can survive.
 		default:

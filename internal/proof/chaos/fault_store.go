@@ -71,6 +71,20 @@ var storeFaults = []Fault{
 		err := r.place.store.RevokeKubernetes(ctx)
 		return errors.Join(err, r.last(ctx, 0.3, 2), r.place.store.GrantKubernetes(ctx))
 	}},
+	{Name: "store: connections terminated", on: isKind(stores.Redis), strike: func(ctx context.Context, r *Round) error {
+		defer r.breaks("store: connections terminated", "")()
+		return r.place.store.RedisDo(ctx, "CLIENT", "KILL", "USER", candidateRole)
+	}},
+	{Name: "store: read-only", on: isKind(stores.Redis), felt: true, strike: func(ctx context.Context, r *Round) error {
+		defer r.breaks("store: read-only", "")()
+		err := r.place.store.RedisDo(ctx, "CONFIG", "SET", "min-replicas-to-write", "1")
+		return errors.Join(err, r.last(ctx, 0.3, 2), r.place.store.RedisDo(ctx, "CONFIG", "SET", "min-replicas-to-write", "0"))
+	}},
+	{Name: "store: permission revoked", on: isKind(stores.Redis), felt: true, strike: func(ctx context.Context, r *Round) error {
+		defer r.breaks("store: permission revoked", "")()
+		err := r.place.store.RedisDo(ctx, "ACL", "SETUSER", candidateRole, "-set", "-get")
+		return errors.Join(err, r.last(ctx, 0.3, 2), r.place.store.RedisDo(ctx, "ACL", "SETUSER", candidateRole, "+set", "+get"))
+	}},
 	// Not felt: the client sees that an idle connection is closed, and uses another.
 	{Name: "store: connections terminated", on: isKind(stores.MySQL), strike: func(ctx context.Context, r *Round) error {
 		defer r.breaks("store: connections terminated", "")()

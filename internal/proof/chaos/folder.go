@@ -29,9 +29,18 @@ func (f folder) Get(_ context.Context, election string) ([]byte, error) {
 	return content, err
 }
 
-// Put does as an editor or a restored backup does: it renames a file, so that
-// nobody reads half of it.
-func (f folder) Put(_ context.Context, election string, content []byte) error {
+// Put does as an editor or a restored backup does: it renames a file, so that no reader
+// sees half of it. It takes the lock that the candidates take: a candidate that had read the file
+// before, and renames its own after, would undo it at once, and the account could not say so.
+func (f folder) Put(ctx context.Context, election string, content []byte) error {
+	err := f.locked(ctx, election, func() error { return f.put(election, content) })
+	if errors.Is(err, fs.ErrNotExist) { // no candidate has come yet
+		return f.put(election, content)
+	}
+	return err
+}
+
+func (f folder) put(election string, content []byte) error {
 	restored := filepath.Join(f.dir, "restored")
 	if err := os.WriteFile(restored, content, 0o600); err != nil {
 		return err
@@ -39,29 +48,41 @@ func (f folder) Put(_ context.Context, election string, content []byte) error {
 	return os.Rename(restored, f.path(election))
 }
 
-// Replace takes the lock that the candidates take.
+// Replace compares and writes under the lock.
 func (f folder) Replace(ctx context.Context, election string, old, content []byte) (done bool, err error) {
+	err = f.locked(ctx, election, func() error {
+		now, err := f.Get(ctx, election)
+		if err != nil || !bytes.Equal(now, old) {
+			return err
+		}
+		err = f.put(election, content)
+		done = err == nil
+		return err
+	})
+	return done, err
+}
+
+// locked calls do under the lock that the candidates take.
+func (f folder) locked(ctx context.Context, election string, do func() error) error {
 	lock, err := os.OpenFile(filepath.Join(f.dir, election+".lock"), os.O_RDWR, 0)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer lock.Close() // and with it our lock
-	for !done {
-		if done, err = tryLock(lock); err != nil {
-			return false, err
+	for {
+		locked, err := tryLock(lock)
+		if err != nil {
+			return err
+		}
+		if locked {
+			return do()
 		}
 		select {
 		case <-ctx.Done():
-			return false, context.Cause(ctx)
+			return context.Cause(ctx)
 		case <-time.After(time.Millisecond):
 		}
 	}
-	now, err := f.Get(ctx, election)
-	if err != nil || !bytes.Equal(now, old) {
-		return false, err
-	}
-	err = f.Put(ctx, election, content)
-	return err == nil, err
 }
 
 // tryLock reports whether the lock was free, and is ours now until the file is

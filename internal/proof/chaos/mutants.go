@@ -81,7 +81,9 @@ var Mutants = map[string]Mutant{
 		edits: []overlay.Edit{
 			{File: dataFile, Old: "etcd.Commit(ctx, client, holding, put)", New: "client.Do(ctx, put)"},
 			{File: "backends/consul/guard.go", Old: "append([]Operation{c.operation()}, operations...)", New: "operations"},
+			{File: "backends/nats/guard.go", Old: "of: c.subject, expected: c.seq,", New: "of: c.keys() + \"nothing\", expected: 0,"},
 			{File: "backends/mysql/guard.go", Old: "tx.ExecContext(ctx, statement)", New: "tx.ExecContext(ctx, unbound+statement[:0])"},
+			{File: "backends/redis/script.go", Old: "if string.sub(redis.call('GET', KEYS[1]) or '', 1, #ARGV[2]) ~= ARGV[2] then return 0 end", New: ""},
 			{File: dataFile, Old: "postgres.Transact(ctx, d.pool, holding, func", New: "pgx.BeginFunc(ctx, d.pool, func"},
 			{File: dataFile, Old: "\"github.com/elector-go/elector/backends/postgres\"", New: ""},
 		},

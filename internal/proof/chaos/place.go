@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/url"
@@ -19,7 +20,9 @@ import (
 	_ "github.com/elector-go/elector/backends/gcs"
 	_ "github.com/elector-go/elector/backends/kubernetes"
 	_ "github.com/elector-go/elector/backends/mysql"
+	_ "github.com/elector-go/elector/backends/nats"
 	_ "github.com/elector-go/elector/backends/postgres"
+	_ "github.com/elector-go/elector/backends/redis"
 	_ "github.com/elector-go/elector/backends/s3"
 	_ "github.com/elector-go/elector/backends/zookeeper"
 	"github.com/elector-go/elector/internal/proof/chaos/data"
@@ -55,7 +58,7 @@ const shortest = 2 * time.Second
 const Nodes = " 3 nodes"
 
 // clusters are the kinds of which there are clusters of three.
-var clusters = []string{stores.Etcd, stores.ZooKeeper, stores.Consul}
+var clusters = []string{stores.Etcd, stores.ZooKeeper, stores.Consul, stores.NATS}
 
 // Names returns the places of a campaign that names none: see stores.Kinds.
 func Names() []string {
@@ -83,7 +86,7 @@ func of(kinds []string) []string {
 // through its guard.
 func Guarded(name string) bool {
 	kind := strings.TrimSuffix(name, Nodes)
-	return kind == stores.Etcd || kind == stores.Postgres || kind == stores.Consul || kind == stores.MySQL
+	return kind == stores.Etcd || kind == stores.Postgres || kind == stores.Consul || kind == stores.MySQL || kind == stores.NATS || kind == stores.Redis
 }
 
 // Open starts a place, by its name. Close ends it.
@@ -122,6 +125,7 @@ func (p *Place) open(ctx context.Context) error {
 	}
 	d := b.Describe()
 	p.Rules = history.RulesOf(max(shortest, d.MinTTL), d.MinWriteInterval)
+	p.Rules.Takeover += p.Rules.Renew // the candidate with the highest priority has a head start, and may be gone
 	return b.Close()
 }
 
@@ -159,6 +163,13 @@ func (p *Place) openStore(ctx context.Context, kind string) (err error) {
 		p.url = func(through func(string) string) string {
 			return strings.Replace(direct(through), "//"+p.store.Admin.User+"@", "//"+candidateRole+"@", 1)
 		}
+	case stores.Redis:
+		login := stores.Login{User: candidateRole, Password: rand.Text()}
+		if err := p.store.RedisUser(ctx, login, slices.Concat(stores.RedisCandidate, data.RedisRights)...); err != nil {
+			return err
+		}
+		direct := p.url
+		p.url = func(through func(string) string) string { return login.In(direct(through)) }
 	case stores.DynamoDB, stores.GCS, stores.AzureBlob, stores.S3:
 		stores.AnyCredentials()
 		if p.gate, err = newThrottle(p.store.Address, kind); err != nil {
@@ -186,7 +197,7 @@ func (p *Place) openCluster(ctx context.Context, kind string) (err error) {
 		for _, m := range p.cluster.Members {
 			hosts = append(hosts, through(m.Address))
 		}
-		return kind + "://" + strings.Join(hosts, ",")
+		return kind + "://" + strings.Join(hosts, ",") + p.cluster.Path
 	}
 	return nil
 }

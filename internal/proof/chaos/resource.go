@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/http"
@@ -16,18 +17,19 @@ import (
 // It is what an election protects, and each partition of a group.
 type resource struct {
 	tell   func(history.Event)
+	name   string // of the election; older candidates do not name it
 	fence  elector.Fence
 	server http.Server
 	url    string
 }
 
 // newResource listens on 127.0.0.1.
-func newResource(tell func(history.Event)) (*resource, error) {
+func newResource(name string, tell func(history.Event)) (*resource, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	r := &resource{tell: tell, url: "http://" + l.Addr().String() + "/"}
+	r := &resource{name: name, tell: tell, url: "http://" + l.Addr().String() + "/"}
 	r.server.Handler = r
 	r.server.ReadHeaderTimeout = time.Minute
 	go r.server.Serve(l) // until Close
@@ -37,7 +39,7 @@ func newResource(tell func(history.Event)) (*resource, error) {
 // ServeHTTP serves one write. It tells Accepted inside the fence: a write with a
 // higher token cannot be told before all older ones.
 func (r *resource) ServeHTTP(w http.ResponseWriter, request *http.Request) {
-	e := history.Event{Election: request.FormValue("election"), Kind: history.Accepted, Candidate: request.FormValue("candidate"), Before: history.BootTime()}
+	e := history.Event{Election: cmp.Or(request.FormValue("election"), r.name), Kind: history.Accepted, Candidate: request.FormValue("candidate"), Before: history.BootTime()}
 	var err error
 	if e.Number, err = strconv.ParseUint(request.FormValue("number"), 10, 64); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)

@@ -25,6 +25,7 @@ type Round struct {
 	dir      string // for the logs of the processes
 	random   *rand.Rand
 	sure     bool
+	older    string
 	name     string             // of the election or the group
 	offices  []history.Election // the election, or the partitions of the group
 	group    *group             // nil in an election
@@ -50,6 +51,7 @@ type slot struct {
 // Settings are what a round needs besides its place.
 type Settings struct {
 	Programs    []string   // the candidates, one of each, see Build
+	Older       string     // that of them which is older than this tree; may be empty
 	Dir         string     // where the processes' logs go
 	Random      *rand.Rand // decides what happens
 	Name        string     // of the election or the group, unique
@@ -61,7 +63,7 @@ type Settings struct {
 // NewRound starts the candidates of a new election or a new group and waits until one
 // leads, or until each partition has an owner.
 func NewRound(ctx context.Context, p *Place, s Settings) (*Round, error) {
-	r := &Round{place: p, dir: s.Dir, random: s.Random, sure: s.Sure, extra: s.Environment, name: s.Name, log: &history.Log{}}
+	r := &Round{place: p, dir: s.Dir, random: s.Random, sure: s.Sure, older: s.Older, extra: s.Environment, name: s.Name, log: &history.Log{}}
 	if s.Partitions > 0 {
 		r.group = newGroup(r, s.Partitions)
 		r.offices = r.group.offices()
@@ -75,7 +77,7 @@ func NewRound(ctx context.Context, p *Place, s Settings) (*Round, error) {
 }
 
 func (r *Round) begin(ctx context.Context, programs []string) (err error) {
-	if r.resource, err = newResource(r.tell); err != nil {
+	if r.resource, err = newResource(r.name, r.tell); err != nil {
 		return err
 	}
 	err = insist(ctx, func() (err error) {

@@ -20,7 +20,10 @@ import (
 // A process is one of the service's.
 type process struct {
 	*child.Again
-	id string
+	id      string
+	address string // of its server
+	stops   bool   // it was told to; guarded by the balancer
+	serves  bool   // it is ready, as the balancer has seen
 }
 
 // A term is the time from a worker's begin to its return.
@@ -37,11 +40,14 @@ type service struct {
 	url      string
 	election string
 	observer *elector.Elector
+	linger   time.Duration
+	book     string // URL of the resource
+	balancer *balancer
 	started  int
 
 	mutex   sync.Mutex
-	changed chan struct{} // closed and replaced with each message
-	ready   map[string]bool
+	changed chan struct{}     // closed and replaced with each message
+	ready   map[string]string // addresses
 	terms   []*term
 }
 
@@ -50,13 +56,13 @@ func (s *service) start(version string, priority int) *process {
 	s.t.Helper()
 	s.started++
 	p := &process{id: fmt.Sprintf("%s-%d", version, s.started)}
-	again, err := child.StartAgain(variable, task{p.id, s.url, s.election, priority}, func(m message) { s.take(p.id, m) })
+	again, err := child.StartAgain(variable, task{p.id, s.url, s.election, priority, s.linger, s.book}, func(m message) { s.take(p.id, m) })
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	p.Again = again
 	s.t.Cleanup(p.End)
-	s.await(p, func() bool { return s.ready[p.id] })
+	s.await(p, func() bool { p.address = s.ready[p.id]; return p.address != "" })
 	return p
 }
 
@@ -65,7 +71,7 @@ func (s *service) take(id string, m message) {
 	defer s.mutex.Unlock()
 	switch m.Kind {
 	case ready:
-		s.ready[id] = true
+		s.ready[id] = m.Address
 	case begun:
 		s.terms = append(s.terms, &term{id: id, from: m.At})
 	case returned:
@@ -143,9 +149,15 @@ func (s *service) roll(what string, all []*process, version string, priority, mo
 	before := len(s.terms)
 	s.mutex.Unlock()
 	for i, old := range all {
-		next = append(next, s.start(version, priority))
+		p := s.start(version, priority)
+		next = append(next, p)
 		if most > 0 {
 			s.preferred(version)
+		}
+		if s.balancer != nil {
+			s.balancer.await(s.ctx)
+			s.balancer.add(p)
+			s.balancer.stop(old)
 		}
 		old.End()
 		s.leader(append(slices.Clone(all[i+1:]), next...))
@@ -168,45 +180,65 @@ func (s *service) roll(what string, all []*process, version string, priority, mo
 	return next
 }
 
+// count returns ELECTOR_DEPLOYS, or a default.
+func count(t *testing.T, otherwise int) int {
+	text := os.Getenv("ELECTOR_DEPLOYS")
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("ELECTOR_DEPLOYS is %q, not a number", text)
+	}
+	return n
+}
+
+// newService starts a store, and no process yet.
+func newService(t *testing.T, kind string) *service {
+	t.Helper()
+	url := "file://" + t.TempDir()
+	if kind != file {
+		store, err := stores.Start(t.Context(), kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := store.Stop(); err != nil {
+				t.Error(err)
+			}
+		})
+		url = store.URL
+	}
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Minute, fmt.Errorf("five minutes have passed"))
+	t.Cleanup(cancel)
+	s := &service{t: t, ctx: ctx, url: url, election: fmt.Sprintf("deploys-%d", history.BootTime()), linger: -1, changed: make(chan struct{}), ready: map[string]string{}}
+	observer, err := elector.Open(ctx, s.url, s.election, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { observer.Close() })
+	s.observer = observer
+	return s
+}
+
+// file is a kind of store that no process runs.
+const file = "file"
+
 // TestRollingDeploy deploys a new version that is preferred, rolls it back, and for
 // comparison deploys without a preference. ELECTOR_DEPLOYS=10 has ten processes; the
 // default is three.
 func TestRollingDeploy(t *testing.T) {
-	count := 3
-	if text := os.Getenv("ELECTOR_DEPLOYS"); text != "" {
-		var err error
-		if count, err = strconv.Atoi(text); err != nil || count < 1 {
-			t.Fatalf("ELECTOR_DEPLOYS is %q, not a number of processes", text)
-		}
-	}
+	count := count(t, 3)
 	for _, kind := range []string{stores.Etcd, stores.Postgres} {
 		t.Run(kind, func(t *testing.T) {
-			store, err := stores.Start(t.Context(), kind)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				if err := store.Stop(); err != nil {
-					t.Error(err)
-				}
-			})
-			ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Minute, fmt.Errorf("five minutes have passed"))
-			defer cancel()
-			s := &service{t: t, ctx: ctx, url: store.URL, election: fmt.Sprintf("deploys-%d", history.BootTime()), changed: make(chan struct{}), ready: map[string]bool{}}
-			if s.observer, err = elector.Open(ctx, s.url, s.election, nil); err != nil {
-				t.Fatal(err)
-			}
-			defer s.observer.Close()
+			s := newService(t, kind)
 			var all []*process
 			for range count {
 				all = append(all, s.start("old", 0))
 			}
 			all = s.roll("a rolling deploy", all, "new", 1, 2)
 			all = s.roll("its rollback", all, "old", 2, 2)
-			all = s.roll("a rolling deploy without a preference", all, "new", 2, 0)
-			for _, p := range all {
-				p.End()
-			}
+			s.roll("a rolling deploy without a preference", all, "new", 2, 0)
 		})
 	}
 }

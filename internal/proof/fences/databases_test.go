@@ -26,9 +26,11 @@ func TestMain(m *testing.M) {
 // A database is one to test on.
 type database struct {
 	*sql.DB
-	dialect    fencesql.Dialect
-	isolations []sql.IsolationLevel // that transactions may have
-	serial     string               // a type that counts up by itself
+	driver, name string // of the DB
+	election     string // the URL of elections in the same database, if there are such
+	dialect      fencesql.Dialect
+	isolations   []sql.IsolationLevel // that transactions may have
+	serial       string               // a type that counts up by itself
 	// again reports whether the database asks to begin a transaction again.
 	again func(error) bool
 }
@@ -66,7 +68,7 @@ func postgres(t *testing.T) database {
 	})
 	t.Log(s)
 	return database{
-		DB: openSQL(t, "pgx", s.URL), dialect: fencesql.PostgreSQL, serial: "bigserial",
+		DB: openSQL(t, "pgx", s.URL), driver: "pgx", name: s.URL, election: s.URL, dialect: fencesql.PostgreSQL, serial: "bigserial",
 		isolations: []sql.IsolationLevel{sql.LevelDefault, sql.LevelRepeatableRead, sql.LevelSerializable},
 		again: func(err error) bool {
 			var answer *pgconn.PgError
@@ -87,7 +89,7 @@ func mariaDB(t *testing.T, query string) database {
 	})
 	t.Log(s)
 	return database{
-		DB: openSQL(t, "mysql", s.URL+query), dialect: fencesql.MySQL, serial: "bigint auto_increment",
+		DB: openSQL(t, "mysql", s.URL+query), driver: "mysql", name: s.URL + query, election: mySQLURL(t, s.URL), dialect: fencesql.MySQL, serial: "bigint auto_increment",
 		isolations: []sql.IsolationLevel{sql.LevelDefault, sql.LevelReadCommitted, sql.LevelSerializable},
 		again: func(err error) bool {
 			var answer *mysql.MySQLError
@@ -96,9 +98,19 @@ func mariaDB(t *testing.T, query string) database {
 	}
 }
 
+// mySQLURL is the URL of elections in the database of a name for the driver.
+func mySQLURL(t *testing.T, name string) string {
+	config, err := mysql.ParseDSN(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "mysql://" + config.User + "@" + config.Addr + "/" + config.DBName + "?create=true"
+}
+
 func sqlite(t *testing.T) database {
+	name := "file:" + filepath.Join(t.TempDir(), "data") + "?_pragma=busy_timeout(60000)&_pragma=journal_mode(wal)"
 	return database{
-		DB: openSQL(t, "sqlite", "file:"+filepath.Join(t.TempDir(), "data")+"?_pragma=busy_timeout(60000)&_pragma=journal_mode(wal)"), dialect: fencesql.SQLite,
+		DB: openSQL(t, "sqlite", name), driver: "sqlite", name: name, dialect: fencesql.SQLite,
 		serial: "integer", isolations: []sql.IsolationLevel{sql.LevelDefault},
 		again: func(error) bool { return false },
 	}

@@ -20,7 +20,8 @@ func TestPartitions(t *testing.T) {
 	d := sqlite(t)
 	table, store := d.table(t, "fences"), memory.NewStore()
 	const count = 2
-	owns := func(id string) (leases [count]*partition.Lease) {
+	p := d.place(t)
+	owns := func(id string) (leases [count]*partition.Lease, believed [count]lease) {
 		g, err := partition.New(store.Handle(), "orders", &partition.Options{Partitions: count, Elector: elector.Options{ID: id, TTL: time.Second, Logger: slog.New(slog.DiscardHandler)}})
 		if err != nil {
 			t.Fatal(err)
@@ -45,17 +46,23 @@ func TestPartitions(t *testing.T) {
 			case l := <-owned:
 				leases[l.Partition()] = l
 				enter(t, d, table, l, nil)
+				p.succeeds(id+"-"+l.Election(), l)
+				a, err := l.Acquisition()
+				p.must(err)
+				believed[l.Partition()] = lease{a, nil}
 			case <-time.After(time.Minute):
 				t.Fatalf("%s does not own all partitions", id)
 			}
 		}
-		return leases
+		return leases, believed
 	}
-	first := owns("a")
-	second := owns("b")
+	first, paused := owns("a")
+	second, latest := owns("b")
 	for n := range count {
 		enter(t, d, table, first[n], elector.ErrStale)
 		enter(t, d, table, second[n], nil)
+		p.stale(fmt.Sprint("paused-", n), paused[n])
+		p.succeeds(fmt.Sprint("latest-", n), latest[n])
 	}
 }
 

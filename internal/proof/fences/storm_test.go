@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/backends/memory"
 	"github.com/elector-go/elector/fence/fencesql"
 )
 
@@ -20,7 +22,8 @@ import (
 type storm struct {
 	database
 	isolation sql.IsolationLevel
-	enter     func(ctx context.Context, tx *sql.Tx, token elector.Token) error
+	// transact makes a transaction whose work is fenced.
+	transact func(ctx context.Context, token elector.Token, work func(*sql.Tx) error) error
 
 	mutex                             sync.Mutex
 	leader, commits, refusals, begins int
@@ -91,7 +94,7 @@ func pause(random *rand.Rand) {
 func (s *storm) write(ctx context.Context, token elector.Token, random *rand.Rand) error {
 	pause(random)
 	for {
-		err := s.transact(ctx, token, random)
+		err := s.transact(ctx, token, func(tx *sql.Tx) error { return s.work(ctx, tx, token, random) })
 		if err != nil && s.again(err) {
 			continue
 		}
@@ -114,15 +117,30 @@ func (s *storm) write(ctx context.Context, token elector.Token, random *rand.Ran
 	}
 }
 
-func (s *storm) transact(ctx context.Context, token elector.Token, random *rand.Rand) error {
-	tx, err := s.BeginTx(ctx, &sql.TxOptions{Isolation: s.isolation})
-	if err != nil {
-		return err
+// entering returns a transact that enters with a function, before the work or after it.
+func (s *storm) entering(enter func(ctx context.Context, tx *sql.Tx, token elector.Token) error, after bool) func(context.Context, elector.Token, func(*sql.Tx) error) error {
+	return func(ctx context.Context, token elector.Token, work func(*sql.Tx) error) error {
+		tx, err := s.BeginTx(ctx, &sql.TxOptions{Isolation: s.isolation})
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback() // does nothing after a commit
+		first, second := func() error { return enter(ctx, tx, token) }, func() error { return work(tx) }
+		if after {
+			first, second = second, first
+		}
+		if err := first(); err != nil {
+			return err
+		}
+		if err := second(); err != nil {
+			return err
+		}
+		return tx.Commit()
 	}
-	defer tx.Rollback() // does nothing after a commit
-	if err := s.enter(ctx, tx, token); err != nil {
-		return err
-	}
+}
+
+// work reads the balance, and writes it and a line to the journal.
+func (s *storm) work(ctx context.Context, tx *sql.Tx, token elector.Token, random *rand.Rand) error {
 	var balance int
 	if err := tx.QueryRowContext(ctx, "select balance from account").Scan(&balance); err != nil {
 		return err
@@ -136,7 +154,7 @@ func (s *storm) transact(ctx context.Context, token elector.Token, random *rand.
 			return err
 		}
 	}
-	return tx.Commit()
+	return nil
 }
 
 func (s *storm) judge(t *testing.T) (regressions, lost int) {
@@ -175,24 +193,45 @@ func (s *storm) judge(t *testing.T) (regressions, lost int) {
 func TestStorm(t *testing.T) {
 	onEach(t, func(t *testing.T, d database) {
 		table := d.table(t, "fences")
-		for _, isolation := range d.isolations {
-			s := &storm{database: d, isolation: isolation, enter: func(ctx context.Context, tx *sql.Tx, token elector.Token) error {
-				return table.Enter(ctx, tx, "ledger", token)
-			}}
+		enter := func(ctx context.Context, tx *sql.Tx, token elector.Token) error {
+			return table.Enter(ctx, tx, "ledger", token)
+		}
+		pass := func(s *storm) {
+			t.Helper()
 			if regressions, lost := s.run(t); regressions > 0 || lost != 0 || s.refusals == 0 {
-				t.Errorf("%v: %d of %d lines out of order, %d overwritten, %d refused", isolation, regressions, s.commits, lost, s.refusals)
+				t.Errorf("%v: %d of %d lines out of order, %d overwritten, %d refused", s.isolation, regressions, s.commits, lost, s.refusals)
 			}
 		}
+		for _, isolation := range d.isolations {
+			s := &storm{database: d, isolation: isolation}
+			s.transact = s.entering(enter, false)
+			pass(s)
+		}
+		pass(&storm{database: d, transact: func(ctx context.Context, token elector.Token, work func(*sql.Tx) error) error {
+			return table.Transact(ctx, d.DB, elsewhere(token), work)
+		}})
 		if d.dialect == fencesql.SQLite {
 			return // whose one writer lets no other come between its read and its write
 		}
 		d.exec(t, "create table broken (token bigint not null)")
 		d.exec(t, "insert into broken values (0)")
-		s := &storm{database: d, isolation: sql.LevelReadCommitted, enter: lookThenRaise}
+		s := &storm{database: d, isolation: sql.LevelReadCommitted}
+		s.transact = s.entering(lookThenRaise, false)
 		if regressions, _ := s.run(t); regressions == 0 {
 			t.Error("the storm has not seen that a fence looks before it raises")
 		}
+		s = &storm{database: d, isolation: sql.LevelReadCommitted}
+		s.transact = s.entering(enter, true)
+		if _, lost := s.run(t); lost == 0 {
+			t.Error("the storm has not seen that leaders read before they enter")
+		}
 	})
+}
+
+// elsewhere is a lease of an election on a store that is no SQL database.
+func elsewhere(token elector.Token) lease {
+	return lease{backends.Acquisition{Backend: memory.New(), Election: "ledger", Remaining: time.Minute,
+		Record: backends.Record{Holder: "a", Token: uint64(token), Attempt: backends.Attempt{Nonce: token.String(), Sequence: 1}}}, nil}
 }
 
 func lookThenRaise(ctx context.Context, tx *sql.Tx, token elector.Token) error {

@@ -39,11 +39,12 @@ func TestAzureBlob(t *testing.T) {
 	s := azureStore(t)
 	raw := reachAzure(t, s)
 	h := conformance.Harness{
-		Open:       opener(s.URL),
-		OpenFaulty: faulty(s, s.URL),
-		Slow:       true,
-		Raw:        &conformance.Raw{Get: raw.get, Put: raw.put, Delete: raw.remove},
-		Setups:     azureSetups(s),
+		Open:         opener(s.URL),
+		OpenReadOnly: readOnlyOpener(s.URL),
+		OpenFaulty:   faulty(s, s.URL),
+		Slow:         true,
+		Raw:          &conformance.Raw{Get: raw.get, Put: raw.put, Delete: raw.remove},
+		Setups:       azureSetups(s),
 	}
 	if s.server == nil {
 		h.TTL = 5 * time.Second // it may be far away

@@ -16,12 +16,14 @@ import (
 // machine. Its methods, and those of its members, are for one goroutine at a
 // time.
 type Cluster struct {
-	Kind string // Etcd, ZooKeeper or Consul
+	Kind string // Etcd, ZooKeeper, Consul or NATS
 
 	// Members are the servers, with an address and a URL of their own. What is
 	// done to one is not done to the others. Restart of a member blocks until
 	// that one answers, for which a majority has to run: see Cluster.Restart.
 	Members []*Store
+
+	Path string // of its URLs
 
 	network *peerNetwork
 	ask     asker
@@ -37,7 +39,7 @@ type asker interface {
 	leads(ctx context.Context, s *Store) (leads bool, term uint64, err error)
 }
 
-// StartCluster starts a store of kind Etcd, ZooKeeper or Consul with n servers, and
+// StartCluster starts a store of kind Etcd, ZooKeeper, Consul or NATS with n servers, and
 // returns when all of them answer. They are local processes, which make stores
 // has fetched; neither Docker nor the environment is asked. ctx bounds the
 // start and not the life of the cluster: call Stop.
@@ -50,9 +52,10 @@ func StartCluster(ctx context.Context, kind string, n int) (*Cluster, error) {
 		Etcd:      etcdCluster,
 		ZooKeeper: zooKeeperCluster,
 		Consul:    consulCluster,
+		NATS:      natsCluster,
 	}
 	if makers[kind] == nil {
-		return nil, fmt.Errorf("there is no cluster of %q; known are %s, %s and %s", kind, Etcd, ZooKeeper, Consul)
+		return nil, fmt.Errorf("there is no cluster of %q; known are %s, %s, %s and %s", kind, Etcd, ZooKeeper, Consul, NATS)
 	}
 	c := &Cluster{Kind: kind, Members: make([]*Store, n), network: newPeerNetwork()}
 	recipes, err := makers[kind](c, "cluster-"+rand.Text(), n)
@@ -79,7 +82,7 @@ func (c *Cluster) start(ctx context.Context, recipes []recipe) error {
 		c.Members[i] = &Store{
 			Kind:    c.Kind,
 			How:     fmt.Sprintf("local process %s, member %d of %d", s.name, i, len(recipes)),
-			URL:     c.Kind + "://" + s.address(),
+			URL:     c.Kind + "://" + s.address() + c.Path,
 			Address: s.address(),
 			PID:     s.pid,
 			server:  s,
@@ -105,7 +108,7 @@ func (c *Cluster) URL() string {
 	for _, m := range c.Members {
 		addresses = append(addresses, m.Address)
 	}
-	return c.Kind + "://" + strings.Join(addresses, ",")
+	return c.Kind + "://" + strings.Join(addresses, ",") + c.Path
 }
 
 // Restart starts all members again on the same ports and data, after killing

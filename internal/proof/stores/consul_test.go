@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -32,9 +33,10 @@ func TestConsul(t *testing.T) {
 		return status
 	}
 	conform(t, Consul, s.How, conformance.Harness{
-		Open:       opener(s.URL + "/" + prefix),
-		OpenFaulty: faulty(s, s.URL+"/"+prefix),
-		Slow:       true,
+		Open:         opener(s.URL + "/" + prefix),
+		OpenReadOnly: readOnlyOpener(s.URL + "/" + prefix),
+		OpenFaulty:   faulty(s, s.URL+"/"+prefix),
+		Slow:         true,
 		Raw: &conformance.Raw{
 			Get: func(t testing.TB, name string) (content []byte) {
 				if call(t, http.MethodGet, name, "?raw&consistent", nil, &content) == http.StatusNotFound {
@@ -195,5 +197,42 @@ func TestConsulSameBytes(t *testing.T) {
 	must(t, err)
 	if status, err := consulCall(t.Context(), s.Address, "", http.MethodPut, "/v1/txn", body, nil); status != http.StatusConflict {
 		t.Errorf("a cas from the first index: status %d, %v", status, err)
+	}
+}
+
+// A token that may read the keys is enough on Consul.
+func TestConsulReader(t *testing.T) {
+	s := withACL(t)
+	reader := *s
+	reader.User = Login{uuid(), uuid()}
+	must(t, consulAllow(t.Context(), &reader, strings.Replace(consulRules, "write", "read", 1)))
+	readsOnly(t, s.URL+"?token_file="+tokenFile(t, s.User.Password), s.URL+"?token_file="+tokenFile(t, reader.User.Password), "")
+}
+
+// Where the servers want a right of its own to list keys, a reader needs the policy list.
+func TestConsulKeyList(t *testing.T) {
+	admin := Login{"admin", uuid()}
+	s, err := startConsulAs(t.Context(), fmt.Sprintf(`acl { enabled = true default_policy = "deny" enable_key_list_policy = true tokens { initial_management = %q } }`, admin.Password), admin.Password)
+	must(t, err)
+	defer func() { must(t, s.Stop()) }()
+	s.Admin = admin
+	as := func(policy string) string {
+		t.Helper()
+		with := *s
+		with.User = Login{uuid(), uuid()}
+		must(t, consulAllow(t.Context(), &with, strings.Replace(consulRules, "write", policy, 1)))
+		return s.URL + "?token_file=" + tokenFile(t, with.User.Password)
+	}
+	candidate := as("write")
+	readsOnly(t, candidate, as("list"), "")
+	calls := readerCalls(t, as("read"))
+	if err := calls["list"]; !errors.Is(err, backends.ErrDenied) || !strings.Contains(err.Error(), `key_prefix "elector/" { policy = "list" }`) {
+		t.Errorf("list with the policy read: %v", err)
+	}
+	delete(calls, "list")
+	for call, err := range calls {
+		if err != nil {
+			t.Errorf("%s with the policy read: %v", call, err)
+		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/elector-go/elector/internal/proof/chaos/network"
@@ -186,6 +187,33 @@ func doctorFinds(t *testing.T, program string) {
 	exec("create function slow_clock.clock_timestamp() returns timestamptz language sql as $$ select pg_catalog.clock_timestamp() - interval '1 day' $$")
 	must(t, opener(postgres.URL)(t).Close()) // makes the table
 	exec("grant select on elector to reader")
+	for _, table := range []string{"swallowed", "ruled", "unvacuumed"} {
+		must(t, opener(postgres.URL+"?table="+table)(t).Close()) // makes it
+	}
+	exec("create function nothing() returns trigger language plpgsql as $$ begin return null; end $$")
+	exec("create trigger swallows before update on swallowed for each row execute function nothing()")
+	exec("create rule swallows as on insert to ruled do instead nothing")
+	exec("alter table unvacuumed set (autovacuum_enabled = false)")
+	must(t, opener(unsynced.URL)(t).Close())
+	alone := synced(t)
+	must(t, opener(alone.URL)(t).Close())
+	waiting, err := pgx.Connect(t.Context(), alone.URL)
+	must(t, err)
+	defer waiting.Close(context.Background())
+	for _, sql := range []string{"alter system set synchronous_standby_names = 'gone'", "select pg_reload_conf()"} {
+		_, err := waiting.Exec(t.Context(), sql)
+		must(t, err)
+	}
+	exec("create table unguarded (like elector including defaults, primary key (name))")
+	follower, err := PostgresStandby(t.Context(), postgres)
+	must(t, err)
+	defer func() { must(t, follower.Stop()) }()
+	otherEtcd, ensembles := begin(t, Etcd), [2]*Store{}
+	for i := range ensembles {
+		ensembles[i], err = Start(t.Context(), ZooKeeper)
+		must(t, err)
+		defer func() { must(t, ensembles[i].Stop()) }()
+	}
 
 	// A standby that asks for nothing yet.
 	standby, err := pgx.Connect(t.Context(), postgres.URL+"?replication=database")
@@ -198,7 +226,7 @@ func doctorFinds(t *testing.T, program string) {
 	must(t, link.Delay(0, 100e6))
 	must(t, link.Break(network.Latency))
 
-	full := filledEtcd(t)
+	full, overfull, gone := filledEtcd(t, 45), filledEtcd(t, 80), vacantAddress(t)
 	secured, err := EtcdWithAuth(t.Context(), "/elector/")
 	must(t, err)
 	defer func() { must(t, secured.Stop()) }()
@@ -207,6 +235,11 @@ func doctorFinds(t *testing.T, program string) {
 	short := cluster(t, Etcd)
 	must(t, short.Members[2].Kill())
 	must(t, short.Ready(t.Context())) // it may have been the leader
+
+	// Each of these has a record of its own.
+	for _, s := range []*Store{postgres, unsynced, ensembles[0], ensembles[1]} {
+		diagnose(t, program, s.URL, "--ttl=10m")
+	}
 
 	for name, test := range map[string]struct {
 		url         string
@@ -247,6 +280,46 @@ func doctorFinds(t *testing.T, program string) {
 			level: "fail", check: "connection", cure: "set logged"},
 		"one of three down": {url: short.URL(),
 			level: "warn", check: "server " + short.Members[2].Address, cure: "start the server"},
+		"a trigger that swallows updates": {url: postgres.URL + "?table=swallowed", code: 78,
+			level: "fail", check: "triggers", cure: "drop them"},
+		"a trigger that swallows updates, by its effect": {url: postgres.URL + "?table=swallowed", code: 78,
+			level: "fail", check: "write", cure: "a trigger, a rule or a policy"},
+		"a rule that swallows insertions": {url: postgres.URL + "?table=ruled", code: 78,
+			level: "fail", check: "triggers", cure: "swallows"},
+		"autovacuum off for the table": {url: postgres.URL + "?table=unvacuumed",
+			level: "warn", check: "autovacuum", cure: "reset (autovacuum_enabled)"},
+		"no index for guards": {url: postgres.URL + "?table=unguarded",
+			level: "warn", check: "guards", cure: "create unique index concurrently"},
+		"sessions that end": {url: postgres.URL + "?options=-c%20idle_session_timeout=30s",
+			level: "warn", check: "idle_session_timeout", cure: "raise it above the TTL"},
+		"statements that end": {url: postgres.URL + "?options=-c%20statement_timeout=20s",
+			level: "warn", check: "statement_timeout", cure: "half a renewal interval"},
+		"two primaries": {url: strings.Replace(postgres.URL, postgres.Address, postgres.Address+","+unsynced.Address, 1), code: 78,
+			level: "fail", check: "one store", cure: "name only hosts of one store"},
+		"two primaries, looked at": {url: strings.Replace(postgres.URL, postgres.Address, postgres.Address+","+unsynced.Address, 1), args: []string{"--read-only"}, code: 78,
+			level: "fail", check: "one store", cure: "name only hosts of one store"},
+		"a primary without the table": {url: strings.Replace(postgres.URL, postgres.Address, postgres.Address+","+unsynced.Address, 1) + "?table=unvacuumed", code: 78,
+			level: "fail", check: "host " + unsynced.Address, cure: "set it up like the other hosts"},
+		"a host that is down": {url: strings.Replace(postgres.URL, postgres.Address, postgres.Address+","+gone, 1),
+			level: "warn", check: "host " + gone, cure: "start it"},
+		"commits wait for a standby": {url: alone.URL, args: []string{"--read-only"}, code: 69,
+			level: "fail", check: "replication", cure: "start the standby"},
+		"a primary and its standby": {url: strings.Replace(postgres.URL, postgres.Address, postgres.Address+","+follower.Address, 1),
+			level: "ok", check: "one store", cure: follower.Address + " show the record"},
+		"two clusters of etcd, looked at": {url: "etcd://" + full.Address + "," + otherEtcd.Address, args: []string{"--read-only"}, code: 78,
+			level: "fail", check: "clusters", cure: "the members of one cluster"},
+		"no room in etcd": {url: overfull.URL, args: []string{"--read-only"}, code: 78,
+			level: "fail", check: "server " + overfull.Address, cure: "alarm disarm"},
+		"two clusters of etcd": {url: "etcd://" + full.Address + "," + otherEtcd.Address, code: 78,
+			level: "fail", check: "one store", cure: "are two stores"},
+		"two ensembles of ZooKeeper": {url: "zookeeper://" + ensembles[0].Address + "," + ensembles[1].Address, code: 78,
+			level: "fail", check: "one store", cure: "are two stores"},
+		"two ensembles of ZooKeeper, looked at": {url: "zookeeper://" + ensembles[0].Address + "," + ensembles[1].Address, args: []string{"--read-only"}, code: 78,
+			level: "fail", check: "one store", cure: "are two stores"},
+		"one of three members named": {url: "etcd://" + short.Members[0].Address,
+			level: "warn", check: "servers", cure: "name all of them"},
+		"records in memory": {url: "file://" + onTmpfs(t),
+			level: "warn", check: "file system", cure: "a directory on a disk"},
 		"server down": {url: "etcd://" + vacantAddress(t), code: 69,
 			level: "fail", check: "connection", cure: "see whether the servers run"},
 	} {
@@ -271,8 +344,9 @@ func doctorFinds(t *testing.T, program string) {
 	}
 }
 
-// filledEtcd starts an etcd that never compacts, with most of its quota used.
-func filledEtcd(t *testing.T) *Store {
+// filledEtcd starts an etcd that never compacts, and writes so many MB of its 64, or
+// until it refuses.
+func filledEtcd(t *testing.T, most int) *Store {
 	t.Helper()
 	program, err := binaries.Etcd()
 	must(t, err)
@@ -293,11 +367,23 @@ func filledEtcd(t *testing.T) *Store {
 	client, err := etcdClient(t.Context(), s.address(), Login{})
 	must(t, err)
 	defer client.Close()
-	for range 45 {
+	for range most {
 		_, err := client.Put(t.Context(), "/elsewhere", strings.Repeat("x", 1<<20))
+		if errors.Is(err, rpctypes.ErrNoSpace) {
+			break
+		}
 		must(t, err)
 	}
 	return &Store{Kind: Etcd, URL: "etcd://" + s.address(), Address: s.address(), server: s}
+}
+
+// onTmpfs returns a directory that ends with the machine's uptime.
+func onTmpfs(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "elector-")
+	must(t, err)
+	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
+	return dir
 }
 
 // etcdMayRead takes the right to write from the user.

@@ -56,8 +56,11 @@ var settings = map[string]string{
 	AzureBlob: "an emulator, which does not sync",
 
 	Consul:     "one server; synced to the disk; raft_multiplier 1, as recommended for production",
+	Redis:      "one server; synced to the disk (appendonly yes, appendfsync always)",
 	S3:         "a fake, which syncs each write to its file",
 	Kubernetes: "one API server; one member of etcd, which syncs to the disk; the defaults but for priority and fairness, which is off",
+
+	NATS: "one server; synced to the disk (sync_interval always)",
 
 	MySQL: "MariaDB; synced to the disk (innodb_flush_log_at_trx_commit 1, the default), no binary log; innodb_buffer_pool_size 32 MB",
 }

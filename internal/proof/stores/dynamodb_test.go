@@ -40,12 +40,13 @@ func TestDynamoDB(t *testing.T) {
 	s := dynamoStore(t)
 	raw := openDynamo(t, s)
 	h := conformance.Harness{
-		Open:       opener(s.URL),
-		OpenFaulty: faulty(s, s.URL),
-		Slow:       true,
-		MaxContent: mostDynamo,
-		Raw:        &conformance.Raw{Get: raw.get, Put: raw.put, Delete: raw.remove},
-		Setups:     dynamoSetups(raw, s),
+		Open:         opener(s.URL),
+		OpenReadOnly: readOnlyOpener(s.URL),
+		OpenFaulty:   faulty(s, s.URL),
+		Slow:         true,
+		MaxContent:   mostDynamo,
+		Raw:          &conformance.Raw{Get: raw.get, Put: raw.put, Delete: raw.remove},
+		Setups:       dynamoSetups(raw, s),
 	}
 	if s.server == nil {
 		h.TTL = 5 * time.Second // it may be far away

@@ -17,6 +17,7 @@ func TestMemory(t *testing.T) {
 	s := memory.NewStore()
 	conform(t, "memory", "in the test's process", conformance.Harness{
 		Open:          func(testing.TB) backends.Backend { return s.Handle() },
+		OpenReadOnly:  func(testing.TB) backends.Backend { return s.ReadOnly() },
 		NotApplicable: map[string]string{"bad/schema": "memory has no set-up that could be wrong", "amb/client": "memory has no client that could fail"},
 		Raw: &conformance.Raw{
 			Get:    func(_ testing.TB, name string) []byte { return s.Get(name) },
@@ -32,6 +33,7 @@ func TestFile(t *testing.T) {
 	path := func(name string) string { return filepath.Join(dir, name+".json") }
 	conform(t, "file", "a folder of this machine", conformance.Harness{
 		Open:          opener("file://" + dir),
+		OpenReadOnly:  readOnlyOpener("file://" + dir),
 		Slow:          true,
 		NotApplicable: map[string]string{"amb/client": "a folder has no client that could fail"},
 		Raw: &conformance.Raw{
@@ -69,6 +71,15 @@ func TestFile(t *testing.T) {
 func opener(url string) func(testing.TB) backends.Backend {
 	return func(t testing.TB) backends.Backend {
 		b, err := backends.Open(t.Context(), url)
+		must(t, err)
+		return b
+	}
+}
+
+// readOnlyOpener opens handles by URL that only read.
+func readOnlyOpener(url string) func(testing.TB) backends.Backend {
+	return func(t testing.TB) backends.Backend {
+		b, err := backends.OpenReadOnly(t.Context(), url)
 		must(t, err)
 		return b
 	}

@@ -37,7 +37,7 @@ func environment(ctx context.Context, kind string) (*Store, error) {
 }
 
 // ports are where stores listen whose URL names no port.
-var ports = map[string]string{Etcd: "2379", Postgres: "5432", ZooKeeper: "2181", Consul: "8500", Kubernetes: "443", MySQL: "3306"}
+var ports = map[string]string{Etcd: "2379", Postgres: "5432", ZooKeeper: "2181", Consul: "8500", Kubernetes: "443", MySQL: "3306", NATS: "4222", Redis: "6379"}
 
 // addressIn returns the host and port that a store's URL points to, of several
 // the first. It is empty where the URL names a cloud's table or bucket without

@@ -16,9 +16,10 @@ func TestEtcd(t *testing.T) {
 	t.Cleanup(func() { client.Close() })
 	const prefix = "/suite/"
 	conform(t, Etcd, s.How, conformance.Harness{
-		Open:       opener(s.URL + prefix),
-		OpenFaulty: faulty(s, s.URL+prefix),
-		Slow:       true,
+		Open:         opener(s.URL + prefix),
+		OpenReadOnly: readOnlyOpener(s.URL + prefix),
+		OpenFaulty:   faulty(s, s.URL+prefix),
+		Slow:         true,
 		Raw: &conformance.Raw{
 			Get: func(t testing.TB, name string) []byte {
 				r, err := client.Get(t.Context(), prefix+name)

@@ -17,11 +17,11 @@ func TestFencedWriter(t *testing.T) {
 }
 
 // example runs a program of examples on PostgreSQL, and returns what it prints.
-func example(t *testing.T, s *Store, name string) string {
+func example(t *testing.T, s *Store, name string, environment ...string) string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), "go", "run", "./examples/"+name)
 	c.Dir = "../../.."
-	c.Env = append(os.Environ(), "POSTGRES_URL="+s.URL)
+	c.Env = append(append(os.Environ(), "POSTGRES_URL="+s.URL), environment...)
 	said, err := c.CombinedOutput()
 	if err != nil {
 		t.Errorf("example %s: %v:\n%s", name, err, said)

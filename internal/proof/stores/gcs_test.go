@@ -39,11 +39,12 @@ func TestGCS(t *testing.T) {
 	s := obtain(t, GCS)
 	raw := reachGCS(t, s)
 	h := conformance.Harness{
-		Open:       opener(s.URL),
-		OpenFaulty: faulty(s, s.URL),
-		Slow:       true,
-		Raw:        &conformance.Raw{Get: raw.get, Put: raw.put, Delete: raw.remove},
-		Setups:     gcsSetups(raw, s),
+		Open:         opener(s.URL),
+		OpenReadOnly: readOnlyOpener(s.URL),
+		OpenFaulty:   faulty(s, s.URL),
+		Slow:         true,
+		Raw:          &conformance.Raw{Get: raw.get, Put: raw.put, Delete: raw.remove},
+		Setups:       gcsSetups(raw, s),
 	}
 	if raw.emulated {
 		open := h.Open

@@ -19,6 +19,7 @@ import (
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/backends/kubernetes"
+	"github.com/elector-go/elector/internal/page"
 )
 
 // The folder and the namespace of the manifests.
@@ -33,6 +34,7 @@ var kindLine = regexp.MustCompile(`(?m)^kind: (\w+)$`)
 var manifestPaths = map[string]string{
 	"ServiceAccount":                   "/api/v1/namespaces/billing/serviceaccounts",
 	"Pod":                              "/api/v1/namespaces/billing/pods",
+	"Service":                          "/api/v1/namespaces/billing/services",
 	"Role":                             "/apis/rbac.authorization.k8s.io/v1/namespaces/billing/roles",
 	"RoleBinding":                      "/apis/rbac.authorization.k8s.io/v1/namespaces/billing/rolebindings",
 	"Deployment":                       "/apis/apps/v1/namespaces/billing/deployments",
@@ -109,13 +111,7 @@ func TestKubernetesRole(t *testing.T) {
 	s := newBilling(t)
 	s.apply(t, "role.yaml")
 	account := s.account(t, "invoices")
-	eventually(t, "the role is known", func() error {
-		b, err := backends.Open(t.Context(), account)
-		if err == nil {
-			err = b.Close()
-		}
-		return err
-	})
+	eventually(t, "the role is known", func() error { return opens(t, account, backends.Open) })
 	b := handleOn(t, account)
 	e, err := elector.New(b, "invoices", nil)
 	must(t, err)
@@ -227,13 +223,8 @@ func TestKubernetesObserver(t *testing.T) {
 	s := newBilling(t)
 	s.apply(t, "sidecar.yaml")
 	account := s.account(t, "web")
-	eventually(t, "the role is known", func() error {
-		b, err := backends.Open(t.Context(), account)
-		if err == nil {
-			err = b.Close()
-		}
-		return err
-	})
+	eventually(t, "the role is known", func() error { return opens(t, account, backends.Open) })
+	must(t, opens(t, account, backends.OpenReadOnly)) // although it may not list
 	b := handleOn(t, account)
 	ctx, cancel := context.WithCancel(t.Context())
 	if err := b.Watch(ctx, "invoices", func(backends.Record) { cancel() }); !errors.Is(err, context.Canceled) {
@@ -242,6 +233,85 @@ func TestKubernetesObserver(t *testing.T) {
 	if _, err := b.Swap(t.Context(), "invoices", backends.Record{}, kubernetesRecord("n", 1)); !errors.Is(err, backends.ErrDenied) {
 		t.Errorf("a write: %v", err)
 	}
+}
+
+// The role of the page is enough to read, each of its verbs is needed, and nothing is
+// written with it.
+func TestKubernetesReader(t *testing.T) {
+	s := newBilling(t)
+	s.apply(t, "role.yaml")
+	leader := s.account(t, "invoices")
+	eventually(t, "the role is known", func() error { return opens(t, leader, backends.Open) })
+	leadOnce(t, leader)
+
+	type m = map[string]any
+	s.create(t, manifestPaths["ServiceAccount"], m{"metadata": m{"name": "reader"}})
+	s.create(t, manifestPaths["RoleBinding"], m{"metadata": m{"name": "reader"}, "roleRef": m{"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "elector-reader"},
+		"subjects": []m{{"kind": "ServiceAccount", "name": "reader", "namespace": manifestNamespace}}})
+	role := []byte(strings.ReplaceAll(page.Blocks(t, "../../../docs/stores/kubernetes.md", "yaml", 1)[0], "NAMESPACE", manifestNamespace))
+	content, err := s.AskKubernetes(t.Context(), KubernetesAdmin, http.MethodPost, manifestPaths["Role"]+"?fieldValidation=Strict", "application/yaml", role)
+	must(t, err)
+	var made struct {
+		Rules []struct{ Resources, Verbs []string }
+	}
+	must(t, json.Unmarshal(content, &made))
+	if len(made.Rules) != 1 || !slices.Equal(made.Rules[0].Resources, []string{"leases"}) || !slices.Equal(made.Rules[0].Verbs, []string{"get", "list", "watch"}) {
+		t.Fatalf("the role of the page has the rules %+v", made.Rules)
+	}
+
+	reader := s.account(t, "reader")
+	eventually(t, "the reader's role is known", func() error { return opens(t, reader, backends.OpenReadOnly) })
+	before, err := s.AskKubernetes(t.Context(), KubernetesAdmin, http.MethodGet, "/apis/coordination.k8s.io/v1/namespaces/billing/leases", "", nil)
+	must(t, err)
+	for call, err := range readerCalls(t, reader) {
+		if err != nil {
+			t.Errorf("%s: %v", call, err)
+		}
+	}
+	after, err := s.AskKubernetes(t.Context(), KubernetesAdmin, http.MethodGet, "/apis/coordination.k8s.io/v1/namespaces/billing/leases", "", nil)
+	must(t, err)
+	if items := func(list []byte) string { _, all, _ := strings.Cut(string(list), `"items"`); return all }; items(before) != items(after) {
+		t.Errorf("the Leases were %s and are %s", before, after)
+	}
+
+	for verb, fail := range map[string][]string{"get": {"history", "leader", "observe", "watch"}, "list": {"list"}, "watch": {"watch"}} {
+		less := slices.DeleteFunc(slices.Clone(made.Rules[0].Verbs), func(v string) bool { return v == verb })
+		body, err := json.Marshal(m{"metadata": m{"name": "elector-reader"}, "rules": []m{{"apiGroups": []string{"coordination.k8s.io"}, "resources": []string{"leases"}, "verbs": less}}})
+		must(t, err)
+		_, err = s.AskKubernetes(t.Context(), KubernetesAdmin, http.MethodPut, manifestPaths["Role"]+"/elector-reader", "application/json", body)
+		must(t, err)
+		eventually(t, "the reader has not the verb "+verb, func() error {
+			denied := []string{}
+			for call, err := range readerCalls(t, reader) {
+				if errors.Is(err, backends.ErrDenied) && strings.Contains(err.Error(), "--verb=get,list,watch") {
+					denied = append(denied, call)
+				} else if err != nil {
+					return fmt.Errorf("%s: %w", call, err)
+				}
+			}
+			if slices.Sort(denied); !slices.Equal(denied, fail) {
+				return fmt.Errorf("denied are %q, want %q", denied, fail)
+			}
+			return nil
+		})
+	}
+
+	nowhere := with(s.URL, func(u *url.URL, q url.Values) {
+		u.Path = "/elector-that-is-not-there"
+		q.Set("token_file", filepath.Join(filepath.Dir(q.Get("token_file")), KubernetesAdmin))
+	})
+	if err := opens(t, nowhere, backends.OpenReadOnly); !errors.Is(err, backends.ErrMisconfigured) || !strings.Contains(err.Error(), "there is no namespace elector-that-is-not-there, so no election has ever used it") {
+		t.Errorf("a namespace that is not there: %v", err)
+	}
+}
+
+// opens opens a store and closes it again.
+func opens(t *testing.T, storeURL string, open func(context.Context, string) (backends.Backend, error)) error {
+	b, err := open(t.Context(), storeURL)
+	if err == nil {
+		err = b.Close()
+	}
+	return err
 }
 
 // The policy lets no lower token overwrite a higher one, however it is written.

@@ -34,12 +34,13 @@ import (
 func TestKubernetes(t *testing.T) {
 	s := obtain(t, Kubernetes)
 	conform(t, Kubernetes, s.How, conformance.Harness{
-		Open:       opener(s.URL),
-		OpenFaulty: faulty(s, s.URL),
-		Slow:       true,
-		MaxContent: mostKubernetes,
-		Raw:        rawLeases(s),
-		Setups:     kubernetesSetups(s),
+		Open:         opener(s.URL),
+		OpenReadOnly: readOnlyOpener(s.URL),
+		OpenFaulty:   faulty(s, s.URL),
+		Slow:         true,
+		MaxContent:   mostKubernetes,
+		Raw:          rawLeases(s),
+		Setups:       kubernetesSetups(s),
 	})
 }
 

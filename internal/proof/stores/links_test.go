@@ -24,8 +24,11 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	goredis "github.com/redis/go-redis/v9"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/api/option"
+
+	"github.com/elector-go/elector/backends"
 )
 
 // A link is an open connection to a store, for one key.
@@ -52,6 +55,8 @@ var openers = map[string]func(ctx context.Context, s *Store) (l link, done func(
 	AzureBlob: openAzureBlob,
 	Consul:    openConsul,
 	MySQL:     openMySQL,
+	NATS:      openNATSLink,
+	Redis:     openRedis,
 	S3:        openS3,
 }
 
@@ -73,6 +78,29 @@ func (l etcdLink) get(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return string(r.Kvs[0].Value), nil
+}
+
+type natsLink struct{ NATSRecords }
+
+func openNATSLink(ctx context.Context, s *Store) (link, func(), error) {
+	b, err := backends.Open(ctx, s.URL) // makes the bucket
+	if err != nil {
+		return nil, nil, err
+	}
+	nc, err := NATSConnect(ctx, s.Address)
+	if err != nil {
+		return nil, nil, errors.Join(err, b.Close())
+	}
+	return natsLink{NewNATSRecords(nc, natsBucket, "link")}, nc.Close, b.Close()
+}
+
+func (l natsLink) put(ctx context.Context, value string) error {
+	return l.Put(ctx, "key", []byte(value))
+}
+
+func (l natsLink) get(ctx context.Context) (string, error) {
+	content, err := l.Get(ctx, "key")
+	return string(content), err
 }
 
 type consulLink struct{ address string }
@@ -132,6 +160,25 @@ func (l mySQLLink) get(ctx context.Context) (value string, err error) {
 	err = l.QueryRowContext(ctx, "select value from t").Scan(&value)
 	if e := (*mysql.MySQLError)(nil); errors.As(err, &e) && e.Number == 1146 {
 		return "", nil // no such table
+	}
+	return value, err
+}
+
+type redisLink struct{ *goredis.Client }
+
+func openRedis(_ context.Context, s *Store) (link, func(), error) {
+	c := s.RedisClient()
+	return redisLink{c}, func() { c.Close() }, nil
+}
+
+func (l redisLink) put(ctx context.Context, value string) error {
+	return l.Set(ctx, "key", value, 0).Err()
+}
+
+func (l redisLink) get(ctx context.Context) (string, error) {
+	value, err := l.Get(ctx, "key").Result()
+	if errors.Is(err, goredis.Nil) {
+		err = nil
 	}
 	return value, err
 }

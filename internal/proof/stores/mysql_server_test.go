@@ -3,9 +3,11 @@
 package stores
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -106,19 +108,31 @@ func TestMySQLDoctor(t *testing.T) {
 	t.Cleanup(func() { must(t, unsynced.Stop()) })
 	replica := begin(t, MySQL)
 	must(t, replica.MySQLExec(context.Background(), "set global read_only = 1"))
+	// These have defects of their own, and a record each.
+	idle, swallowing := begin(t, MySQL), begin(t, MySQL)
+	must(t, idle.MySQLExec(t.Context(), "set global wait_timeout = 60"))
+	must(t, opener(swallowing.URL)(t).Close())
+	diagnose(t, program, swallowing.URL, "--ttl=10m")
+	diagnose(t, program, app, "--ttl=10m")
+	two := strings.Replace(s.URL, s.Address, s.Address+","+swallowing.Address, 1)
+	must(t, swallowing.MySQLExec(t.Context(), "create trigger keeps before update on elector for each row set new.attempt = old.attempt"))
 	for name, test := range map[string]struct {
 		url         string
 		code        int
 		level       string
 		check, cure string
 	}{
-		"unsynced":       {unsynced.URL, 78, "fail", "commits", "innodb_flush_log_at_trx_commit = 1"},
-		"administrator":  {s.URL, 0, "warn", "privileges", "read-only"},
-		"replica":        {replica.URL, 78, "fail", "connection", "primary's host"},
-		"no right":       {strings.Replace(s.URL, "root@", "reader@", 1), 77, "fail", "connection", "grant select, insert, update on"},
-		"no table":       {strings.Replace(app, "create=true", "table=nowhere", 1), 78, "fail", "connection", "create=true"},
-		"wrong password": {Login{s.User.User, "not-the-password"}.In(s.PasswordURL), 77, "fail", "connection", "check user and password"},
-		"server down":    {"mysql://" + vacantAddress(t) + "/db", 69, "fail", "connection", "see whether the server runs"},
+		"idle connections end":     {idle.URL, 0, "warn", "wait_timeout", "above the TTL"},
+		"a trigger":                {swallowing.URL, 78, "fail", "triggers", "keeps"},
+		"a trigger, by its effect": {swallowing.URL, 78, "fail", "write", "earlier state"},
+		"two primaries":            {two, 78, "fail", "one store", "are two stores"},
+		"unsynced":                 {unsynced.URL, 78, "fail", "commits", "innodb_flush_log_at_trx_commit = 1"},
+		"administrator":            {s.URL, 0, "warn", "privileges", "read-only"},
+		"replica":                  {replica.URL, 78, "fail", "connection", "primary's host"},
+		"no right":                 {strings.Replace(s.URL, "root@", "reader@", 1), 77, "fail", "connection", "grant select, insert, update on"},
+		"no table":                 {strings.Replace(app, "create=true", "table=nowhere", 1), 78, "fail", "connection", "create=true"},
+		"wrong password":           {Login{s.User.User, "not-the-password"}.In(s.PasswordURL), 77, "fail", "connection", "check user and password"},
+		"server down":              {"mysql://" + vacantAddress(t) + "/db", 69, "fail", "connection", "see whether the server runs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := diagnose(t, program, test.url, "--ttl=10m")
@@ -129,5 +143,38 @@ func TestMySQLDoctor(t *testing.T) {
 				t.Errorf("exit code %d, want %d and a line %q of %q with %q: %s", d.code, test.code, test.level, test.check, test.cure, d.output)
 			}
 		})
+	}
+}
+
+// The right to select is enough on MySQL, and a server that takes no writes will do.
+func TestMySQLReader(t *testing.T) {
+	s := begin(t, MySQL)
+	must(t, opener(s.URL)(t).Close()) // makes the table
+	must(t, s.MySQLExec(t.Context(), "create user looks@'%'", "grant select on elector to looks", "create user app@'%'", "grant select, insert, update on elector to app", "create user none@'%'"))
+	reader := strings.Replace(s.URL, "root@", "looks@", 1)
+	readsOnly(t, strings.Replace(s.URL, "root@", "app@", 1), reader, reader+"&table=typo")
+	if _, err := backends.OpenReadOnly(t.Context(), strings.Replace(reader, "looks@", "none@", 1)); err == nil || !strings.Contains(err.Error(), "grant select on `test`.`elector` to 'none'") {
+		t.Errorf("a user without a right: %v", err)
+	}
+	must(t, s.MySQLExec(t.Context(), "set global read_only = 1"))
+	defer func() { must(t, s.MySQLExec(context.Background(), "set global read_only = 0")) }()
+	must(t, s.MySQLExec(t.Context(), "set global innodb_flush_log_at_trx_commit = 2", "create user watches@'%'", "grant select on elector to watches"))
+	var logged bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&logged, nil)))
+	watches, err := backends.OpenReadOnly(t.Context(), strings.Replace(reader, "looks@", "watches@", 1))
+	slog.SetDefault(before)
+	must(t, err)
+	must(t, watches.Close())
+	if logged.Len() > 0 {
+		t.Errorf("a reader of a replica that syncs less warns: %s", &logged)
+	}
+	for call, err := range readerCalls(t, reader) {
+		if err != nil {
+			t.Errorf("on a replica, %s: %v", call, err)
+		}
+	}
+	if err := refusedBy(t, reader); !errors.Is(err, backends.ErrReadOnly) {
+		t.Errorf("a candidate on a replica: %v", err)
 	}
 }

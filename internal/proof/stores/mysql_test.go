@@ -36,9 +36,10 @@ func TestMySQL(t *testing.T) {
 		}
 	}
 	conform(t, MySQL, s.How, conformance.Harness{
-		Open:       opener(s.URL),
-		OpenFaulty: faulty(s, s.URL),
-		Slow:       true,
+		Open:         opener(s.URL),
+		OpenReadOnly: readOnlyOpener(s.URL),
+		OpenFaulty:   faulty(s, s.URL),
+		Slow:         true,
 		Raw: &conformance.Raw{
 			Get: func(t testing.TB, name string) []byte {
 				var row mySQLRow

@@ -13,9 +13,11 @@ import (
 // The example fails by itself if an invoice is booked twice.
 func TestCheckpoint(t *testing.T) {
 	s := obtain(t, Postgres)
-	said := example(t, s, "checkpoint")
-	if !strings.Contains(said, "second: books invoice 5\n") || !strings.Contains(said, "10 invoices, 10 bookings\n") {
-		t.Errorf("the example printed:\n%s", said)
+	for _, election := range []string{"", "file://" + t.TempDir()} { // in the database, and on another store
+		said := example(t, s, "checkpoint", "ELECTOR_URL="+election)
+		if !strings.Contains(said, "second: books invoice 5\n") || !strings.Contains(said, "10 invoices, 10 bookings\n") {
+			t.Errorf("with the election on %q, the example printed:\n%s", election, said)
+		}
 	}
 	page.Check(t, "../../../docs/choose.md", 1, "../../../examples/checkpoint/main.go")
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,6 +30,7 @@ func postgresAccess(from string) string {
 host all ` + postgresAdmin + ` ` + from + ` trust
 host ` + postgresSecured + ` all ` + from + ` scram-sha-256
 host all all ` + from + ` trust
+host replication ` + postgresAdmin + ` ` + from + ` trust
 `
 }
 
@@ -67,6 +69,42 @@ func startPostgres(ctx context.Context, m manner) (*Store, error) {
 		from = "fetched"
 	}
 	return postgresStore(ctx, s.address(), "local process "+name+" ("+from+")", s)
+}
+
+// PostgresStandby starts a hot standby of a server of ours, which follows it without
+// holding it up.
+func PostgresStandby(ctx context.Context, primary *Store) (*Store, error) {
+	bin, _, err := binaries.Postgres()
+	if err != nil {
+		return nil, err
+	}
+	account, err := unprivileged()
+	if err != nil {
+		return nil, err
+	}
+	host, port, err := net.SplitHostPort(primary.Address)
+	if err != nil {
+		return nil, err
+	}
+	s, err := newServer(ctx, recipe{
+		name:    "PostgreSQL, a hot standby",
+		program: filepath.Join(bin, "postgres"),
+		account: account,
+		prepare: func(ctx context.Context, s *server) error {
+			return s.run(ctx, filepath.Join(bin, "pg_basebackup"), "-h", host, "-p", port, "-U", postgresAdmin,
+				"-D", postgresData(s), "-R", "-X", "stream", "-c", "fast", "--no-sync")
+		},
+		arguments: func(s *server) []string { return postgresArguments(quick, s) },
+		ready:     func(ctx context.Context, s *server) error { return postgresReady(ctx, s.address(), postgresData(s)) },
+		quit:      syscall.SIGQUIT,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Store{
+		Kind: Postgres, How: "a hot standby of " + primary.How, Address: s.address(), PID: s.process(), server: s,
+		URL: strings.Replace(primary.URL, primary.Address, s.address(), 1),
+	}, nil
 }
 
 // postgresStore makes the database that wants passwords, and stops the server

@@ -33,9 +33,10 @@ func TestPostgres(t *testing.T) {
 		}
 	}
 	conform(t, Postgres, s.How, conformance.Harness{
-		Open:       opener(s.URL),
-		OpenFaulty: faulty(s, s.URL),
-		Slow:       true,
+		Open:         opener(s.URL),
+		OpenReadOnly: readOnlyOpener(s.URL),
+		OpenFaulty:   faulty(s, s.URL),
+		Slow:         true,
 		Raw: &conformance.Raw{
 			// The row as JSON.
 			Get: func(t testing.TB, name string) (content []byte) {

@@ -12,20 +12,58 @@ import (
 	"strings"
 	"syscall"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/elector-go/elector/internal/proof/internal/binaries"
 )
 
+// RedisDurable are the settings with which one server keeps what it acknowledged.
+var RedisDurable = []string{"--appendonly", "yes", "--appendfsync", "always"}
+
+// startRedisStore starts a Redis that is a store of elections.
+func startRedisStore(ctx context.Context) (*Store, error) { return StartRedis(ctx, RedisDurable...) }
+
 // StartRedis starts a Redis, as a process, that keeps its data in memory only, unless
-// the settings, as --appendonly yes, are others. It is no store of elections: Redis
-// loses acknowledged writes in a failover, see internal/proof/redis. See Start.
+// the settings, as --appendonly yes, are others. See Start.
 func StartRedis(ctx context.Context, settings ...string) (*Store, error) {
 	return startRedis(ctx, recipe{
 		name: "Redis",
+		prepare: func(_ context.Context, s *server) error { // or it would forget its users when it ends
+			return os.WriteFile(filepath.Join(s.dir, "users.acl"), nil, 0o600)
+		},
 		arguments: func(s *server) []string {
-			return append([]string{"--bind", "127.0.0.1", "--port", strconv.Itoa(s.port), "--dir", s.dir, "--save", "", "--appendonly", "no"}, settings...)
+			return append([]string{"--bind", "127.0.0.1", "--port", strconv.Itoa(s.port), "--dir", s.dir, "--aclfile", filepath.Join(s.dir, "users.acl"),
+				"--save", "", "--appendonly", "no"}, settings...)
 		},
 	})
 }
+
+// RedisClient connects as the default user, who may do everything.
+func (s *Store) RedisClient() *goredis.Client {
+	return goredis.NewClient(&goredis.Options{Addr: s.Address, Protocol: 2, MaxRetries: -1, ContextTimeoutEnabled: true})
+}
+
+// RedisDo sends a command as the default user.
+func (s *Store) RedisDo(ctx context.Context, words ...any) error {
+	c := s.RedisClient()
+	defer c.Close()
+	return c.Do(ctx, words...).Err()
+}
+
+// RedisUser makes a user who has the rights, and nothing else.
+func (s *Store) RedisUser(ctx context.Context, l Login, rights ...string) error {
+	words := []any{"ACL", "SETUSER", l.User, "reset", "on", ">" + l.Password}
+	for _, right := range rights {
+		words = append(words, right)
+	}
+	return errors.Join(s.RedisDo(ctx, words...), s.RedisDo(ctx, "ACL", "SAVE"))
+}
+
+// What docs/rights.md says.
+var (
+	RedisCandidate = []string{"~elector:*", "&elector:", "+get", "+set", "+eval", "+evalsha", "+publish", "+subscribe", "+scan", "+ping", "+info", "+config|get"}
+	RedisReader    = []string{"%R~elector:*", "&elector:", "+get", "+scan", "+subscribe", "+ping"}
+)
 
 // StartSentinel starts a Redis Sentinel, as a process, that watches a primary by the
 // name "primary". Two of its kind decide that it is down, when it has been silent for
@@ -67,10 +105,29 @@ func startRedis(ctx context.Context, r recipe) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{
-		Kind: "redis", How: "local process " + program,
-		URL: "redis://" + s.address(), Address: s.address(), PID: s.pid, server: s,
-	}, nil
+	started := &Store{Kind: Redis, URL: "redis://" + s.address(), Address: s.address(), PID: s.pid, server: s}
+	version, err := redisVersion(ctx, started)
+	if err != nil {
+		return nil, errors.Join(err, started.Stop())
+	}
+	started.How = fmt.Sprintf("local process %s %s (%s)", r.name, version, program)
+	return started, nil
+}
+
+// redisVersion asks the server.
+func redisVersion(ctx context.Context, s *Store) (string, error) {
+	c := s.RedisClient()
+	defer c.Close()
+	info, err := c.Info(ctx, "server").Result()
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(info) {
+		if version, found := strings.CutPrefix(line, "redis_version:"); found {
+			return strings.TrimSpace(version), nil
+		}
+	}
+	return "", errors.New("the server does not tell its version")
 }
 
 // redisReady asks for the process id, which no other server has.

@@ -22,6 +22,8 @@ const (
 	Consul     = "consul"
 	Kubernetes = "kubernetes" // an API server and its etcd
 	MySQL      = "mysql"      // played by MariaDB
+	NATS       = "nats"
+	Redis      = "redis"
 	S3         = "s3"
 )
 
@@ -72,9 +74,11 @@ var variables = map[string]string{
 	GCS:       "ELECTOR_TEST_GCS",
 	AzureBlob: "ELECTOR_TEST_AZUREBLOB",
 	MySQL:     "ELECTOR_TEST_MYSQL",
+	NATS:      "ELECTOR_TEST_NATS",
 
 	Consul:     "ELECTOR_TEST_CONSUL",
 	Kubernetes: "ELECTOR_TEST_KUBERNETES",
+	Redis:      "ELECTOR_TEST_REDIS",
 	S3:         "ELECTOR_TEST_S3",
 }
 
@@ -162,8 +166,10 @@ var programs = map[string]func(context.Context, manner) (*Store, error){
 	AzureBlob:  func(ctx context.Context, _ manner) (*Store, error) { return startAzureBlob(ctx) },
 	Consul:     func(ctx context.Context, _ manner) (*Store, error) { return startConsul(ctx) },
 	Kubernetes: startKubernetes,
+	Redis:      func(ctx context.Context, _ manner) (*Store, error) { return startRedisStore(ctx) },
 	S3:         func(ctx context.Context, _ manner) (*Store, error) { return startS3(ctx) },
 	MySQL:      startMySQL,
+	NATS:       func(ctx context.Context, _ manner) (*Store, error) { return startNATS(ctx) },
 }
 
 // StartLocal starts a store as a local process, whatever the environment says:

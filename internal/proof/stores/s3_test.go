@@ -42,11 +42,12 @@ func TestS3(t *testing.T) {
 	s := s3Store(t, func(ctx context.Context) (*Store, error) { return Start(ctx, S3) })
 	raw := reachS3(t, s)
 	h := conformance.Harness{
-		Open:       opener(s.URL),
-		OpenFaulty: faulty(s, s.URL),
-		Slow:       true,
-		Raw:        &conformance.Raw{Get: raw.get, Put: raw.put, Delete: raw.remove},
-		Setups:     s3Setups(s),
+		Open:         opener(s.URL),
+		OpenReadOnly: readOnlyOpener(s.URL),
+		OpenFaulty:   faulty(s, s.URL),
+		Slow:         true,
+		Raw:          &conformance.Raw{Get: raw.get, Put: raw.put, Delete: raw.remove},
+		Setups:       s3Setups(s),
 	}
 	if s.server != nil {
 		open := h.Open

@@ -30,7 +30,13 @@ var results table.Table
 func conform(t *testing.T, store, origin string, h conformance.Harness) {
 	t.Logf("%s: %s", store, origin)
 	results.Add(store, origin)
-	h.Report = func(name, result, reason string) { results.Report(store, name, result, reason) }
+	also := h.Report
+	h.Report = func(name, result, reason string) {
+		results.Report(store, name, result, reason)
+		if also != nil {
+			also(name, result, reason)
+		}
+	}
 	conformance.Run(t, h)
 }
 

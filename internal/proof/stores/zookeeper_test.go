@@ -19,12 +19,13 @@ func TestZooKeeper(t *testing.T) {
 	s := obtain(t, ZooKeeper)
 	z := zooKeeperTree(t, s)
 	conform(t, ZooKeeper, s.How, conformance.Harness{
-		Open:       opener(s.URL + "/suite"),
-		OpenFaulty: faulty(s, s.URL+"/suite"),
-		Slow:       true,
-		MaxContent: 1_000_000, // roughly
-		Raw:        &conformance.Raw{Get: z.get, Put: z.put, Delete: z.delete, Depose: z.depose},
-		Setups:     zooKeeperSetups(s, z),
+		Open:         opener(s.URL + "/suite"),
+		OpenReadOnly: readOnlyOpener(s.URL + "/suite"),
+		OpenFaulty:   faulty(s, s.URL+"/suite"),
+		Slow:         true,
+		MaxContent:   1_000_000, // roughly
+		Raw:          &conformance.Raw{Get: z.get, Put: z.put, Delete: z.delete, Depose: z.depose},
+		Setups:       zooKeeperSetups(s, z),
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/backends/mysql"
+	"github.com/elector-go/elector/fence/fencesql"
 	"github.com/elector-go/elector/internal/proof/stores"
 )
 
@@ -141,5 +142,43 @@ func TestMySQL(t *testing.T) {
 			caught(t, storm("plain-select-"+name, transaction(level, looks)), late)
 		}
 	}
+	table, err := fencesql.New(fencesql.MySQL, "fences")
+	must(t, err)
+	must(t, server.MySQLExec(t.Context(), table.CreateSQL()))
+	// At READ COMMITTED MariaDB locks no gaps, so no acquisition or release is what it
+	// rolls back because of a deadlock with a guard.
+	must(t, server.MySQLExec(t.Context(), "set global transaction isolation level read committed"))
+	committed := sql.OpenDB(connector)
+	committed.SetMaxIdleConns(20)
+	t.Cleanup(func() { committed.Close() })
+	fenced := func(name string, under func(backends.Lease) backends.Lease) Storm {
+		return storm(name, again(func(ctx context.Context, a *Attempt) error {
+			a.Pause()
+			return table.Transact(ctx, committed, under(a), func(tx *sql.Tx) error {
+				err := write(ctx, tx, a)
+				a.Pause()
+				a.Send()
+				return err
+			})
+		}))
+	}
+	itself := func(l backends.Lease) backends.Lease { return l }
+	alone := func(l backends.Lease) backends.Lease { return unguarded{l} }
+	admitted := func(s Storm, under func(backends.Lease) backends.Lease) Storm {
+		s.Acquired = func(ctx context.Context, l backends.Lease) error {
+			return again(func(ctx context.Context, _ *Attempt) error {
+				return table.Transact(ctx, committed, under(l), func(*sql.Tx) error { return nil })
+			})(ctx, nil)
+		}
+		return s
+	}
+	pass(t, fenced("sql-at-home", itself))
+	pass(t, admitted(fenced("sql-at-home-admitted", itself), itself))
+	// The token alone refuses older ones from its entry on, which is not the acquisition
+	// that the triggers note.
+	token := admitted(fenced("sql-token-alone-admitted", alone), alone)
+	token.Order = nil
+	pass(t, token)
+	caught(t, fenced("sql-token-alone", alone), late)
 	t.Logf("%d writes were rolled back because of a deadlock, and repeated", deadlocks.Load())
 }

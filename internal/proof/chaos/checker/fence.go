@@ -2,6 +2,8 @@ package checker
 
 import (
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/internal/proof/chaos/history"
@@ -61,7 +63,7 @@ func (e *election) restored(token elector.Token) bool {
 }
 
 // renewedAfter reports whether the lease of a write was renewed by a request that
-// was sent after the answer, and nobody changed the record in between.
+// was sent after the answer, and the record was not changed by hand.
 func (e *election) renewedAfter(v history.Event) bool {
 	for _, l := range e.leases {
 		if l.candidate.name != v.Candidate || l.token != v.Token {
@@ -71,11 +73,31 @@ func (e *election) renewedAfter(v history.Event) bool {
 		if e.isPartition() {
 			since = 0 // its owner may have written it again
 		}
-		if renewed, ok := e.lastRenewal(l); ok && renewed > v.At && !e.wentBack(since, forever) {
+		if renewed, ok := e.lastRenewal(l); ok && renewed > v.At && !e.wentBack(since, forever) && !e.edited(l, v.At) && !e.audited(l, v.At) {
 			return true
 		}
 	}
 	return false
+}
+
+// edited reports whether the record of a lease was edited by hand before a moment: some
+// guards compare more of it than others.
+func (e *election) edited(l *lease, before time.Duration) bool {
+	return slices.ContainsFunc(e.edits, func(x edit) bool { return x.lease == l && x.Before <= before })
+}
+
+// audited reports whether a partition's lease ended soon after some partition's record was
+// changed by hand, before a moment: the guard sees at once what the owner's audit sees later.
+func (e *election) audited(l *lease, before time.Duration) bool {
+	end := forever
+	if l.ended != nil {
+		end = l.ended.At
+	} else if from, _, dead := l.candidate.died(); dead {
+		end = from
+	}
+	return slices.ContainsFunc(e.faults, func(f fault) bool {
+		return strings.HasPrefix(f.detail, "partition: ") && f.from <= before && f.from <= end && end-e.rules.Audit <= f.until
+	})
 }
 
 // checkAnswers compares what candidates were answered with what the resource

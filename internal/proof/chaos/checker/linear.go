@@ -26,6 +26,7 @@ const (
 	renew                          // the record is holder's
 	release                        // the record becomes vacant if it is holder's
 	observe                        // the record says so
+	create                         // the record becomes holder's if there is none
 	restore                        // the record is changed behind everybody's back
 	remove
 	spoil
@@ -40,13 +41,14 @@ type record struct {
 	holder  string // empty when vacant
 	token   elector.Token
 	garbage bool
+	missing bool
 	highest elector.Token
 }
 
 // recordModel is a lease in the store. It knows no time: that is checked
 // directly.
 var recordModel = porcupine.Model{
-	Init: func() any { return record{} },
+	Init: func() any { return record{missing: true} },
 	Step: func(state, input, _ any) (bool, any) {
 		s, r := state.(record), input.(request)
 		ours := !s.garbage && s.holder == r.holder && s.token == r.token
@@ -62,10 +64,15 @@ var recordModel = porcupine.Model{
 				s.holder = ""
 			}
 			return true, s
+		case create:
+			if s.missing {
+				s = record{holder: r.holder, token: r.token, highest: max(s.highest, r.token)}
+			}
+			return true, s
 		case restore:
 			return true, record{holder: r.holder, token: r.token, highest: s.highest}
 		case remove:
-			return true, record{highest: s.highest}
+			return true, record{missing: true, highest: s.highest}
 		case spoil:
 			return true, record{garbage: true, highest: s.highest}
 		}
@@ -135,7 +142,9 @@ func (e *election) recordRequests() (ops []porcupine.Operation) {
 		for _, l := range leases {
 			known[state{c.name, l.token}] = true
 			// A lease may have been renewed before it was first told of.
-			ops = append(ops, operation(request{acquire, c.name, l.token}, began, l.first.At))
+			won := request{acquire, c.name, l.token}
+			ops = append(ops, operation(won, began, l.first.At))
+			ops = append(ops, e.lateCreations(c.name, won, began, l.first.At)...)
 			ops = append(ops, e.renewals(l, began)...)
 			if l.ended != nil {
 				ops = append(ops, e.releases(l)...)
@@ -148,7 +157,9 @@ func (e *election) recordRequests() (ops []porcupine.Operation) {
 				ops = append(ops, operation(request{observe, v.Holder, v.Token}, v.Before, v.At))
 			case history.Discarded:
 				known[state{c.name, v.Token}] = true
-				ops = append(ops, operation(request{disbelieved, c.name, v.Token}, c.began(), v.At))
+				won := request{disbelieved, c.name, v.Token}
+				ops = append(ops, operation(won, c.began(), v.At))
+				ops = append(ops, e.lateCreations(c.name, won, c.began(), v.At)...)
 				if c.toldToEnd() < forever || e.tookBack(v) {
 					ops = append(ops, operation(request{release, c.name, v.Token}, c.began(), forever))
 				}
@@ -185,7 +196,9 @@ func (e *election) recordRequests() (ops []porcupine.Operation) {
 		if e.wentBack(began, v.At) {
 			kind = disbelieved
 		}
-		ops = append(ops, operation(request{kind, v.Holder, v.Token}, began, v.At))
+		won := request{kind, v.Holder, v.Token}
+		ops = append(ops, operation(won, began, v.At))
+		ops = append(ops, e.lateCreations(v.Holder, won, began, forever)...)
 		if c := e.candidates[v.Holder]; c != nil && c.toldToEnd() < forever { // and may have taken it back
 			ops = append(ops, operation(request{release, v.Holder, v.Token}, began, forever))
 		}
@@ -212,7 +225,7 @@ func (e *election) retracted() (ops []porcupine.Operation) {
 		known[x.Token] = true
 	}
 	for _, v := range e.events {
-		if v.Holder != "" {
+		if v.Kind == history.Observed && v.Holder != "" { // one that waits may have seen more
 			known[v.Token] = true
 		}
 	}

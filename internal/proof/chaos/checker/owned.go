@@ -11,7 +11,7 @@ import (
 func (e *election) checkOwned(report tell) {
 	for _, q := range e.quiets {
 		until, owned := e.writtenAfter(q.At)
-		if until-q.At <= q.Left {
+		if until-q.At <= q.Left || e.struck(q.At, q.At+q.Left) {
 			continue
 		}
 		excuse := e.slowness(q.At, until)
@@ -25,6 +25,24 @@ func (e *election) checkOwned(report tell) {
 		report(Unowned, until, "nothing was broken, and %s after %v; it may take %v, and %v more because processes stood still or the store was slow",
 			what, until-q.At, q.Left, excuse)
 	}
+}
+
+// struck reports whether the record was changed by hand, or a process killed, between two
+// moments: from then on the next Quiet counts.
+func (e *election) struck(from, until time.Duration) bool {
+	for _, x := range e.tampering {
+		if x.Before >= from && x.Before <= until {
+			return true
+		}
+	}
+	for _, c := range e.candidates {
+		for _, v := range c.done {
+			if v.Kind == history.Killed && v.Before >= from && v.Before <= until {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // writtenAfter returns when a write was made that was begun after a moment, or the end of

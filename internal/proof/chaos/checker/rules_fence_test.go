@@ -139,6 +139,33 @@ var fenceRules = []ruleCase{
 		s.guarded(410, 420, "A", 5, 1, history.Stale)
 		s.tell(500, "", history.Restored, 5, holder("A"))
 	}},
+	{"a guarded write is refused after the record was edited, and its lease is renewed later", "", func(s *story) {
+		s.led("A")
+		s.edit(400, 5, "A", "t_chaos=1")
+		s.guarded(500, 510, "A", 5, 1, history.Stale)
+	}},
+	{"a guarded write is refused before the record is edited, and its lease is renewed later", "tok/guard", func(s *story) {
+		s.led("A")
+		s.guarded(500, 510, "A", 5, 1, history.Stale)
+		s.edit(600, 5, "A", "t_chaos=1")
+	}},
+	{"a guarded write to a partition is refused after its record was edited, and its owner sees that later", "", func(s *story) {
+		s.audit = 4
+		s.open("A")
+		s.lead("A", 5, 100, 2000)
+		s.tell(400, "", history.Fault, 0, detail("partition: critical extension"))
+		s.guarded(500, 510, "A", 5, 1, history.Stale)
+		s.tell(900, "", history.Healed, 0, detail("partition: critical extension"))
+		s.lose(2310, "A", 5)
+	}},
+	{"a guarded write to a partition is refused, and its owner keeps it after another one's record was edited", "tok/guard", func(s *story) {
+		s.audit = 4
+		s.open("A")
+		s.lead("A", 5, 100, 11000)
+		s.tell(400, "", history.Fault, 0, detail("partition: critical extension"))
+		s.guarded(500, 510, "A", 5, 1, history.Stale)
+		s.tell(900, "", history.Healed, 0, detail("partition: critical extension"))
+	}},
 	{"a guarded write that was taken is not in the data", "tok/guard", func(s *story) {
 		s.led("A")
 		s.guarded(500, 510, "A", 5, 1, history.Committed)

@@ -69,6 +69,24 @@ var orderRules = []ruleCase{
 		s.lead("B", 6, 1300, 2500)
 		s.tell(1050, "D", history.Observed, 5, holder("A"), until(1400))
 	}},
+	{"a creation without an answer that is applied again when the record is removed", "", func(s *story) {
+		s.open("A", "B", "D")
+		s.tell(400, "A", history.Trouble, 0, detail("swap: no answer"))
+		createdAgain(s)
+	}},
+	{"a creation that was answered, and applied again when the record is removed", Linearizable, func(s *story) {
+		s.open("A", "B", "D")
+		createdAgain(s)
+	}},
+	{"a creation without an answer that is applied again although there is a record", Linearizable, func(s *story) {
+		s.open("A", "B", "D", "E")
+		s.tell(400, "A", history.Trouble, 0, detail("swap: no answer"))
+		s.tell(500, "E", history.Observed, 5, holder("A"))
+		s.tell(1000, "", history.Removed, 0)
+		s.lead("B", 6, 3400, 4000)
+		s.tell(3500, "D", history.Observed, 6, holder("B"))
+		s.tell(3600, "E", history.Observed, 5, holder("A"))
+	}},
 	{"a swap that was applied and not believed", "", func(s *story) {
 		// C was stopped inside the file lock, where B came to wait with a
 		// takeover of C's old state. C went on and won anew; the old state
@@ -151,4 +169,16 @@ var orderRules = []ruleCase{
 		s.tell(700, "B", history.Observed, 5, holder("A"))
 		s.tell(710, "A", history.Killed, 0)
 	}},
+}
+
+// createdAgain has A's creation overtaken by B, and there again when the record is removed.
+func createdAgain(s *story) {
+	s.tell(500, "D", history.Observed, 5, holder("A"))
+	s.lead("B", 6, 2600, 3000)
+	s.tell(2700, "D", history.Observed, 6, holder("B"))
+	s.tell(3100, "", history.Removed, 0)
+	s.tell(3200, "D", history.Observed, 5, holder("A"))
+	s.tell(3210, "B", history.Canceled, 6)
+	s.tell(3212, "B", history.Ended, 6, detail("lost: the record was changed"))
+	s.tell(3300, "A", history.Discarded, 5, detail("the token went backwards"))
 }

@@ -23,6 +23,30 @@ var ownedRules = []ruleCase{
 		s.lead("A", 5, 3000, 6000)
 		s.write(3100, "A", 5, 1, history.Wrote)
 	}},
+	{"a partition's record is deleted before its owner has written, and the next owner is in time", "", func(s *story) {
+		s.open("A", "B")
+		s.tell(1000, "", history.Quiet, 0, left(3000))
+		s.tell(1300, "", history.Removed, 0)
+		s.tell(1310, "", history.Quiet, 0, left(9000))
+		s.lead("A", 5, 8000, 9000)
+		s.write(8100, "A", 5, 1, history.Wrote)
+	}},
+	{"a partition's record is deleted when its owner is already late", Unowned, func(s *story) {
+		s.open("A", "B")
+		s.tell(1000, "", history.Quiet, 0, left(3000))
+		s.tell(5000, "", history.Removed, 0)
+		s.tell(5010, "", history.Quiet, 0, left(9000))
+		s.lead("A", 5, 8000, 9000)
+		s.write(8100, "A", 5, 1, history.Wrote)
+	}},
+	{"a partition's record is deleted before its owner has written, and the next owner is late", Unowned, func(s *story) {
+		s.open("A", "B")
+		s.tell(1000, "", history.Quiet, 0, left(3000))
+		s.tell(1300, "", history.Removed, 0)
+		s.tell(1310, "", history.Quiet, 0, left(9000))
+		s.lead("A", 5, 11000, 12000)
+		s.write(11100, "A", 5, 1, history.Wrote)
+	}},
 	{"one member's store was slow, and then another's", "", func(s *story) {
 		s.open("A", "B")
 		s.tell(1000, "", history.Quiet, 0, left(3000))

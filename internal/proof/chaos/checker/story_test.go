@@ -16,7 +16,10 @@ const ms = time.Millisecond
 
 // A story is a history made by hand. Times are in milliseconds; what is told
 // took one.
-type story struct{ events []history.Event }
+type story struct {
+	events []history.Event
+	audit  int // in TTLs, of a partition
+}
 
 func (s *story) tell(at int, candidate string, kind history.Kind, token elector.Token, change ...func(*history.Event)) {
 	e := history.Event{Election: "story", Candidate: candidate, Kind: kind, Token: token, Before: time.Duration(at) * ms, At: time.Duration(at+1) * ms}
@@ -27,7 +30,11 @@ func (s *story) tell(at int, candidate string, kind history.Kind, token elector.
 }
 
 func (s *story) history() *history.History {
-	h := &history.History{Elections: []history.Election{{Store: "none", Name: "story", Rules: rules}}, Events: slices.Clone(s.events)}
+	r := rules
+	if s.audit > 0 {
+		r = history.RulesOfGroup(2*time.Second, 0, s.audit)
+	}
+	h := &history.History{Elections: []history.Election{{Store: "none", Name: "story", Rules: r}}, Events: slices.Clone(s.events)}
 	h.Sort()
 	return h
 }

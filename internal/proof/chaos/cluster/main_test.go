@@ -11,6 +11,7 @@ import (
 
 	_ "github.com/elector-go/elector/backends/consul"
 	_ "github.com/elector-go/elector/backends/etcd"
+	_ "github.com/elector-go/elector/backends/nats"
 	_ "github.com/elector-go/elector/backends/zookeeper"
 	"github.com/elector-go/elector/internal/leak"
 	"github.com/elector-go/elector/internal/proof/child"

@@ -70,6 +70,10 @@ func Open(store string) (Data, error) {
 			return nil, errors.New("the URL is not one of PostgreSQL")
 		}
 		return postgresData{pool}, nil
+	case "nats":
+		return openNATS(u), nil
+	case "redis":
+		return openRedis(u), nil
 	case "mysql":
 		return openMySQL(u)
 	}

@@ -92,8 +92,10 @@ func Open(ctx context.Context, s *stores.Store) (records Records, close func() e
 		stores.GCS:       openGCS,
 		stores.AzureBlob: openAzureBlob,
 		stores.Consul:    openConsul,
+		stores.Redis:     openRedis,
 		stores.S3:        openS3,
 		stores.MySQL:     openMySQL,
+		stores.NATS:      openNATS,
 	}[s.Kind]
 	if open == nil {
 		return nil, nil, fmt.Errorf("no records of a store of the kind %q are known", s.Kind)

@@ -317,6 +317,9 @@ func TestFiguresAddUp(t *testing.T) {
 	if sum.Overlaps != 1 || sum.Stale != 1 || sum.Violations != 1 || sum.Overlap != 400*time.Millisecond {
 		t.Errorf("%d overlaps, %d stale writes, %d violations, %v; the history has one of each, of 400 ms", sum.Overlaps, sum.Stale, sum.Violations, sum.Overlap)
 	}
+	if total := Total(h); total != (Sum{of[history.Acquired], 1, 1}) {
+		t.Errorf("the total is %+v", total)
+	}
 	faults := 0
 	for _, r := range rows {
 		faults += r.Faults

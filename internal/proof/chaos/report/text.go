@@ -95,6 +95,15 @@ func Figures(out io.Writer, h *history.History, problems []Problem) error {
 	return w.Flush()
 }
 
+// A Sum is what a history comes to, counted as Figures counts.
+type Sum struct{ Elections, Overlaps, Stale int }
+
+// Total returns the sum of a history.
+func Total(h *history.History) Sum {
+	_, _, sum := count(stories(h, nil))
+	return Sum{sum.Elections, sum.Overlaps, sum.Stale}
+}
+
 var headings = []string{"", "faults", "elections", "lost",
 	"takeovers", "median", "longest", "bound", "handovers", "median", "longest", "bound",
 	"no leader", "refused", "accepted", "stale", "violations", "overlaps", "length"}

@@ -25,6 +25,7 @@ import (
 	"github.com/elector-go/elector/internal/proof/chaos"
 	"github.com/elector-go/elector/internal/proof/chaos/checker"
 	"github.com/elector-go/elector/internal/proof/chaos/history"
+	"github.com/elector-go/elector/internal/proof/chaos/ledger"
 	"github.com/elector-go/elector/internal/proof/chaos/report"
 )
 
@@ -34,6 +35,8 @@ func main() {
 	flag.Uint64Var(&s.seed, "seed", uint64(time.Now().UnixNano()%1e6), "decides which faults come in which order at each place; their timing is the machine's")
 	flag.StringVar(&s.out, "out", "", "the folder for the page, and for the logs and histories of violations")
 	flag.StringVar(&s.mutant, "mutant", "", "a broken candidate: "+strings.Join(mutantNames(), ", "))
+	flag.StringVar(&s.older, "older", "", "a commit: one of each three candidates is that version; no groups")
+	flag.StringVar(&s.ledger, "ledger", "", "a file that gets a line for this campaign, unless it is interrupted")
 	flag.IntVar(&s.groups, "groups", 4, "one of so many rounds is one of a group; 0 for none")
 	places := flag.String("places", "", "a list, with commas, of some of: "+strings.Join(chaos.Known(), ", ")+"; if empty "+strings.Join(chaos.Names(), ", "))
 	flag.Parse()
@@ -53,6 +56,8 @@ type settings struct {
 	seed     uint64
 	out      string
 	mutant   string
+	older    string
+	ledger   string
 	places   []string
 	groups   int
 }
@@ -67,6 +72,9 @@ func (s settings) run(ctx context.Context) error {
 	mutant, isMutant := chaos.Mutants[s.mutant]
 	if s.mutant != "" && !isMutant {
 		return fmt.Errorf("there is no mutant %q; known are %s", s.mutant, strings.Join(mutantNames(), ", "))
+	}
+	if s.ledger != "" && (isMutant || s.older != "") {
+		return errors.New("-ledger counts campaigns of this version alone: leave out -mutant and -older")
 	}
 	if len(s.places) == 0 {
 		if s.places = chaos.Names(); isMutant {
@@ -86,6 +94,7 @@ func (s settings) run(ctx context.Context) error {
 	if err := clear(out); err != nil {
 		return err
 	}
+	commit := chaos.Commit(ctx)
 	dir, err := os.MkdirTemp("", "elector-chaos-")
 	if err != nil {
 		return err
@@ -100,6 +109,13 @@ func (s settings) run(ctx context.Context) error {
 	}
 	fmt.Printf("seed %d, %v, on: %s\n", s.seed, s.duration, strings.Join(s.places, ", "))
 	c := &chaos.Campaign{Places: s.places, Duration: s.duration, Seed: s.seed, Dir: out, Program: program, Until: mutant.Rules, Groups: s.groups}
+	if s.older != "" {
+		c.Groups = 0
+		if c.Older, err = chaos.BuildOlder(ctx, dir, s.older); err != nil {
+			return err
+		}
+		fmt.Printf("one of each three candidates is commit %s\n", s.older)
+	}
 	if isMutant {
 		c.Groups = 0
 		if mutant.Groups {
@@ -110,13 +126,33 @@ func (s settings) run(ctx context.Context) error {
 	if reportErr := s.report(out, result, took); reportErr != nil {
 		err = errors.Join(err, reportErr)
 	}
-	if err != nil {
-		return err
+	switch {
+	case err != nil:
+	case isMutant:
+		err = s.judgeMutant(mutant, result)
+	default:
+		err = s.judge(result)
 	}
-	if isMutant {
-		return s.judgeMutant(mutant, result)
+	if s.ledger != "" && ctx.Err() == nil {
+		err = errors.Join(err, ledger.Append(s.ledger, s.entry(commit, result, took, err)))
 	}
-	return s.judge(result)
+	return err
+}
+
+// entry is the campaign's line in the ledger.
+func (s settings) entry(commit string, r *chaos.Result, took time.Duration, problem error) ledger.Entry {
+	sum := report.Total(&r.History)
+	e := ledger.Entry{
+		Time: time.Now(), Commit: commit, Seed: s.seed, Duration: took.Round(time.Second), Places: s.places,
+		Elections: sum.Elections, Overlaps: sum.Overlaps, Stale: sum.Stale, Violations: len(r.Violations),
+	}
+	for _, n := range r.Fired {
+		e.Faults += n
+	}
+	if problem != nil {
+		e.Problem = problem.Error()
+	}
+	return e
 }
 
 // clear removes what an earlier campaign has left in the folder.

@@ -30,6 +30,9 @@ var exceptions = []exception{
 	{"guardian and run both killed", func(_ context.Context, _ *lane, at leader) error {
 		return errors.Join(at.wrapper.Process.Kill(), syscall.Kill(at.guardian, syscall.SIGKILL))
 	}, nil, false},
+	{"guardian killed, run stopped", func(_ context.Context, _ *lane, at leader) error {
+		return errors.Join(child.Freeze(at.wrapper.Process.Pid), syscall.Kill(at.guardian, syscall.SIGKILL))
+	}, func(_ *lane, at leader) error { return child.Thaw(at.wrapper.Process.Pid) }, false},
 	{"started by another program", func(ctx context.Context, l *lane, at leader) error {
 		other := commandOf(l, at) // its parent is the demo
 		if err := child.Start(other); err != nil {
@@ -56,7 +59,7 @@ var exceptions = []exception{
 
 // exceptions shows each: descendants of two terms are alive at once.
 func (d *demo) exceptions(ctx context.Context) error {
-	lines := []string{"\nNot covered, as elector help run says:"}
+	lines := []string{"\nNot covered, as elector help run says (a guardian that is killed: without --isolate):"}
 	for i, x := range exceptions {
 		number := 100 + i
 		p, err := folder(filepath.Join(d.dir, fmt.Sprintf("exception%d", i)), number)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -25,6 +26,7 @@ const (
 type place struct {
 	name, url    string
 	freeze, thaw func() error
+	isolated     bool // its wrappers have --isolate
 }
 
 // A lane is an election with two wrappers, which only it breaks.
@@ -54,6 +56,16 @@ func (l *lane) command(ctx context.Context, role string, flags ...string) *exec.
 	c.Env = append(os.Environ(), "ELECTOR_URL="+l.url)
 	c.Stdout, c.Stderr = l.log, l.log
 	return c
+}
+
+// elector runs a command that ends by itself.
+func (l *lane) elector(ctx context.Context, args ...string) error {
+	c := exec.CommandContext(ctx, l.program, args...)
+	c.Env = append(os.Environ(), "ELECTOR_URL="+l.url)
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("elector %s: %w: %s", args[0], err, out)
+	}
+	return nil
 }
 
 func (l *lane) start(ctx context.Context) (*wrapper, error) {
@@ -116,11 +128,11 @@ func (l *lane) leads(ctx context.Context, after uint64) (leader, error) {
 			for _, p := range table {
 				parents[p.PID] = p.Parent
 			}
+			// The term's own ids are those of its PID namespace.
 			if t.token > after && len(t.pids) == 3 && clock.Shared()-t.last < 500*time.Millisecond {
-				for _, command := range t.pids {
-					guardian := parents[command]
+				for command, guardian := range parents {
 					for _, w := range l.wrappers {
-						if guardian != 0 && parents[guardian] == w.Process.Pid && isMember(command, "command") {
+						if guardian != 0 && parents[guardian] == w.Process.Pid && isMember(command, "command") && hasToken(command, t.token) {
 							return leader{w, guardian, command, t}, nil
 						}
 					}
@@ -145,45 +157,73 @@ func isMember(pid int, role string) bool {
 	return err == nil && len(args) == 4 && args[3] == role
 }
 
+// hasToken reports whether a process was started in a term.
+func hasToken(pid int, token uint64) bool {
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	return err == nil && slices.Contains(splitNul(content), fmt.Sprintf("ELECTOR_TOKEN=%d", token))
+}
+
 // A fault breaks the leader. It returns the time by which none of the leader's
 // family may be alive, 0 if that is when the wrapper has ended.
 type fault struct {
 	name   string
 	do     func(context.Context, *lane, leader) (by time.Duration, err error)
 	undone func(*lane, leader) error
+
+	isolated bool // only --isolate covers it
 }
 
 var faults = []fault{
 	{"store frozen", func(_ context.Context, l *lane, _ leader) (time.Duration, error) {
 		return clock.Shared() + hold, l.freeze()
-	}, func(l *lane, _ leader) error { return l.thaw() }},
+	}, func(l *lane, _ leader) error { return l.thaw() }, false},
 	{"store frozen, guardian stopped", func(_ context.Context, l *lane, at leader) (time.Duration, error) {
 		err := l.freeze()
 		return clock.Shared() + hold, errors.Join(err, syscall.Kill(at.guardian, syscall.SIGSTOP))
-	}, func(l *lane, _ leader) error { return l.thaw() }},
+	}, func(l *lane, _ leader) error { return l.thaw() }, false},
 	{"wrapper stopped", func(_ context.Context, _ *lane, at leader) (time.Duration, error) {
 		err := child.Freeze(at.wrapper.Process.Pid)
 		return clock.Shared() + hold, err
-	}, func(_ *lane, at leader) error { return child.Thaw(at.wrapper.Process.Pid) }},
+	}, func(_ *lane, at leader) error { return child.Thaw(at.wrapper.Process.Pid) }, false},
 	{"wrapper told to stop", func(_ context.Context, _ *lane, at leader) (time.Duration, error) {
 		return 0, at.wrapper.Process.Signal(syscall.SIGTERM)
-	}, nil},
+	}, nil, false},
 	{"wrapper told to stop, then stopped", func(_ context.Context, _ *lane, at leader) (time.Duration, error) {
 		err := at.wrapper.Process.Signal(syscall.SIGTERM)
 		time.Sleep(100 * time.Millisecond) // for the order to reach the guardian
 		err = errors.Join(err, child.Freeze(at.wrapper.Process.Pid))
 		return clock.Shared() + hold, err
-	}, func(_ *lane, at leader) error { return child.Thaw(at.wrapper.Process.Pid) }},
+	}, func(_ *lane, at leader) error { return child.Thaw(at.wrapper.Process.Pid) }, false},
+	{"paused, and resumed", func(ctx context.Context, l *lane, _ leader) (time.Duration, error) {
+		err := l.elector(ctx, "pause", l.election, "--reason", "a migration", "--wait", "30s")
+		return clock.Shared(), err
+	}, func(l *lane, at leader) error {
+		terms, err := l.journal.read()
+		for _, t := range terms {
+			if t.token > at.term.token {
+				l.broken = append(l.broken, fmt.Sprintf("%s: a command runs with token %d, and the election is paused", l.name, t.token))
+			}
+		}
+		return errors.Join(err, l.elector(context.Background(), "resume", l.election))
+	}, false},
 	{"wrapper killed", func(_ context.Context, _ *lane, at leader) (time.Duration, error) {
 		err := at.wrapper.Process.Kill()
 		return clock.Shared() + hold, err
-	}, nil},
+	}, nil, false},
 	{"command killed", func(_ context.Context, _ *lane, at leader) (time.Duration, error) {
 		return 0, syscall.Kill(at.command, syscall.SIGKILL)
-	}, nil},
+	}, nil, false},
 	{"guardian killed", func(_ context.Context, _ *lane, at leader) (time.Duration, error) {
 		return 0, syscall.Kill(at.guardian, syscall.SIGKILL)
-	}, nil},
+	}, nil, false},
+	{"wrapper stopped, guardian killed", func(_ context.Context, _ *lane, at leader) (time.Duration, error) {
+		err := child.Freeze(at.wrapper.Process.Pid)
+		return clock.Shared() + hold, errors.Join(err, syscall.Kill(at.guardian, syscall.SIGKILL))
+	}, func(_ *lane, at leader) error { return child.Thaw(at.wrapper.Process.Pid) }, true},
+	{"wrapper and guardian killed", func(_ context.Context, _ *lane, at leader) (time.Duration, error) {
+		err := at.wrapper.Process.Kill()
+		return clock.Shared() + hold, errors.Join(err, syscall.Kill(at.guardian, syscall.SIGKILL))
+	}, nil, true},
 }
 
 // play breaks the leader and judges what comes of it.

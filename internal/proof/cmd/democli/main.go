@@ -18,6 +18,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -37,6 +38,7 @@ func main() {
 	rounds := flag.Int("rounds", 50, "how many faults")
 	seed := flag.Uint64("seed", 0, "of the faults; 0 for a random one")
 	mutant := flag.String("mutant", "", "break elector run in one known way, which must be found")
+	which := flag.String("fault", "", "only the faults whose names contain this")
 	only := flag.String("only", "", "rounds, exceptions, cron or handover alone")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -44,7 +46,7 @@ func main() {
 	if *seed == 0 {
 		*seed = rand.Uint64()
 	}
-	d := &demo{rounds: *rounds, random: rand.New(rand.NewPCG(*seed, 0)), mutant: *mutant, only: *only}
+	d := &demo{rounds: *rounds, random: rand.New(rand.NewPCG(*seed, 0)), mutant: *mutant, only: *only, which: *which}
 	fmt.Printf("seed %d\n", *seed)
 	if err := d.run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "democli:", err)
@@ -57,6 +59,8 @@ type demo struct {
 	rounds       int
 	random       *rand.Rand
 	mutant, only string
+	which        string
+	refused      string // why the kernel gives no PID namespace; empty if it does
 
 	dir, program, self string
 	places             []place
@@ -84,15 +88,20 @@ func (d *demo) run(ctx context.Context) (err error) {
 		}
 		defer s.Stop()
 		fmt.Println(s)
-		d.places = append(d.places, place{kind, s.URL, s.Pause, s.Continue})
+		d.places = append(d.places, place{name: kind, url: s.URL, freeze: s.Pause, thaw: s.Continue})
 		if kind == stores.Etcd {
 			d.etcd = s
 		}
 	}
-	for i := range 2 { // nothing is shared, so there may be two
+	d.refused = d.isolates(ctx)
+	for i := range 4 { // nothing is shared, so there may be several
 		p, err := folder(filepath.Join(d.dir, fmt.Sprintf("store%d", i)), len(d.places))
 		if err != nil {
 			return err
+		}
+		if p.isolated = i > 1; p.isolated && d.refused != "" {
+			fmt.Println("Not shown, because this kernel refuses --isolate:", d.refused)
+			break
 		}
 		d.places = append(d.places, p)
 	}
@@ -135,23 +144,33 @@ func (d *demo) run(ctx context.Context) (err error) {
 
 // faults plays the rounds, on all places side by side.
 func (d *demo) faults(ctx context.Context) error {
-	todo := make(chan fault, d.rounds)
-	for i := range d.rounds {
-		todo <- faults[i%len(faults)]
+	faults := slices.DeleteFunc(slices.Clone(faults), func(f fault) bool {
+		return !strings.Contains(f.name, d.which) || f.isolated && d.refused != ""
+	})
+	if len(faults) == 0 {
+		return fmt.Errorf("no fault has %q in its name, or the kernel gives no PID namespace: %s", d.which, d.refused)
 	}
-	close(todo)
 	order := make([]fault, 0, d.rounds)
-	for f := range todo {
-		order = append(order, f)
+	for i := range d.rounds {
+		order = append(order, faults[i%len(faults)])
 	}
 	d.random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
-	next := func() (f fault, more bool) {
+	next := func(isolated bool) (f fault, more bool) {
 		d.mutex.Lock()
 		defer d.mutex.Unlock()
-		if len(order) == 0 || d.mutant != "" && len(d.broken) > 0 {
+		if d.mutant != "" && len(d.broken) > 0 {
 			return f, false
 		}
-		f, order = order[0], order[1:]
+		// Lanes with --isolate play what only they cover, and then anything.
+		i := slices.IndexFunc(order, func(f fault) bool { return f.isolated == isolated })
+		if i < 0 && isolated && len(order) > 0 {
+			i = 0
+		}
+		if i < 0 {
+			return f, false
+		}
+		f = order[i]
+		order = slices.Delete(order, i, i+1)
 		return f, true
 	}
 	played := map[string]int{}
@@ -164,10 +183,13 @@ func (d *demo) faults(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if p.isolated {
+			l.flags = append(l.flags, "--isolate")
+		}
 		group.Go(func() {
 			defer l.end()
 			for {
-				f, more := next()
+				f, more := next(p.isolated)
 				if !more || ctx.Err() != nil {
 					break
 				}
@@ -214,6 +236,16 @@ func (d *demo) faults(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
+// isolates returns why the kernel refuses elector run --isolate, empty if it does not.
+func (d *demo) isolates(ctx context.Context) string {
+	c := exec.CommandContext(ctx, d.program, "run", "isolates", "--isolate", "--", "true")
+	c.Env = append(os.Environ(), "ELECTOR_URL=file://"+d.dir)
+	if out, err := c.CombinedOutput(); err != nil {
+		return strings.TrimSpace(string(out))
+	}
+	return ""
+}
+
 func (p place) kind() string { return strings.TrimRight(p.name, "0123456789") }
 
 // folder is a file:// store, which a process freezes that holds the lock.
@@ -228,7 +260,7 @@ func folder(dir string, lane int) (place, error) {
 		}
 		return syscall.Flock(int(lock.Fd()), syscall.LOCK_EX)
 	}
-	return place{fmt.Sprintf("file%d", lane), "file://" + dir, freeze, func() error { return lock.Close() }}, nil
+	return place{name: fmt.Sprintf("file%d", lane), url: "file://" + dir, freeze: freeze, thaw: func() error { return lock.Close() }}, nil
 }
 
 // build compiles the command in its own workspace.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/internal/clock"
+	"github.com/elector-go/elector/internal/proof/child"
 )
 
 // A stamp shows that a process was alive at a time.
@@ -147,13 +148,11 @@ func overlaps(terms []term) (n int, longest time.Duration) {
 
 // sweep kills what a demo has left alive, found by the journal.
 func (j *journal) sweep() {
-	terms, _ := j.read()
-	for _, t := range terms {
-		for _, pid := range t.pids {
-			line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-			if err == nil && slices.Contains(splitNul(line), j.path) {
-				syscall.Kill(pid, syscall.SIGKILL)
-			}
+	table, _ := child.Table()
+	for _, p := range table {
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.PID))
+		if args := splitNul(line); err == nil && len(args) == 4 && args[1] == memberArgument && args[2] == j.path {
+			syscall.Kill(p.PID, syscall.SIGKILL)
 		}
 	}
 }

@@ -40,6 +40,7 @@ var place = map[string]func(t *testing.T){
 	},
 	"dynamodb": func(t *testing.T) { placeFile(t, binaries.DynalitePath, binaries.DynaliteScript) },
 	"consul":   func(t *testing.T) { placeFile(t, binaries.ConsulPath) },
+	"nats":     func(t *testing.T) { placeFile(t, binaries.NATSPath) },
 
 	"azureblob": func(t *testing.T) { placeFile(t, binaries.AzuritePath, binaries.AzuriteScript) },
 	"s3": func(t *testing.T) {

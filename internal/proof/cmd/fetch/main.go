@@ -5,7 +5,7 @@
 // are used instead where any version will do.
 //
 // Usage: go run ./cmd/fetch [KIND] …, of etcd, postgres, zookeeper, dynamodb, gcs,
-// mysql, redis, prometheus, azureblob, consul, kubernetes and s3
+// mysql, redis, prometheus, nats, azureblob, consul, kubernetes and s3
 //
 // Without a name it gets all but the last four, whose servers take minutes to get.
 package main
@@ -42,6 +42,7 @@ var fetchers = []struct {
 	{kind: "mysql", fetch: fetchMariaDB},
 	{kind: "redis", fetch: fetchRedis},
 	{kind: "prometheus", fetch: fetchPrometheus},
+	{kind: "nats", fetch: fetchNATS},
 	{kind: "azureblob", fetch: fetchAzureBlob, long: "its server comes from npm, with many packages"},
 	{kind: "consul", fetch: fetchConsul, long: "its server takes eight minutes of a processor to build"},
 	{kind: "kubernetes", fetch: fetchKubernetes, long: "its API server takes ten minutes of a processor to build"},

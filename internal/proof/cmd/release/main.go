@@ -2,9 +2,10 @@
 // module, as the commit HEAD has it, at one version into a module proxy in a
 // temporary folder, and there does what users do: go get, go install, and what
 // the README begins with. After that it does in each module of a clone what
-// contributors do. At the end it prints the tags.
+// contributors do, and builds in two clones what make dist builds, for this machine:
+// both must be the same to the last byte. At the end it prints the tags.
 //
-// Usage: go run ./cmd/release -version v0.1.0
+// Usage: go run ./cmd/release -version v0.1.0 [-mutant timestamp]
 package main
 
 import (
@@ -21,23 +22,27 @@ import (
 func main() {
 	version := flag.String("version", "", "the version to rehearse, as v0.1.0")
 	root := flag.String("root", "../..", "the repository")
+	mutant := flag.String("mutant", "", "a build that differs from one time to the next, which must be found")
 	flag.Parse()
 	if *version == "" || flag.NArg() > 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := run(*root, *version); err != nil {
+	if err := run(*root, *version, *mutant); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
 }
 
-func run(root, version string) error {
+func run(root, version, mutant string) error {
 	dir, err := os.MkdirTemp("", "release")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
+	if err := logged(root, version); err != nil {
+		return err
+	}
 	u, tags, err := rehearse(root, dir, version)
 	if err != nil {
 		return err
@@ -48,7 +53,23 @@ func run(root, version string) error {
 	if err := u.readme(); err != nil {
 		return err
 	}
+	if err := dist(filepath.Join(dir, "clone"), dir, version, mutant, filepath.Join(dir, "bin", "elector")); err != nil {
+		return err
+	}
 	fmt.Println("release: all of it works. The tags are", strings.Join(tags, " "))
+	return nil
+}
+
+// logged returns an error unless the changelog has a section for the version.
+func logged(root, version string) error {
+	text, err := git(root, "show", "HEAD:CHANGELOG.md")
+	if err != nil {
+		return err
+	}
+	section := "\n## [" + strings.TrimPrefix(version, "v") + "] - "
+	if !strings.Contains(text, section) {
+		return fmt.Errorf("CHANGELOG.md has no line that begins with %q; move what is unreleased there", section[1:])
+	}
 	return nil
 }
 

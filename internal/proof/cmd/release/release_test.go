@@ -48,6 +48,16 @@ func commit(t *testing.T, files map[string]string) string {
 	return root
 }
 
+func TestChangelog(t *testing.T) {
+	root := commit(t, map[string]string{"CHANGELOG.md": "# Changelog\n\n## [Unreleased]\n\n## [0.1.0] - 2026-01-02\n"})
+	if err := logged(root, "v0.1.0"); err != nil {
+		t.Error(err)
+	}
+	if err := logged(root, "v0.1.1"); err == nil || !strings.Contains(err.Error(), "## [0.1.1] - ") {
+		t.Errorf("a version without a section: %v", err)
+	}
+}
+
 func TestRehearsal(t *testing.T) {
 	dir := t.TempDir()
 	_, tags, err := rehearse(commit(t, repository), dir, "v0.1.0")

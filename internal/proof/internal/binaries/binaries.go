@@ -30,6 +30,7 @@ const (
 	PrometheusVersion = "2.42.0" // Debian 12's
 	ConsulVersion     = "1.20.1" // later ones need submodules that the checksum database does not have
 	KubernetesVersion = "1.36.3"
+	NATSVersion       = "2.12.3"
 	GoFakeS3Version   = "1.2.0"
 	VersityGWVersion  = "1.8.0"
 	S3rverVersion     = "3.7.1"

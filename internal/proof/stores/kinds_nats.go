@@ -1,0 +1,5 @@
+//go:build nats
+
+package stores
+
+func init() { only(NATS) }

@@ -1,0 +1,5 @@
+//go:build redis
+
+package stores
+
+func init() { only(Redis) }
