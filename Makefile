@@ -6,7 +6,7 @@ TIME   ?= 60s
 PROOF  := internal/proof
 comma  := ,
 # The other modules. In each the plain go commands work too.
-MODULES := backends/azureblob backends/mysql backends/s3 bench cmd/elector examples/service examples/recipes integrations/electorprom integrations/electorotel integrations/electorgocron integrations/electorcontroller
+MODULES := backends/azureblob backends/mysql backends/nats backends/redis backends/s3 bench cmd/elector examples/service examples/recipes integrations/electorprom integrations/electorotel integrations/electorgocron integrations/electorcontroller
 METRICS := internal/proof/metrics
 CONTROLLERS := internal/proof/controllers
 race    = $(if $(filter bench cmd/elector examples/recipes,$(1)),,-race)
@@ -17,7 +17,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 ERRORLINT   := github.com/polyfloyd/go-errorlint@v1.8.0
 ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.PHONY: help demo demo-partitions demo-stores demo-cli test metrics controllers sim mutants fuzz model chaos overlap bench bench-partitions bench-peers lint deps stores kube-apiserver images test-containers test-declared api release-check
+.PHONY: help demo demo-partitions demo-stores demo-cli test metrics controllers sim mutants fuzz model chaos soak mixed storms adversary overlap bench bench-partitions bench-peers lint least pictures deps stores kube-apiserver images test-containers test-declared api dist release-check
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
@@ -41,7 +41,7 @@ demo-cli: stores ## elector run under ROUNDS faults: no descendants of two terms
 
 # make test leaves these out unless KINDS names them: they take long to get, or their
 # clients are in modules of their own.
-MORE := azureblob consul kubernetes mysql s3
+MORE := azureblob consul kubernetes mysql nats redis s3
 
 test: stores ## unit tests, simulation, the suite on seven backends on real stores, and faults of network, processes and stores; KINDS=consul for the suite and the faults on that store alone
 ifeq ($(KINDS),)
@@ -59,11 +59,11 @@ ifeq ($(KINDS),)
 	@for kind in $(MORE); do echo "NOT RUN: $$kind; make test KINDS=$$kind runs it"; done
 else
 	@mkdir -p bin && rm -f $(TABLE) $(FAULTS)
-	cd $(PROOF) && ELECTOR_TABLE=$(TABLE) go test -tags "$(KINDS)" -count=1 -timeout=20m -run '(?i)^Test($(shell echo $(KINDS) | tr ' ' '|'))' ./stores
+	cd $(PROOF) && ELECTOR_TABLE=$(TABLE) go test -tags "$(KINDS)" -count=1 -timeout=60m -run '(?i)^Test($(shell echo $(KINDS) | tr ' ' '|'))' ./stores
 	@cat $(TABLE)
 	@! grep -E 'DID NOT RUN|failed' $(TABLE)
 ifneq ($(filter $(MORE),$(KINDS)),)
-	cd $(PROOF) && ELECTOR_FAULT_TABLE=$(FAULTS) go test -tags "$(KINDS)" -count=1 -timeout=20m -p 1 \
+	cd $(PROOF) && ELECTOR_FAULT_TABLE=$(FAULTS) go test -tags "$(KINDS)" -count=1 -timeout=60m -p 1 \
 		-run '^Test(Faults|Records)$$|(?i:^Test.*($(shell echo $(KINDS) | tr ' ' '|')))' ./storms ./chaos/network ./chaos/raw ./chaos/cluster
 	@cat $(FAULTS)
 	@! grep -iE 'DID NOT RUN|failed' $(FAULTS)
@@ -83,8 +83,12 @@ controllers: kube-apiserver ## two controller-runtime managers on a real API ser
 	cd $(CONTROLLERS) && go test -tags kubernetes -count=1 -timeout=20m -v ./...
 
 TAKEOVERS ?= 500
-storms: stores ## paused writers of overtaken leaders against the guards of the stores, for TAKEOVERS in each storm
-	cd $(PROOF) && go test ./storms -count=1 -v -timeout=0 -args -takeovers=$(TAKEOVERS)
+storms: stores ## paused writers of overtaken leaders against the guards of the stores, for TAKEOVERS in each storm; KINDS="mysql redis" for more stores
+	cd $(PROOF) && go test -tags "$(KINDS)" ./storms -count=1 -v -timeout=0 -args -takeovers=$(TAKEOVERS)
+
+STOPS ?= 10000
+adversary: stores ## leaders stopped STOPS times where it hurts, until a successor has written; no late write may pass a guard
+	cd $(PROOF) && go test ./adversary -count=1 -v -timeout=0 -args -stops=$(STOPS) -elections=4
 
 sim: ## the simulation over SEEDS seeds, with its figures
 	go test ./internal/simulation -count=1 -v -timeout=0 -seeds=$(SEEDS)
@@ -97,6 +101,15 @@ mutants: ## break the code on purpose: each break must be caught by the case nam
 DURATION ?= 10m
 chaos: stores ## break network, processes and stores for DURATION; SEED=7 for the same faults, MUTANT=token-stays to see one found
 	cd $(PROOF) && go run ./cmd/chaos -out $(CURDIR)/bin/chaos -duration $(DURATION) $(if $(SEED),-seed $(SEED)) $(if $(PLACES),-places "$(PLACES)") $(if $(MUTANT),-mutant $(MUTANT))
+
+HOURS ?= 8
+soak: stores ## make chaos again and again for HOURS, each with the next seed and for ROUND=10m; it adds up in LEDGER, by default bin/soak/ledger.tsv, and goes on from there
+	cd $(PROOF) && go run ./cmd/soak -out $(CURDIR)/bin/soak -hours $(HOURS) $(if $(ROUND),-round $(ROUND)) $(if $(LEDGER),-ledger $(abspath $(LEDGER))) $(if $(PLACES),-places "$(PLACES)")
+
+# The last tagged version, or the commit before partitions until there is one.
+OLDER ?= $(or $(shell git tag --list 'v*' --sort=-version:refname | head -1),859c431)
+mixed: stores ## this version and an older one in one election, under the faults of make chaos for DURATION; OLDER=v0.1.0 for another one
+	cd $(PROOF) && go run ./cmd/chaos -out $(CURDIR)/bin/mixed -duration $(DURATION) $(if $(SEED),-seed $(SEED)) -places "$(or $(PLACES),etcd$(comma)postgres$(comma)file)" -older $(OLDER)
 
 overlap: stores $(if $(or $(if $(PEERS),,all),$(findstring client-go,$(PEERS))),kube-apiserver) ## how long two processes lead at once after a cut, with other libraries and ours; PEERS="etcd pglock" for some
 	cd bench && go run ./cmd/overlap $(PEERS)
@@ -124,9 +137,16 @@ endif
 bench-peers: stores kube-apiserver ## what an election costs with other libraries and with ours; SHORT=1 for two minutes, into bin/peers
 	cd bench && go run ./cmd/compare $(if $(SHORT),-short -out $(CURDIR)/bin/peers)
 
+LEAST = GOTOOLCHAIN=go$$(awk '/^go /{print $$2}' go.mod) go
+least: ## build the library with the least Go version that go.mod names, and test the core with it
+	$(LEAST) version && $(LEAST) build ./... && $(LEAST) test . ./backends ./internal/rule ./partition ./electorhttp ./electortest
+
+pictures: ## the pictures of the README, from real runs; needs Chromium
+	go run ./internal/pictures
+
 # Comparisons of errors in tests are exact on purpose, so errorlint leaves them out.
 lint: ## gofmt, go vet for three systems, staticcheck, errorlint, actionlint, what changed in the API, and where errors may be told apart
-	@test -z "$$(gofmt -l . | tee /dev/stderr)"
+	@test -z "$$(gofmt -l . | tee -a /dev/stderr)"
 	@! grep -nE 'errors\.(Is|As|AsType)\b|err(or)? [!=]= (Err|backends\.|context\.)' $$(ls *.go | grep -vE '^errors.go$$|_test.go$$') || { echo "the core tells errors apart in errors.go alone"; exit 1; }
 	@for system in linux darwin windows; do echo "vet for $$system"; GOOS=$$system CGO_ENABLED=0 go vet ./... || exit 1; done
 	@cd $(PROOF) && for system in linux darwin; do echo "vet $(PROOF) for $$system"; GOOS=$$system CGO_ENABLED=0 go vet -tags "containers $(MORE)" ./... || exit 1; done
@@ -182,6 +202,12 @@ test-declared: stores ## the suite on real stores with the very client versions 
 	@! grep -E 'DID NOT RUN|failed' $(DECLARED).txt
 	@test "$$(grep -c 'cases passed' $(DECLARED).txt)" = $(words $(DECLARED_KINDS)) || { echo "not all of $(DECLARED_KINDS) ran"; exit 1; }
 
-VERSION ?= v0.1.0
-release-check: ## rehearse the release VERSION of the last commit: go get, go install and the README's first lines, through a module proxy in a folder
-	cd $(PROOF) && go run ./cmd/release -version $(VERSION)
+# The version is by default what git describe finds, and the times are those of the
+# commit, or SOURCE_DATE_EPOCH.
+dist: ## build VERSION of elector for Linux and macOS into bin/dist: archives, Debian packages, images, bills of materials and checksums, the same bytes each time
+	@rm -rf bin/dist
+	go run ./internal/dist -out bin/dist $(if $(VERSION),-version $(VERSION))
+
+# MUTANT takes a build that differs from one time to the next, which must be found.
+release-check: ## rehearse the release VERSION of the last commit: go get, go install and the README's first lines, through a module proxy in a folder; and make dist in two folders, for this machine
+	cd $(PROOF) && go run ./cmd/release -version $(or $(VERSION),v0.1.0) $(if $(MUTANT),-mutant $(MUTANT))

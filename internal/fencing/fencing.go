@@ -11,13 +11,17 @@ import (
 
 // Acquisition returns the acquisition of a lease and the backend through which it was
 // made. If that is not a B, which keeps elections in the store, a guard has nothing to
-// compare with.
+// compare with, and if the store may lose the record of a later acquisition, a guard
+// that compares with it promises nothing: both are ErrMisconfigured.
 func Acquisition[B backends.Backend](holding backends.Lease, store string) (a backends.Acquisition, b B, err error) {
 	if a, err = holding.Acquisition(); err != nil {
 		return a, b, err
 	}
 	b, ok := backends.As[B](a.Backend)
-	if !ok {
+	switch lossy := a.Backend.Describe().Lossy; {
+	case lossy != "":
+		err = fmt.Errorf("%w: election %s is on %s, where no guard finds every later leader: %s", backends.ErrMisconfigured, a.Election, a.Backend.Describe().Store, lossy)
+	case !ok:
 		err = fmt.Errorf("%w: election %s is on %s; its lease cannot guard a write to %s; fence the write with its token", backends.ErrMisconfigured, a.Election, a.Backend.Describe().Store, store)
 	}
 	return a, b, err
