@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -270,13 +272,13 @@ func TestBody(t *testing.T) {
 
 // A request is served, or answered as one that was not.
 func TestNotServed(t *testing.T) {
-	t.Run("on the connection of an older request", testConnectionOfOlder)
+	t.Run("on the connection of an older request", func(t *testing.T) { synctest.Test(t, testConnectionOfOlder) })
 	t.Run("its context has ended", testContextEnded)
 }
 
 func testConnectionOfOlder(t *testing.T) {
 	reading, served := make(chan bool), make(chan string, 9)
-	server := httptest.NewServer(&fencehttp.Handler{Next: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	h := &fencehttp.Handler{Next: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if _, err := io.ReadAll(r.Body); err != nil {
 			t.Error(err)
 		}
@@ -287,10 +289,18 @@ func testConnectionOfOlder(t *testing.T) {
 			t.Errorf("served with an ended context: %v", context.Cause(r.Context()))
 		}
 		served <- r.Header.Get(elector.TokenHeader)
-	})})
+	})}
+	listener := &pipes{calls: make(chan net.Conn)}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r)
+		if r.URL.Path == "/older" {
+			synctest.Wait() // what the server reads ahead has ended now, if a deadline ended it
+		}
+	})}
+	go server.Serve(listener)
 	defer server.Close()
 	post := func(c *http.Client, path, token string) string {
-		r, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+path, strings.NewReader("hello"))
+		r, err := http.NewRequestWithContext(t.Context(), "POST", "http://resource"+path, strings.NewReader("hello"))
 		if err != nil {
 			return err.Error()
 		}
@@ -302,7 +312,7 @@ func testConnectionOfOlder(t *testing.T) {
 		defer answer.Body.Close()
 		return answer.Status
 	}
-	one, other := http.Client{Transport: &http.Transport{}}, http.Client{Transport: &http.Transport{}}
+	one, other := http.Client{Transport: &http.Transport{DialContext: listener.dial}}, http.Client{Transport: &http.Transport{DialContext: listener.dial}}
 	defer one.CloseIdleConnections()
 	defer other.CloseIdleConnections()
 	older := make(chan string)
@@ -321,6 +331,32 @@ func testConnectionOfOlder(t *testing.T) {
 		<-served
 	}
 }
+
+// pipes is a listener whose connections are in memory, as synctest needs them.
+type pipes struct {
+	calls chan net.Conn
+	once  sync.Once
+}
+
+func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
+	near, far := net.Pipe()
+	p.calls <- far
+	return near, nil
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	if c, open := <-p.calls; open {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.calls) })
+	return nil
+}
+
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{} }
 
 func testContextEnded(t *testing.T) {
 	h := &fencehttp.Handler{Next: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("served") })}
