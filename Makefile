@@ -93,8 +93,8 @@ adversary: stores ## leaders stopped STOPS times where it hurts, until a success
 sim: ## the simulation over SEEDS seeds, with its figures
 	go test ./internal/simulation -count=1 -v -timeout=0 -seeds=$(SEEDS)
 
-mutants: ## break the code on purpose: each break must be caught by the case named for it
-	go run ./internal/mutants
+mutants: ## break the code on purpose: each break must be caught by the case named for it; PART=1/3 for a third of them
+	go run ./internal/mutants $(if $(PART),-part $(PART))
 
 # PLACES selects some, with commas; MUTANT takes a broken candidate, which must
 # be found.

@@ -4,6 +4,7 @@
 // broken files are laid over it for a build (go help build, -overlay).
 //
 //	go run ./internal/mutants
+//	go run ./internal/mutants -part 1/3
 //	go run ./internal/mutants -only resurrected -v
 //
 // It exits with status 1 if a mutant survives, if it cannot be made, or if the
@@ -25,6 +26,8 @@ import (
 func main() {
 	seed := flag.Uint64("seed", 1, "seed of the runs")
 	only := flag.String("only", "", "run only the mutants whose name, or what it breaks, holds this text")
+	var of part
+	flag.Var(&of, "part", "run only part `K/N` of them, for example 1/3")
 	jobs := flag.Int("j", 2, "how many to run at a time")
 	verbose := flag.Bool("v", false, "print what the cases print")
 	flag.Parse()
@@ -46,7 +49,7 @@ func main() {
 		l.close()
 		os.Exit(1)
 	}()
-	ok := runAll(l, *only, max(1, *jobs), *verbose)
+	ok := runAll(l, *only, of, max(1, *jobs), *verbose)
 	if err := l.close(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
@@ -57,7 +60,7 @@ func main() {
 
 // runAll runs the mutants, prints the table, and reports whether all were
 // caught.
-func runAll(l *lab, only string, jobs int, verbose bool) bool {
+func runAll(l *lab, only string, of part, jobs int, verbose bool) bool {
 	started := time.Now()
 	var chosen []mutant
 	for _, m := range mutants {
@@ -65,6 +68,7 @@ func runAll(l *lab, only string, jobs int, verbose bool) bool {
 			chosen = append(chosen, m)
 		}
 	}
+	chosen = of.choose(chosen)
 	results := make([]result, len(chosen))
 	turns := make(chan struct{}, jobs)
 	var group sync.WaitGroup
@@ -99,7 +103,7 @@ func runAll(l *lab, only string, jobs int, verbose bool) bool {
 			bad++
 		}
 	}
-	fmt.Printf("%d of %d mutants caught, in %.0f s\n", len(chosen)-bad, len(chosen), time.Since(started).Seconds())
+	fmt.Printf("%d of %d mutants caught, in %.0f s; there are %d\n", len(chosen)-bad, len(chosen), time.Since(started).Seconds(), len(mutants))
 	for _, f := range failed {
 		fmt.Println("\n" + f)
 	}
