@@ -82,6 +82,9 @@ func readOnly(t *testing.T) {
 	}
 	for _, open := range []func() (backends.Backend, error){
 		func() (backends.Backend, error) { return backends.OpenReadOnly(ctx, "memory://read-only") },
+		func() (backends.Backend, error) {
+			return backends.OpenReadOnly(ctx, "memory://read-only?readonly=false")
+		},
 		func() (backends.Backend, error) { return backends.Open(ctx, "memory://read-only?readonly=true") },
 	} {
 		b, err := open()

@@ -117,6 +117,18 @@ func TestPriority(t *testing.T) {
 			}
 		})
 	}
+	t.Run("TryCampaign while the leader lives", func(t *testing.T) {
+		onStage(t, o, func(t *testing.T, s *stage) {
+			win(t, s.e)
+			s.crowd(with(7), true, "high")
+			pass(time.Minute)
+			start, held := time.Now(), (*elector.HeldError)(nil)
+			_, err := s.candidate(o).TryCampaign(t.Context())
+			if !errors.As(err, &held) || held.Leader.ID == "" || held.Reason != "" || time.Since(start) > time.Second {
+				t.Errorf("after %v: %v", time.Since(start), err)
+			}
+		})
+	})
 	t.Run("named beats announced", func(t *testing.T) {
 		onStage(t, o, func(t *testing.T, s *stage) {
 			win(t, s.e)

@@ -91,6 +91,9 @@ func (e *Elector) yields() (wait time.Duration, f *failure) {
 	if err.Leader.Pause != nil {
 		return 0, &failure{holding, err}
 	}
+	if first != "" && !s.Record.Vacant() && s.Free > e.now() {
+		return 0, nil // that candidate goes first once the record may be taken over; now its holder has it
+	}
 	if first == "" {
 		err.Reason = "this process was requested to resign, or was deposed, and waits until another candidate has led, for at most " + left.String()
 		return 0, &failure{holding, err}

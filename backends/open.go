@@ -84,14 +84,20 @@ func Open(ctx context.Context, rawURL string) (Backend, error) {
 
 // OpenReadOnly is Open with the parameter readonly=true, which each backend of this
 // module takes: the handle needs only the right to read, and creates and writes nothing.
-// Its Swaps return ErrReadOnly, and so do campaigns on it.
+// Its Swaps return ErrReadOnly, and so do campaigns on it. It replaces a readonly=false in
+// the URL.
 func OpenReadOnly(ctx context.Context, rawURL string) (Backend, error) {
 	u, err := parse(rawURL)
 	if err != nil {
 		return nil, err
 	}
-	if q, err := url.ParseQuery(u.RawQuery); err == nil && !q.Has("readonly") { // an Opener refuses what cannot be parsed
-		u.RawQuery = strings.TrimPrefix(u.RawQuery+"&readonly=true", "&")
+	if q, err := url.ParseQuery(u.RawQuery); err == nil { // an Opener refuses what cannot be parsed
+		if only, err := strconv.ParseBool(q.Get("readonly")); !q.Has("readonly") {
+			u.RawQuery = strings.TrimPrefix(u.RawQuery+"&readonly=true", "&")
+		} else if err == nil && !only {
+			q["readonly"][0] = "true"
+			u.RawQuery = q.Encode()
+		}
 	}
 	return openURL(ctx, u)
 }
@@ -127,10 +133,10 @@ func openURL(ctx context.Context, u *url.URL) (Backend, error) {
 // nearest returns the known scheme that differs from this one by at most two
 // typing errors, or "".
 func nearest(scheme string, registered []string) string {
-	best, errors := "", 3
+	best, most := "", 3
 	for _, s := range append(registered, slices.Sorted(maps.Keys(bundled))...) {
-		if d := distance(scheme, s); d < errors && d < len(s)/2 {
-			best, errors = s, d
+		if d := distance(scheme, s); d < most && d < len(s)/2 {
+			best, most = s, d
 		}
 	}
 	return best
