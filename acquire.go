@@ -18,7 +18,7 @@ import (
 // the store.
 type acquisition struct {
 	e      *Elector
-	token  uint64
+	token  uint64 // of the latest write, and of the one that the store shows once it does
 	nonce  string
 	record backends.Record // ours, as the store last showed it; none before that
 	number uint64          // of the latest write
@@ -35,6 +35,7 @@ type acquisition struct {
 // A write is a write of an acquisition that may still count.
 type write struct {
 	start    clock.Reading // before it was sent
+	token    uint64
 	vacant   bool
 	value    string
 	critical backends.Extensions
@@ -50,6 +51,9 @@ func (a *acquisition) next(prev backends.Record, holder, value string) backends.
 	}
 	start := clock.Mark(a.e.clock)
 	now := time.Unix(0, int64(start.Wall))
+	if a.number > 1 && !prev.Exists() { // others may have led and their records gone, since the write before
+		a.token = rule.Token(a.token-1, 0, start.Wall)
+	}
 	r := backends.Record{Holder: holder, Token: a.token, TTL: o.TTL, RenewEvery: o.RenewEvery,
 		Attempt: backends.Attempt{Nonce: a.nonce, Sequence: a.number}, Value: value}
 	switch {
@@ -63,7 +67,7 @@ func (a *acquisition) next(prev backends.Record, holder, value string) backends.
 	default:
 		r.Extensions = annex.Renewed(prev)
 	}
-	a.sent[a.number] = write{start, holder == "", value, r.Extensions.Class('c')}
+	a.sent[a.number] = write{start, a.token, holder == "", value, r.Extensions.Class('c')}
 	return r
 }
 
@@ -90,13 +94,16 @@ func (a *acquisition) differs(r backends.Record) error {
 		return fmt.Errorf("%q holds it with token %d", r.Holder, r.Token)
 	case !sent:
 		return fmt.Errorf("%w: it shows a write of this process that is out of date", ErrTokenRegressed)
-	case r.Token != a.token || r.Holder != holder || r.TTL != o.TTL || r.RenewEvery != o.RenewEvery || r.Value != w.value:
+	case r.Token != w.token || r.Holder != holder || r.TTL != o.TTL || r.RenewEvery != o.RenewEvery || r.Value != w.value:
 		return fmt.Errorf("it was edited by hand: holder %.80q, token %d, TTL %v, renewal interval %v, value %.80q", r.Holder, r.Token, r.TTL, r.RenewEvery, r.Value)
 	case r.Extensions.Class('c') != w.critical:
 		return fmt.Errorf("another process has changed its critical extensions: %.200s", r.Extensions.Class('c'))
 	}
 	return nil
 }
+
+// shown takes the state of a record that does not differ.
+func (a *acquisition) shown(r backends.Record) { a.record, a.token = r, r.Token }
 
 // attempt makes one attempt to lead, with at most so many writes. Its steps are drawn in
 // campaign.go. It takes two round trips if nothing fails, and one if this candidate is the successor in a
@@ -156,7 +163,7 @@ func (e *Elector) acquire(ctx context.Context, prev backends.Record, a *acquisit
 			return nil, e.abandon(a, f)
 		}
 		backoff.over()
-		a.record = r
+		a.shown(r)
 		return e.newLease(ctx, a), nil
 	}
 	for writes--; ; writes-- {
@@ -264,7 +271,7 @@ func (e *Elector) retract(ctx context.Context, a *acquisition, pending <-chan *f
 		r, f := e.load(ctx, e.o.RequestTimeout, loading)
 		ours := f == nil && a.differs(r) == nil
 		if ours {
-			a.record = r
+			a.shown(r)
 			traced(e, e.o.Trace.Discarded, ctx, LeaseInfo{Election: e.name, Store: e.store, Token: Token(a.token), Err: why})
 		}
 		if !free || f == nil && !ours {

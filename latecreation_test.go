@@ -112,6 +112,31 @@ func TestLateCreation(t *testing.T) {
 	}
 }
 
+// A creation is repeated after another candidate has led and its record has gone, unseen.
+// Its token is greater than that candidate's.
+func TestRepeatedCreation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pass(time.Until(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))) // so that tokens follow the time of day
+		s := memory.NewStore()
+		c := &courier{Backend: s.Handle(), answers: make(chan error), deliver: make(chan struct{})}
+		c.keep.Store(true)
+		a, b := join(t, c, elector.Options{ID: "a"}), join(t, blind{s.Handle()}, elector.Options{ID: "b"})
+		defer close(c.deliver) // the first write is refused then
+		won := begin(func() error { _, err := a.Campaign(t.Context()); return err })
+		synctest.Wait()
+		pass(10 * time.Millisecond)
+		before := win(t, b).Token()
+		s.Delete("bubble")
+		c.answers <- backends.ErrUnavailable
+		if err := wait(t, won, "a leads"); err != nil {
+			t.Fatal(err)
+		}
+		if l, _ := a.Lease(); l.Token() <= before {
+			t.Errorf("a leads with token %d after b with token %d", l.Token(), before)
+		}
+	})
+}
+
 // TestAbandonedOnce: that a lease is over counts until somebody else was seen,
 // and not again after that, although later campaigns end too.
 func TestAbandonedOnce(t *testing.T) {

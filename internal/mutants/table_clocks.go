@@ -56,6 +56,8 @@ var clockMutants = []mutant{
 		"internal/rule/view.go", `(!r.Exists() || r.Token < v.last.Token)`, `r.Exists() && r.Token < v.last.Token`}}},
 	{name: "acquisition goes on after a winner came and went", breaks: "3", catch: "mx/vanished", edits: []edit{{
 		"acquire.go", `if !e.view.MayRetry(prev, next, e.now()) {`, `if false {`}}},
+	{name: "a creation repeated with an old token", breaks: "5", catch: "TestRepeatedCreation", pkg: ".", edits: []edit{{
+		"acquire.go", `if a.number > 1 && !prev.Exists() {`, `if false {`}}},
 	{name: "acquisition believed after a winner came and went", breaks: "3", catch: "mx/vanished", edits: []edit{{
 		"internal/rule/view.go", `believed := v.claim.believed() && won.Token >= v.highest && v.held <= now`, `believed := true`}}},
 	{name: "late creation believed although a winner was seen", breaks: "3", catch: "while_it_is_on_its_way", pkg: ".", parent: "TestLateCreation", edits: []edit{{
