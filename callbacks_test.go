@@ -69,7 +69,7 @@ func TestCloseWithBlockedTrace(t *testing.T) {
 		closed := begin(e.Close)
 		wait(t, blocked, "the callback is called")
 		if err := wait(t, closed, "Close returns although a callback blocks"); err == nil {
-			t.Error("Close says that everything is over while a callback blocks")
+			t.Error("Close reports that everything is over while a callback blocks")
 		}
 		if took := time.Since(start); took > patience {
 			t.Errorf("Close took %v", took)

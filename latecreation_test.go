@@ -137,7 +137,7 @@ func TestRepeatedCreation(t *testing.T) {
 	})
 }
 
-// TestAbandonedOnce: that a lease is over counts until somebody else was seen,
+// TestAbandonedOnce: that a lease is over counts until another leader was seen,
 // and not again after that, although later campaigns end too.
 func TestAbandonedOnce(t *testing.T) {
 	t.Run("retaken late", func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestPushedRival(t *testing.T) {
 	})
 }
 
-// A watched courier tells of changes as the store does.
+// A watched courier reports changes as the store does.
 type watched struct {
 	*courier
 	watcher backends.Watcher
@@ -256,7 +256,7 @@ func TestLateRenewal(t *testing.T) {
 				t.Errorf("renewals do not go on: the lease is valid for %v", got)
 			}
 			if len(told) < 2 || told[0] >= 9*time.Minute {
-				t.Errorf("Trace.Renewed told of %v, want the late renewal first, with less than 9 minutes", told)
+				t.Errorf("Trace.Renewed reported %v, want the late renewal first, with less than 9 minutes", told)
 			}
 		})
 	})

@@ -319,7 +319,7 @@ func TestToldAfterLoss(t *testing.T) {
 			if err := l.Check(); !errors.Is(err, elector.ErrLost) {
 				t.Errorf("after ReleaseTimeout: %v", err)
 			}
-			isNot(t, next, "somebody leads while the worker runs")
+			isNot(t, next, "another candidate leads while the worker runs")
 			s.end()
 			if err := wait(t, s.ran, "Run returns"); !errors.Is(err, elector.ErrLost) {
 				t.Errorf("Run of a worker that was too slow: %v", err)
@@ -344,12 +344,12 @@ func TestToldAfterLoss(t *testing.T) {
 				<-over
 				pass(time.Minute)
 				if s.vacated.Load() != 0 || s.vacant() {
-					t.Error("the store is told of a worker that panicked")
+					t.Error("the record is released after a worker has panicked")
 				}
 				start := time.Now()
-				wait(t, s.rival(), "somebody else leads in the end")
+				wait(t, s.rival(), "another candidate leads in the end")
 				if time.Since(start) < 31*time.Minute {
-					t.Errorf("somebody else leads %v after the panic", time.Since(start))
+					t.Errorf("another candidate leads %v after the panic", time.Since(start))
 				}
 			})
 		})
@@ -385,7 +385,7 @@ func TestToldAfterLoss(t *testing.T) {
 			pass(time.Minute)
 			isNot(t, again, "a lease whose creation was in doubt is retaken at once")
 			if r, _ := backends.Decode("bubble", s.Get("bubble")); r.Vacant() {
-				t.Error("the store is told of a lease whose creation was in doubt")
+				t.Error("a lease whose creation was in doubt is released")
 			}
 			wait(t, again, "the candidate leads in the end")
 		})

@@ -5,8 +5,8 @@ import (
 	"log/slog"
 )
 
-// guarded keeps a panic in the user's slog handler, on a goroutine of ours, from
-// ending the process. The record is lost.
+// guarded keeps a panic in the user's slog handler, on a goroutine of this package,
+// from ending the process. The record is lost.
 type guarded struct{ slog.Handler }
 
 func (g guarded) Handle(ctx context.Context, r slog.Record) error {

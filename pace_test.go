@@ -22,7 +22,7 @@ func (throttling) Describe() backends.Description {
 func TestMinWriteInterval(t *testing.T) {
 	_, err := elector.New(throttling{memory.New()}, "x", &elector.Options{TTL: 10 * time.Second, RenewEvery: time.Second})
 	if !errors.Is(err, elector.ErrInvalid) {
-		t.Errorf("renewals more often than the store bears: %v", err)
+		t.Errorf("renewals more often than the store allows: %v", err)
 	}
 	t.Run("apart", func(t *testing.T) { synctest.Test(t, writesApart) })
 }

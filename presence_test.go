@@ -55,10 +55,10 @@ func TestPresence(t *testing.T) {
 			pass(time.Second)
 			select {
 			case <-next:
-				t.Fatal("a second leader while nobody knows whether the work of the one that was deposed has stopped")
+				t.Fatal("a second leader while it is unknown whether the deposed leader's work has stopped")
 			default:
 			}
-			again := campaign(a) // says that it has
+			again := campaign(a) // reports that it has
 			select {
 			case <-next:
 			case <-again:
@@ -113,7 +113,7 @@ func TestPresence(t *testing.T) {
 			select {
 			case <-next:
 			default:
-				t.Error("nobody has replaced the leader whose worker has returned")
+				t.Error("no candidate has replaced the leader whose worker has returned")
 			}
 			stop()
 			wait(t, done, "Run returns")
@@ -174,7 +174,7 @@ func TestPresence(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := e.TryCampaign(t.Context()); err != nil {
-				t.Errorf("nobody asked this candidate to stand back: %v", err)
+				t.Errorf("this candidate was not asked to stand back: %v", err)
 			}
 		})
 	})

@@ -212,7 +212,7 @@ func (l *Lease) adopt(r backends.Record) *failure {
 		a.record = r // all writes under way compare with the state that is gone
 		err = l.valid()
 	default:
-		// No other write of ours can be applied any more: all of them compared
+		// None of our other writes can be applied any more: all of them compared
 		// with the state that this one has replaced.
 		a.record = r
 		clear(a.sent)

@@ -15,8 +15,8 @@ import (
 	"github.com/elector-go/elector/internal/fault"
 )
 
-// Elector.Resign during Run does what the end of Run's context does: nobody
-// else leads before the worker has returned.
+// Elector.Resign during Run does what the end of Run's context does: no other
+// candidate leads before the worker has returned.
 func TestResignDuringRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var returned atomic.Bool
@@ -71,7 +71,7 @@ func TestResignDuringRun(t *testing.T) {
 		case err := <-ran:
 			t.Fatalf("Run returns before the worker: %v", err)
 		case l := <-next:
-			t.Fatalf("somebody else leads before the worker has returned: token %d", l.Token())
+			t.Fatalf("another candidate leads before the worker has returned: token %d", l.Token())
 		default:
 		}
 		goOn()

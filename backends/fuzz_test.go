@@ -361,7 +361,7 @@ func FuzzParameters(f *testing.F) {
 	})
 }
 
-// TestMisread: passwords with special characters that nobody encoded are read
+// TestMisread: passwords with special characters that are not encoded are read
 // as a path, a query or a port, and showed there before the fuzzers found it.
 func TestMisread(t *testing.T) {
 	for _, raw := range []string{"x:app:s3cret@h", "x://app:1/s3cret@h", "x://app:1?s3cret@h", "x://app:1#s3cret@h", "x://app:1@h/s3cret@h", "x://app:1@h?s3cret@h", "x://app:1@h?a=s3cret@h", "x://app:?s3cret#@h",

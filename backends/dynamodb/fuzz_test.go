@@ -75,9 +75,8 @@ func FuzzItem(f *testing.F) {
 	})
 }
 
-// FuzzAnswer: whatever answers instead of the service, it makes nobody a leader
-// unless it is a record, and an error is one of package backends' or a record
-// is not there.
+// FuzzAnswer: no answer, of any server, is taken for a record unless it is one, and
+// an error is one of package backends'.
 func FuzzAnswer(f *testing.F) {
 	good, _ := json.Marshal(string(backends.Encode(check.Election, check.Good())))
 	for _, body := range []string{`{}`, ``, `null`, `[]`, `"x"`, `{"Item":null}`, `{"Item":{}}`, `{"Item":[]}`, `{"Item":{"record":null}}`, `{"Item":{"record":{}}}`, `{"Item":{"record":{"S":null}}}`, `{"Item":{"record":{"S":5}}}`,
@@ -112,8 +111,7 @@ func known(err error) bool {
 	return errors.Is(err, backends.ErrForeignRecord) || errors.Is(err, backends.ErrUnavailable) || errors.Is(err, backends.ErrDenied) || errors.Is(err, backends.ErrMisconfigured)
 }
 
-// FuzzNames: a name is an item's key as it is; what is no name is asked of
-// nobody.
+// FuzzNames: a name is an item's key as it is; an invalid name is never sent.
 func FuzzNames(f *testing.F) {
 	for _, names := range check.Names() {
 		f.Add(names[0])

@@ -106,7 +106,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// Connections that fetch credentials are nobody's to close, so none may stay.
+// No caller can close connections that fetch credentials, so none may stay.
 func TestFetchedCredentials(t *testing.T) {
 	f := newFake(t)
 	closed := make(chan struct{}, 1)

@@ -35,7 +35,7 @@ func TestReadOnly(t *testing.T) {
 		t.Errorf("opening asks for %q", got)
 	}
 	if !b.Describe().ReadOnly {
-		t.Error("its description does not say that it only reads")
+		t.Error("its description has ReadOnly false")
 	}
 	_, loaded := b.Load(t.Context(), "a")
 	many := b.(backends.BatchLoader).LoadMany(t.Context(), []string{"a", "b"})

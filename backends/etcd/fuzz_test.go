@@ -73,7 +73,7 @@ func FuzzContent(f *testing.F) {
 }
 
 // FuzzNames: two names are two keys right below the prefix, and no key of one is
-// between those of the other; what is no name is asked of nobody.
+// between those of the other; an invalid name is never sent.
 func FuzzNames(f *testing.F) {
 	for _, names := range check.Names() {
 		f.Add(names[0], names[1])
@@ -110,7 +110,7 @@ func FuzzNames(f *testing.F) {
 }
 
 // FuzzURL: a URL names servers and a prefix or is refused, and its password
-// reaches the client library and nobody else.
+// reaches the client library only.
 func FuzzURL(f *testing.F) {
 	check.URLs(f, "h", "h:1,i:2/a/b/", "[::1]:4/", "h,,i", ":2379", "", "/prefix", "h/%20x", "h/a%40b", "h//", "h?tls=true", "h?server_name=i", "h?ca=/no/such/file", "h?ca=a&ca=b", "h?cert=a&key=b", "h#f")
 	f.Fuzz(func(t *testing.T, form uint8, user, before, after, rest string) {

@@ -77,7 +77,7 @@ func (s *refuser) start(t *testing.T) backends.Watcher {
 var record = backends.Record{Holder: "h", Token: 1, TTL: time.Second, RenewEvery: time.Millisecond, Attempt: backends.Attempt{Nonce: "n", Sequence: 1}}
 
 // A write that may have been applied is not sent again: the second one could
-// find the first, and call it somebody else's.
+// find the first, and report a conflict.
 func TestNothingIsSentTwice(t *testing.T) {
 	for _, code := range []codes.Code{codes.Canceled, codes.DeadlineExceeded, codes.Unavailable, codes.Internal, codes.Unknown, codes.ResourceExhausted} {
 		t.Run(code.String(), func(t *testing.T) {

@@ -90,7 +90,7 @@ func TestWatchImpossible(t *testing.T) {
 	w.stop()
 }
 
-// TestLockRemoved: a lock on a file that is no longer there excludes nobody.
+// TestLockRemoved: a lock on a file that no longer exists excludes no process.
 func TestLockRemoved(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "e.lock")
 	f, err := os.Create(path)

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// Elsewhere New refuses. On Windows a rename over a file that somebody reads
+// Elsewhere New refuses. On Windows a rename over a file that a process reads
 // fails, and is not promised to be atomic.
 const (
 	supported = false

@@ -15,7 +15,7 @@ const (
 	openFlags = unix.O_NOFOLLOW | unix.O_NONBLOCK
 )
 
-// tryLock takes the lock, or returns nil if somebody else has it. Each call
+// tryLock takes the lock, or returns nil if another open file has it. Each call
 // opens the file anew: flock excludes open files, not processes, so goroutines
 // and handles of one process exclude each other too.
 func tryLock(path string) (*os.File, error) {

@@ -39,7 +39,7 @@ func TestReadOnly(t *testing.T) {
 		t.Errorf("opening sends %q", got)
 	}
 	if !b.Describe().ReadOnly {
-		t.Error("its description does not say that it only reads")
+		t.Error("its description has ReadOnly false")
 	}
 	if r, err := b.Load(t.Context(), "a"); err != nil || r.Holder != record.Holder {
 		t.Errorf("got %+v, %v", r, err)

@@ -9,7 +9,7 @@ import (
 	"github.com/elector-go/elector/internal/fuzz/check"
 )
 
-// FuzzContent: what somebody else put into a store is a record or foreign.
+// FuzzContent: what another program put into a store is a record or foreign.
 func FuzzContent(f *testing.F) {
 	for _, content := range check.Contents() {
 		f.Add(content)

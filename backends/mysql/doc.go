@@ -66,8 +66,8 @@
 // the lease and try again. The same can happen when an election is created whose name
 // stands next to this one's.
 //
-// TiDB, Vitess and Galera are refused at each connection; a guard on a connection of
-// yours that leads to one fails. See docs/stores/mysql.md.
+// TiDB, Vitess and Galera are refused at each connection; a guard on one of your
+// connections that leads to one fails. See docs/stores/mysql.md.
 //
 // Neither a guard outside of a transaction, in autocommit, nor one on a replica
 // protects anything. A statement of DDL ends the transaction.

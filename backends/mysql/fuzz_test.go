@@ -89,7 +89,7 @@ func FuzzTable(f *testing.F) {
 }
 
 // FuzzURL: a URL is what the client library can use or is refused, and its password
-// reaches the library and nobody else.
+// reaches the library only.
 func FuzzURL(f *testing.F) {
 	check.URLs(f, "h/db", "h1,h2:3307/base?table=ops.elections&create=true&one_node=true&allow_async=true", "", "/", "/db", "[::1]/db", "h:99999/db", "h:x/db", "h/db?tabel=x", "h/db?table=a&table=b",
 		"h/db?autocommit=0", "h/db?table=a%3Bb", "h/db?ca=a", "h/db?cert=a", "h/a%40b", "h#f")

@@ -72,7 +72,7 @@ func TestParseRefuses(t *testing.T) {
 		"mysql://h",
 		"mysql://h/a/b",
 		"mysql://h/db?table="+strings.Repeat("a", 65),
-		// Passwords that nobody encoded: 12/secret, 12#secret and so on.
+		// Passwords that are not encoded: 12/secret, 12#secret and so on.
 		"mysql://u:12/secret@h/db",
 		"mysql://u:12#secret@h/db",
 		"mysql://u:12?secret@h/db",

@@ -201,7 +201,7 @@ func FuzzRow(f *testing.F) {
 }
 
 // FuzzNames: a name is a parameter of statements that are the same for all
-// names; what is no name is asked of nobody.
+// names; an invalid name is never sent.
 func FuzzNames(f *testing.F) {
 	for _, names := range check.Names() {
 		f.Add(names[0])
@@ -255,7 +255,7 @@ func FuzzTable(f *testing.F) {
 }
 
 // FuzzURL: a URL is what the client library can use or is refused, and its
-// password reaches the library and nobody else; nor does one in its parameters.
+// password reaches the library only, and so does one in its parameters.
 func FuzzURL(f *testing.F) {
 	check.URLs(f, "h/db", "h1:5433,h2:5434/base?table=ops.elections&create=false&listen=false&sslmode=disable&search_path=ops&pool_max_conns=2", "", "/", "/db", "[::1]/db", "h:99999/db", "h:x/db", "h?host=a&port=b", "h/db?tabel=x", "h/db?table=a&table=b",
 		"h/db?target_session_attrs=any", "h/db?synchronous_commit=off", "h/db?table=a%3Bb", "h/db?connect_timeout=never", "h/db?pool_max_conns=0", "h/db?sslmode=maybe", "h/db?sslmode=verify-full&sslrootcert=%2Fno%2Fsuch%2Ffile", "h/db?sslcert=a", "h/db?service=x&servicefile=/no/such/file", "h/a%40b", "h#f")

@@ -89,7 +89,7 @@ func TestParseRefuses(t *testing.T) {
 		"postgres://u:secret@h/db?pool_max_conns=0",
 		"postgres://u:secret@h/db?sslmode=maybe",
 		"postgres://u:secret@h/db?sslrootcert=%2Fno%2Fsuch%2Ffile&password=secret",
-		// Passwords that nobody encoded: 12/secret, 12#secret and so on.
+		// Passwords that are not encoded: 12/secret, 12#secret and so on.
 		"postgres://u:12/secret@h/db",
 		"postgres://u:12#secret@h/db",
 		"postgres://u:12?secret@h/db",

@@ -52,7 +52,7 @@ func TestParseRefuses(t *testing.T) {
 		"redis://h1,h2",
 		"redis://h1,h2?durability=stated",
 		"redis://me@h",
-		// Passwords that nobody encoded: 12/secret, 12#secret and so on.
+		// Passwords that are not encoded: 12/secret, 12#secret and so on.
 		"redis://u:12/secret@h/0",
 		"redis://u:12#secret@h/0",
 		"redis://u:12?secret@h/0",
@@ -71,7 +71,7 @@ func TestSeveralServers(t *testing.T) {
 	}
 	defer b.Close()
 	if d := b.Describe(); d.Lossy == "" {
-		t.Error("it does not say that it is lossy")
+		t.Error("its description has no reason for being lossy")
 	}
 	// They change places, and the old primary ends its connections.
 	replica.set(func() { replica.info["role"] = "master" })

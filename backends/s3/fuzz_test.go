@@ -79,9 +79,8 @@ func FuzzObject(f *testing.F) {
 	})
 }
 
-// FuzzAnswer: whatever answers instead of the service, it makes nobody a leader
-// unless it is a record, and only the service's own words say that a record is not
-// there.
+// FuzzAnswer: no answer, of any server, is taken for a record unless it is one, and
+// only the service's own error code shows that a record does not exist.
 func FuzzAnswer(f *testing.F) {
 	for _, body := range []string{``, `<`, `<Error/>`, `<Error><Code>NoSuchKey</Code></Error>`, `<Error><Code>NoSuchBucket</Code></Error>`, `<Error><Code>PreconditionFailed</Code></Error>`, `<Error><Code>AccessDenied</Code></Error>`,
 		`<Error><Code>NoSuchKey`, `<html>404</html>`, `{"Code":"NoSuchKey"}`, `<Error><Code>SlowDown</Code><Message>a&#10;b</Message></Error>`, string(backends.Encode(check.Election, check.Good()))} {

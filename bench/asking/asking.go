@@ -163,7 +163,7 @@ func lead(ctx context.Context, s *stores.Store, l peers.Library, ttl time.Durati
 		return nil, nil, errors.Join(err, within(closing, c.Close))
 	}
 	if !c.Leads() {
-		return nil, nil, errors.Join(errors.New("it says that it does not lead after it was elected"), within(closing, c.Close))
+		return nil, nil, errors.Join(errors.New("it reports that it does not lead after it was elected"), within(closing, c.Close))
 	}
 	return way, c, nil
 }

@@ -20,7 +20,7 @@ func whileItHangs(ctx context.Context, subjects []subject, kind string, o Option
 	start := time.Now()
 	since := func() time.Duration { return time.Since(start) }
 	watches := make([]*watch, len(subjects))
-	// How long the machine keeps somebody waiting who asks nobody.
+	// How long the machine keeps a goroutine waiting that asks no library.
 	empty := &watch{ask: peers.Candidate(&nobody{}).Leads, now: since, sleep: time.Sleep, underWay: func() bool { return false }}
 	var watching sync.WaitGroup
 	for i, s := range subjects {

@@ -9,7 +9,7 @@ import (
 	"github.com/elector-go/elector/bench/wire"
 )
 
-// alone counts what a candidate does that nobody competes with.
+// alone counts what a candidate does without competition.
 func (s *subject) alone(ctx context.Context) (counted, error) {
 	all := make(map[string][]wire.Counts)
 	for range s.rounds() {

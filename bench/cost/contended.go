@@ -45,7 +45,7 @@ func (s *subject) contended(ctx context.Context, waiters int) (c counted, err er
 	after := count{what: HandoverAndTTL, waiters: waiters}
 	for i := range s.rounds() {
 		if i > 0 {
-			// Somebody takes the place of the one that won.
+			// Another candidate takes the place of the one that won.
 			if err := q.join(ctx); err != nil {
 				return nil, err
 			}
@@ -83,7 +83,7 @@ func (s *subject) contended(ctx context.Context, waiters int) (c counted, err er
 func (s *subject) handOver(ctx context.Context, q *queue, leader peers.Candidate) (before wire.Counts, successor peers.Candidate, err error) {
 	s.resigning.Lock()
 	defer s.resigning.Unlock()
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("nobody leads %v after a resignation", patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no candidate leads %v after a resignation", patience))
 	defer cancel()
 	before = q.Counts()
 	resigned := make(chan error, 1)
@@ -175,8 +175,8 @@ func (q *queue) leave(c peers.Candidate) {
 	c.Close()
 }
 
-// nobodyElse says whether a waiter has been elected, or has failed, that
-// nobody has resigned for.
+// nobodyElse returns an error if a waiter has been elected without a resignation,
+// or has failed.
 func (q *queue) nobodyElse() error {
 	select {
 	case o := <-q.outcomes:

@@ -9,7 +9,7 @@
 // Counted are:
 //
 //   - [FirstAcquire]: from opening a candidate until it leads an election in
-//     which nobody ever led.
+//     which no candidate ever led.
 //   - [Opening], and then [Acquire]: a fresh candidate in an election whose
 //     leader has resigned and gone; from calling Campaign until it returns.
 //     What a library does by itself after opening is counted with opening.
@@ -80,7 +80,7 @@ func LeftOut(l peers.Library) string { return leftOut[l.Name] }
 // by side. What fails is tried again, twice at most, which the log tells. With an
 // error come the figures of what did not fail.
 //
-// A DynamoDB of ours gets credentials through the environment, since clients
+// A DynamoDB that it starts gets credentials through the environment, since clients
 // want some.
 func Measure(ctx context.Context, o Options) ([]results.Figure, error) {
 	if o.TTL < time.Second || o.TTL%time.Second != 0 {

@@ -152,7 +152,7 @@ func TestTrouble(t *testing.T) {
 	if c, err := newSubject(t, l, true, true).steady(t.Context()); err == nil || !strings.Contains(err.Error(), "ended by itself: blind") {
 		t.Errorf("%+v, error %v; want that the observer has ended", c, err)
 	}
-	// Nobody takes over, and the caller gives up.
+	// No candidate takes over, and the caller gives up.
 	l = &library{}
 	l.late.Store(true)
 	s := newSubject(t, l, true, true)

@@ -45,7 +45,7 @@ func newStore(t *testing.T) *stores.Store {
 // A library whose requests can be foretold: two to open, one as soon as a
 // candidate is elected, one to resign, one to close.
 type library struct {
-	seats sync.Map // of elections: a channel that has something in it while nobody leads
+	seats sync.Map // of elections: a channel that has something in it while no candidate leads
 
 	late   atomic.Bool  // it resigns without making room for anybody
 	two    atomic.Bool  // its waiters are elected at once

@@ -92,7 +92,7 @@ func (s *subject) play(ctx context.Context, one scene) (counted, error) {
 	}
 }
 
-// newElection returns the name of an election that nobody has used, in which
+// newElection returns the name of an unused election, in which
 // everything is there that the library needs.
 func (s *subject) newElection(ctx context.Context) (string, error) {
 	s.mutex.Lock()
@@ -143,7 +143,7 @@ func (s *subject) through(ctx context.Context, election string, use func(peers.C
 
 // campaign waits until the candidate leads.
 func campaign(ctx context.Context, c peers.Candidate) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("nobody else leads, and it does not after %v", patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no other candidate leads, and it does not after %v", patience))
 	defer cancel()
 	if err := c.Campaign(ctx); err != nil {
 		return fmt.Errorf("campaigning: %w", errors.Join(err, context.Cause(ctx)))

@@ -173,7 +173,7 @@ func TestSpread(t *testing.T) {
 		}
 	}
 	if at := spread(0, 3, n, 0.9); at != 0 {
-		t.Errorf("where nobody polls it is %v", at)
+		t.Errorf("without polling it is %v", at)
 	}
 }
 

@@ -149,7 +149,7 @@ func (k kill) play(ctx context.Context) (time.Duration, error) {
 		}
 		return elected.Sub(killed), nil
 	case <-time.After(k.longest):
-		return 0, fmt.Errorf("nobody took over within %v of the kill", k.longest)
+		return 0, fmt.Errorf("no candidate took over within %v of the kill", k.longest)
 	case <-ctx.Done():
 		return 0, context.Cause(ctx)
 	}

@@ -40,7 +40,7 @@ func (o overTCP) Resign(context.Context) error { return nil }
 func (o overTCP) Close() error                 { return o.conn.Close() }
 
 // serve is the store of fakeOverTCP. All are elected at once if many is set,
-// and nobody after the first if none is.
+// and no candidate after the first if none is.
 func serve(t *testing.T, many, none bool) (address string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -102,7 +102,7 @@ func TestKillFails(t *testing.T) {
 		want   string
 	}{
 		{"both lead", testKill(serve(t, true, false)), func(k *kill) { k.settle = time.Minute }, "elected before the leader was killed"},
-		{"nobody follows", testKill(serve(t, false, true)), func(k *kill) { k.longest = time.Millisecond }, "nobody took over within 1ms"},
+		{"nobody follows", testKill(serve(t, false, true)), func(k *kill) { k.longest = time.Millisecond }, "no candidate took over within 1ms"},
 		{"no store", testKill(noStore.Addr().String()), nil, "ended by itself; it printed:\n\tdial tcp"},
 		{"an unknown library", testKill(""), func(k *kill) { k.library.Name = "other" }, `there is no library "other" on tcp`},
 	} {

@@ -82,7 +82,7 @@ func (o Options) handover(ctx context.Context, l peers.Library, r rules, s *stor
 	return figures, nil
 }
 
-// again tells of rounds that were not as they should be.
+// again describes rounds that were not as they should be.
 func again(disturbed []error) string {
 	if len(disturbed) == 0 {
 		return ""
@@ -217,7 +217,7 @@ type candidate struct {
 // play measures the rounds from the first one on, of so many, with so many
 // waiters.
 func (f *field) play(ctx context.Context, waiters, first, rounds int) error {
-	f.decided = make(chan *candidate, waiters+rounds+1) // room for all: nobody ever blocks
+	f.decided = make(chan *candidate, waiters+rounds+1) // room for all: no send blocks
 	defer f.leave()
 	if err := f.enter(ctx); err != nil {
 		return err
@@ -303,7 +303,7 @@ func (f *field) elect(ctx context.Context, patience time.Duration) error {
 		f.waiting = slices.DeleteFunc(f.waiting, func(w *candidate) bool { return w == c })
 		return nil
 	case <-time.After(patience):
-		return fmt.Errorf("nobody was elected within %v", patience)
+		return fmt.Errorf("no candidate was elected within %v", patience)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -372,7 +372,7 @@ func (f *field) counted(ctx context.Context, waiters int) error {
 	}
 }
 
-// pause lets some time pass in which nobody may be elected.
+// pause lets some time pass in which no candidate may be elected.
 func (f *field) pause(ctx context.Context, d time.Duration) error {
 	select {
 	case c := <-f.decided:

@@ -24,7 +24,7 @@ type office struct {
 	written int64
 	counted []int
 
-	asked   int           // whether somebody leads
+	asked   int           // whether a candidate leads
 	loses   int           // the time that the answer is no
 	delay   time.Duration // of the successor
 	keeps   bool          // Resign does not release
@@ -196,7 +196,7 @@ func TestPlayKept(t *testing.T) {
 	}
 }
 
-// A disturbed round does not count, is told of, and made anew with candidates of
+// A disturbed round does not count, is reported, and is repeated with candidates of
 // a new election; what was measured before it counts.
 func TestPlayDisturbed(t *testing.T) {
 	fields := 0
@@ -238,8 +238,8 @@ func TestPlayFails(t *testing.T) {
 		want   string
 	}{
 		{"ours cannot resign", &office{fails: broken}, func(f *field) { f.library.Module = ourModule }, "candidate-1 resigns: broken"},
-		{"a peer cannot resign, and nobody succeeds", &office{fails: broken}, func(f *field) { f.longest = time.Millisecond }, "candidate-1 resigns: broken\nnobody was elected within 1ms"},
-		{"nobody succeeds", &office{keeps: true}, func(f *field) { f.longest = time.Millisecond }, "nobody was elected within 1ms"},
+		{"a peer cannot resign, and nobody succeeds", &office{fails: broken}, func(f *field) { f.longest = time.Millisecond }, "candidate-1 resigns: broken\nno candidate was elected within 1ms"},
+		{"nobody succeeds", &office{keeps: true}, func(f *field) { f.longest = time.Millisecond }, "no candidate was elected within 1ms"},
 		{"the leader lost office", &office{loses: 1}, nil, "candidate-1 has lost office before it could resign"},
 		{"two lead", &office{usurped: true}, func(f *field) { f.calm = time.Minute; f.count = nil }, "candidate-2 was elected although candidate-1 has not resigned"},
 		{"a waiter gives up", &office{refuses: broken}, nil, "candidate-2 campaigns: broken"},

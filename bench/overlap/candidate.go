@@ -105,10 +105,10 @@ type printer struct {
 func (p *printer) print(m message) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	p.encoder.Encode(m) // if nobody reads, our input has ended too
+	p.encoder.Encode(m) // if no process reads, our input has ended too
 }
 
-// A sampler asks again and again whether a candidate leads, and tells of the
+// A sampler asks again and again whether a candidate leads, and reports the
 // runs.
 type sampler struct {
 	leads func() bool
@@ -144,7 +144,7 @@ func (s *sampler) sample() {
 	}
 }
 
-// stop tells of a run that has not ended. A sample under way does not count.
+// stop reports a run that has not ended. A sample under way does not count.
 func (s *sampler) stop() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -17,7 +17,7 @@ func TestFigures(t *testing.T) {
 			{both: 2 * time.Second, met: true, held: 5 * time.Second, elected: 3 * time.Second},
 			{both: 12 * time.Second, met: true, atLeast: true, held: 15 * time.Second, elected: 2500 * time.Millisecond},
 		}},
-		{library: zk, scene: idle, errs: []error{errors.New("nobody took over")}},
+		{library: zk, scene: idle, errs: []error{errors.New("no candidate took over")}},
 	})
 	if len(all) != 6 {
 		t.Fatalf("%d figures; want three of each row", len(all))

@@ -166,7 +166,7 @@ func TestSlowThenCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	if took < late {
-		t.Errorf("it says that the answer took %v; want no less than %v", took, late)
+		t.Errorf("it reports that the answer took %v; want no less than %v", took, late)
 	}
 	c.say("renew 2")
 	n.awaitSwallowed(t, 8)

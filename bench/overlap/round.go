@@ -69,7 +69,7 @@ func (r round) playUndisturbed(ctx context.Context, report func(error)) (f figur
 }
 
 // play runs the round once. It returns an error if the case did not take place:
-// there was no leader, the network did not go dark for it, or nobody took over.
+// there was no leader, the network did not go dark for it, or no candidate took over.
 func (r round) play(ctx context.Context) (f figure, err error) {
 	way, err := newWay(r.store.Address)
 	if err != nil {
@@ -138,7 +138,7 @@ func (r round) play(ctx context.Context) (f figure, err error) {
 	old, open := a.end()
 	successor, _ := b.end()
 	if len(successor) == 0 {
-		return f, fmt.Errorf("nobody took over within %v of the cut%s", observed*r.ttl, b.Printed())
+		return f, fmt.Errorf("no candidate took over within %v of the cut%s", observed*r.ttl, b.Printed())
 	}
 	f = judge(r.library.Ours(), old, successor, open, dark)
 	switch {

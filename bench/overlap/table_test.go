@@ -41,8 +41,8 @@ func TestReport(t *testing.T) {
 		{"ours is", []*row{own(apart, together), peer(bad...)}, errWrong,
 			[]string{"≥ 12.00 s  0.01 s", "WRONG: elector on zookeeper, cut: two processes led at once for 0.01 s"}, []string{"nowhere"}},
 		{"an instant is too", []*row{own(touching), peer(bad...)}, errWrong, []string{"WRONG: elector"}, []string{"nowhere"}},
-		{"a round did not take place", []*row{own(apart), {library: zk, scene: idle, figures: bad, errs: []error{errors.New("nobody took over")}}}, errPeers,
-			[]string{"WRONG: zk-lock on zookeeper, cut: nobody took over"}, []string{"nowhere"}},
+		{"a round did not take place", []*row{own(apart), {library: zk, scene: idle, figures: bad, errs: []error{errors.New("no candidate took over")}}}, errPeers,
+			[]string{"WRONG: zk-lock on zookeeper, cut: no candidate took over"}, []string{"nowhere"}},
 		{"nothing was measured", []*row{own(), peer(bad...)}, errWrong, []string{"WRONG: elector on zookeeper, cut: nothing was measured", "–"}, []string{"nowhere"}},
 	} {
 		var out strings.Builder

@@ -58,7 +58,7 @@ type Library struct {
 	// counts, by the library's own rules and with these settings.
 	Slowest func(ttl time.Duration) time.Duration
 
-	// Remote says that Leads is a request to the store.
+	// Remote is set if Leads is a request to the store.
 	Remote bool
 	// Open connects a candidate, and makes what it needs in the store.
 	Open func(ctx context.Context, c Config) (Candidate, error)
@@ -93,7 +93,7 @@ func All() []Library {
 // ourName is what this repository's library is called among the others.
 const ourName = "elector"
 
-// A Failure says that a library could not be measured.
+// A Failure reports that a library could not be measured.
 type Failure struct {
 	Library, Store string
 	Err            error

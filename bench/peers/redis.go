@@ -47,8 +47,8 @@ var redises = []Library{
 // documentation does not say.
 func refreshEvery(ttl time.Duration) time.Duration { return ttl / 3 }
 
-// RefreshRedisLock refreshes a lock as its user has to, until ctx ends or somebody
-// else has the lock.
+// RefreshRedisLock refreshes a lock as its user has to, until ctx ends or another
+// process has the lock.
 func RefreshRedisLock(ctx context.Context, l *redislock.Lock, ttl time.Duration) {
 	for tick := time.NewTicker(refreshEvery(ttl)); ; {
 		select {

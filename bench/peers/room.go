@@ -14,7 +14,7 @@ import (
 // each has a pool. PostgreSQL's default is 100.
 const enoughConnections = 500
 
-// AdmitMany lets a PostgreSQL server of ours take the connections of all
+// AdmitMany lets a PostgreSQL server that the tests started take the connections of all
 // candidates. Other stores need nothing.
 func AdmitMany(ctx context.Context, s *stores.Store) error {
 	if s.Kind != stores.Postgres {

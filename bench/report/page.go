@@ -94,7 +94,7 @@ func Complete(figures []results.Figure, subjects, stores []string) error {
 		}
 	}
 	if missing != nil {
-		return fmt.Errorf("tables without a figure of ours: %s", strings.Join(missing, ", "))
+		return fmt.Errorf("tables without a figure of this library: %s", strings.Join(missing, ", "))
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ type message struct {
 // Kinds of messages, in their order.
 const (
 	connected = "connected" // to the store, and leads a first election
-	waiting   = "waiting"   // has read all elections, which somebody else leads
+	waiting   = "waiting"   // has read all elections, which another process leads
 	held      = "held"      // all elections
 	report    = "report"    // the answer to a line of input
 	failed    = "failed"

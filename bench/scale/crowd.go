@@ -39,7 +39,7 @@ type task struct {
 	TTL            time.Duration
 	Elections      int
 	Prefix         string // of the elections' names
-	Wait           bool   // somebody else leads: campaign in all at once
+	Wait           bool   // another process leads: campaign in all at once
 	Profiles       string // where profiles of the holding go, the beginning of their files' names; empty for none
 }
 
@@ -76,7 +76,7 @@ type electors struct {
 
 	mutex   sync.Mutex
 	leases  []*elector.Lease
-	waiting map[string]bool // elections that somebody else was seen to lead
+	waiting map[string]bool // elections that another process was seen to lead
 	seen    func(elections int)
 
 	warnings atomic.Int64
@@ -149,7 +149,7 @@ func (c *electors) run(name string, outcome chan<- error) {
 	}()
 }
 
-// sees counts elections that somebody leads.
+// sees counts elections that have a leader.
 func (c *electors) sees(name string) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

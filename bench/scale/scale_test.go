@@ -121,11 +121,11 @@ func TestProfiles(t *testing.T) {
 		t.Errorf("%d reports, error %v", reports, err)
 	}
 	if r.o.Profiles = ""; r.profiles() != "" {
-		t.Error("profiles that nobody wants")
+		t.Error("profiles that were not requested")
 	}
 }
 
-// A figure of a library that nobody knows would be lost.
+// A figure of an unknown library would be lost.
 func TestLibrariesAreKnown(t *testing.T) {
 	for kind, names := range libraries {
 		for _, name := range names {

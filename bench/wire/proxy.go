@@ -28,7 +28,7 @@ type Proxy struct {
 // URL with the proxy in it. Call Close.
 //
 // What a client sends is counted before it is passed on, and so is what it gets:
-// whoever has an answer finds it and its request counted.
+// a client that has an answer finds it and its request counted.
 func Start(kind, target string) (*Proxy, error) {
 	if _, err := newDecoder(kind); err != nil {
 		return nil, err

@@ -235,7 +235,7 @@ func TestOlder(t *testing.T) {
 	}
 }
 
-// An idle stream keeps nobody out, and its next message is refused.
+// An idle stream keeps no newer leader out, and its next message is refused.
 func TestIdle(t *testing.T) {
 	t.Run("stream", func(t *testing.T) {
 		conn := serve(t, &fencegrpc.Server{}, nothing)

@@ -200,8 +200,8 @@ func TestOlder(t *testing.T) {
 	}
 }
 
-// A leader that was stopped while it sent a request keeps nobody out: reads of the
-// body end. The connection of an older request goes on serving.
+// A leader that was stopped while it sent a request keeps no newer one out: reads of
+// the body end. The connection of an older request goes on serving.
 func TestBody(t *testing.T) {
 	reading, read := make(chan bool), make(chan error, 1)
 	h := &fencehttp.Handler{Next: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

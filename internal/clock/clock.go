@@ -42,13 +42,13 @@ func Mark(c Clock) Reading {
 // apart is how far the wall and the monotonic clock may differ over a lease
 // before the boot-time clock is asked too. Without a step or a suspend both
 // run at the same rate and differ by what passes between reading the one and
-// the other. A suspend stays hidden if somebody sets the wall clock back by its
+// the other. A suspend stays hidden if the wall clock is set back by its
 // length to within this.
 const apart = 50 * time.Microsecond
 
 // Elapsed returns the time since start, which Mark read: the longest that any
-// of the clocks can say. A suspend shows on the wall clock; should somebody set
-// that back meanwhile, it shows on the boot-time clock. A wall clock set
+// of the clocks can say. A suspend shows on the wall clock; if that is set back
+// meanwhile, it shows on the boot-time clock. A wall clock set
 // forward makes Elapsed too long, which ends a lease early and is safe; set
 // back, it changes nothing.
 func Elapsed(c Clock, start Reading) time.Duration {

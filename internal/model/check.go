@@ -122,6 +122,6 @@ func verdict(out string) result {
 		r.found = holds
 		return r
 	}
-	r.detail = "the search is not complete, or found what nobody looked for:\n" + out
+	r.detail = "the search is not complete, or found what it did not look for:\n" + out
 	return r
 }

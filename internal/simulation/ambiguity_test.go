@@ -35,7 +35,7 @@ func ambiguousAcquire(t *testing.T) {
 		n.link.next("swap", unheard, passes, trip{lost: true})
 		bid := n.campaign()
 		w.passUntil(time.Second)
-		w.assert(w.record().Holder == n.name && !bid.leads(), "the write is applied, and nobody knows")
+		w.assert(w.record().Holder == n.name && !bid.leads(), "the write is applied, and no node knows")
 		l := bid.won(w, 8*time.Second)
 		w.assert(w.now() > 3*time.Second, "a read-back that got lost proves nothing")
 		n.link.cut(true, true)

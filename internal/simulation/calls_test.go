@@ -101,7 +101,7 @@ func (n *node) watch(ctx context.Context) {
 			return
 		}
 		if token := uint64(l.Token); token < last {
-			n.w.broken("obs/monotonic", "%s is told of token %d after %d", n.name, token, last)
+			n.w.broken("obs/monotonic", "%s observes token %d after %d", n.name, token, last)
 		}
 		last = uint64(l.Token)
 		if l.Lapsed {

@@ -117,7 +117,7 @@ func (s *storm) far() time.Duration {
 	return time.Hour
 }
 
-// recovers checks that somebody leads soon after all faults have ended.
+// recovers checks that a node leads soon after all faults have ended.
 func (s *storm) recovers() {
 	w := s.w
 	bound := w.now() + 8*s.ttl
@@ -130,7 +130,7 @@ func (s *storm) recovers() {
 		if w.check.led() {
 			return
 		}
-		w.assert(w.now() < bound, "somebody leads soon after the faults have ended")
+		w.assert(w.now() < bound, "a node leads soon after the faults have ended")
 	}
 }
 

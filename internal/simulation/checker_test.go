@@ -21,7 +21,7 @@ type checker struct {
 	stopped   bool
 	stray     int  // overlaps that the store's own faults excuse, see excused
 	unseen    int  // overlaps by a suspend that no clock shows, see blind
-	byHand    int  // overlaps because somebody has edited the record
+	byHand    int  // overlaps because the record was edited
 	beyond    bool // clocks run beyond rho: guarantee 1 is off
 
 	live   backends.Record // what the store holds
@@ -34,7 +34,7 @@ type checker struct {
 	old    [][]byte        // the record's states, for rollbacks
 
 	roots    map[backends.Version]backends.Version // see root
-	edited   map[string]bool                       // acquisitions whose holder or TTL somebody has edited
+	edited   map[string]bool                       // acquisitions whose holder or TTL was edited
 	applied  map[string]int                        // acquisitions, in their order
 	order    int                                   // of the latest
 	cameBack bool                                  // the live one was applied before, and lost

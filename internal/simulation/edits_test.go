@@ -14,7 +14,7 @@ import (
 )
 
 // passesOn checks that a write keeps the extensions that it must and no others,
-// and that nobody goes on from a state of its record that somebody has edited.
+// and that no node goes on from an edited state of its record.
 func (c *checker) passesOn(n *node, before, next backends.Record) {
 	if c.stopped {
 		return
@@ -43,7 +43,7 @@ func (c *checker) passesOn(n *node, before, next backends.Record) {
 	}
 }
 
-// edit changes the record as somebody who has access to the store would, and
+// edit changes the record as a user with access to the store would, and
 // reports whether there was something to change.
 func (c *checker) edit(change func(r *backends.Record) bool) bool {
 	c.mutex.Lock()
@@ -66,7 +66,7 @@ func (c *checker) edit(change func(r *backends.Record) bool) bool {
 	return true
 }
 
-// The changes that somebody makes who edits a record.
+// The changes that a user makes to a record.
 
 // empty empties the holder, or names another one.
 func (d *dice) empty(r *backends.Record) bool {

@@ -71,7 +71,7 @@ func takeoverBound(t *testing.T) {
 	}
 }
 
-// vanished: the record is deleted while it is held; nobody who had seen it
+// vanished: the record is deleted while it is held; no node that had seen it
 // leads before C.
 func vanished(t *testing.T) {
 	for _, connected := range []bool{true, false} {
@@ -139,7 +139,7 @@ func vanishedUnderWay(w *world, heard bool) {
 	}
 	l := c.lead()
 	w.pass(500 * time.Millisecond)
-	w.assert(!bid.leads() && w.record().Holder == c.name, "somebody wins while the waiter's write is on its way")
+	w.assert(!bid.leads() && w.record().Holder == c.name, "another node wins while the waiter's write is on its way")
 	w.check.spoil(nil)
 	c.link.cut(true, true)
 	w.pass(time.Second)
@@ -166,7 +166,7 @@ func rolledBack(t *testing.T) {
 			w.pass(7 * time.Second)
 			b.link.cut(!connected, !connected)
 			lossAndSuccession(w, bids, func() { w.check.spoil(vacant) })
-			w.assert(!valid(l), "a holder whose record went back to somebody else's has lost")
+			w.assert(!valid(l), "a holder whose record went back to another node's has lost")
 		})
 	}
 	// Back to an older state of the same lease, of which its holder cannot
@@ -182,8 +182,8 @@ func rolledBack(t *testing.T) {
 	})
 }
 
-// lossAndSuccession lets the store lose the record, and checks that nobody
-// leads before C and somebody does soon after.
+// lossAndSuccession lets the store lose the record, and checks that no node
+// leads before C and one does soon after.
 func lossAndSuccession(w *world, bids []*bid, lose func()) {
 	w.Helper()
 	won := func() bool {
@@ -194,15 +194,15 @@ func lossAndSuccession(w *world, bids []*bid, lose func()) {
 		}
 		return false
 	}
-	w.assert(!won(), "nobody leads besides the holder")
+	w.assert(!won(), "no node leads besides the holder")
 	at := w.now()
 	lose()
 	for w.now() < at+claim {
-		w.assert(!won(), "nobody who had seen the record leads before C after it was lost")
+		w.assert(!won(), "no node that had seen the record leads before C after it was lost")
 		w.pass(10 * time.Millisecond)
 	}
 	for !won() {
-		w.assert(w.now() < at+2*claim, "somebody leads soon after C")
+		w.assert(w.now() < at+2*claim, "a node leads soon after C")
 		w.pass(10 * time.Millisecond)
 	}
 }

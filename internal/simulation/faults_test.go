@@ -34,7 +34,7 @@ const (
 	recordVanished
 	recordRolledBack
 
-	// Of wild runs alone: somebody changes the record.
+	// Of wild runs alone: the record is edited.
 	holderEmptied
 	ttlLowered
 	intervalChanged

@@ -11,7 +11,7 @@ import (
 )
 
 // history is what happened, in the order of true time; it is put in words only
-// when somebody wants to read it.
+// when it is read.
 type history struct {
 	start time.Time
 
@@ -82,7 +82,7 @@ func (l logHandler) Handle(_ context.Context, r slog.Record) error {
 }
 
 // sorted returns the lines of the history, those of one instant in the order of
-// their text: which of two goroutines is first then is nobody's doing.
+// their text: which of two goroutines is first then is left to the scheduler.
 func (h *history) sorted() []string {
 	lines := strings.Split(h.tail(1e9), "\n")
 	slices.Sort(lines)

@@ -94,7 +94,7 @@ func toldAfterLoss(t *testing.T) {
 			w.node(nil).campaign().won(w, w.now()+claim+time.Second)
 		})
 	}
-	// Campaign: who campaigns again says that the work has stopped.
+	// Campaign: a new campaign reports that the work has stopped.
 	for _, doubt := range []bool{false, true} {
 		everyKind(t, func(w *world) {
 			a := w.node(stalls)

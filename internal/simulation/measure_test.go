@@ -15,7 +15,7 @@ var measureCases = []simCase{
 }
 
 // takeoverTime measures how long after the last renewal of a crashed holder
-// somebody leads, as a multiple of the TTL. Polling in step with the holder
+// another node leads, as a multiple of the TTL. Polling in step with the holder
 // must be better than plain polling, which has a median of 1.27 and a 99th
 // percentile of 1.43.
 func takeoverTime(t *testing.T) {
@@ -74,7 +74,7 @@ func oneTakeover(t *testing.T, seed uint64, kind watchKind) float64 {
 }
 
 // releaseWrites measures how many of N waiters write after a release, with
-// 1 ms each way; and where they are told of a winner up to 20 ms late, so that
+// 1 ms each way; and where they learn of a winner up to 20 ms late, so that
 // the read before a write is what lets them give way.
 func releaseWrites(t *testing.T) {
 	for _, late := range []time.Duration{0, 20 * time.Millisecond} {
@@ -112,7 +112,7 @@ func oneRelease(t *testing.T, seed uint64, waiters int, late time.Duration) (wri
 			w.Fatal(err)
 		}
 		w.pass(2 * time.Second)
-		w.assert(w.check.led(), "somebody leads after a release")
+		w.assert(w.check.led(), "a node leads after a release")
 		writes = w.check.acquisitions() - before
 	})
 	return writes

@@ -34,7 +34,7 @@ type node struct {
 	lag     time.Duration // of its timers, so that they do not fire with those of its process's other Electors
 
 	crashed atomic.Bool
-	closed  atomic.Bool            // somebody has called Close
+	closed  atomic.Bool            // Close was called
 	office  atomic.Pointer[office] // the latest
 	brief   atomic.Int32           // calls that may end when a read is answered
 	drawn   sync.Map               // by random number: see random
@@ -144,7 +144,7 @@ func (n *node) mark(ctx context.Context) context.Context {
 
 // randomFor gives an elector random numbers that depend on the seed, the node
 // and the instant, and on nothing else: of two goroutines that draw at the same
-// instant nobody knows which is first.
+// instant the order is unknown.
 func (w *world) randomFor(number uint64) func() uint64 {
 	return func() uint64 { return newDice(w.seed, number, uint64(w.now()), 1).next() }
 }
@@ -265,7 +265,7 @@ func (b *bid) won(w *world, by time.Duration) *elector.Lease {
 	for b.outcome.Load() == nil && w.now() < by {
 		w.pass(10 * time.Millisecond)
 	}
-	w.assert(b.leads(), "somebody leads by %v", by)
+	w.assert(b.leads(), "the node leads by %v", by)
 	return b.outcome.Load().lease
 }
 

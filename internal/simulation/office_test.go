@@ -29,7 +29,7 @@ type office struct {
 func (c *checker) expose(o *office) {
 	o.exposed = true
 	if c.live.Token >= o.token {
-		return // an older loss let tokens fall: nobody can tell
+		return // an older loss let tokens fall: no check is possible
 	}
 	for _, n := range c.w.all() {
 		if n.witness.shown(o.nonce, 0) && !n.witness.shown(o.nonce, c.faults) {
@@ -81,9 +81,9 @@ func (c *checker) mayOverlap(other, o *office) bool {
 }
 
 // excused reports whether something is why n leads besides o: o is blind to a
-// suspend; or somebody has edited o's record, which o finds out by its next
+// suspend; or o's record was edited, which o finds out by its next
 // renewal, see passesOn; or n had not seen o's record before the store lost it,
-// or took over from somebody of whom that is true.
+// or took over from a node of which that is true.
 func (c *checker) excused(o *office, n *node) bool {
 	if o.blind() {
 		c.unseen++
@@ -126,7 +126,7 @@ func (c *checker) sample() {
 			c.w.broken("guarantee 2", "%s's lease with token %d is valid for %v more, %v longer than its last acknowledged write allows", o.n.name, o.token, left, left-most)
 		}
 		if at := o.n.witness.editedAt(o.nonce); at != 0 && c.w.now() > at+time.Millisecond {
-			c.w.broken("rec/edited", "%s's lease with token %d is valid %v after a read has shown that somebody changed its record", o.n.name, o.token, c.w.now()-at)
+			c.w.broken("rec/edited", "%s's lease with token %d is valid %v after a read has shown that its record was changed", o.n.name, o.token, c.w.now()-at)
 		}
 		if stall := o.n.options.StallTimeout; stall > 0 && o.n.storm != nil && !o.blind() {
 			silent := o.n.machine.moment().mono - time.Duration(o.alive.Load())

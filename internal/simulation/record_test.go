@@ -15,7 +15,7 @@ var recordCases = []simCase{
 	{"rec/request", recordRequest},
 }
 
-// edits are what somebody can do to a record by hand that its holder must take
+// edits are what a user can do to a record by hand that its holder must take
 // for a loss.
 var edits = map[string]func(r *backends.Record) bool{
 	"holder emptied":   func(r *backends.Record) bool { r.Holder = ""; return true },
@@ -37,7 +37,7 @@ func recordEdited(t *testing.T) {
 			first := a.lead()
 			w.pass(every + time.Second)
 			w.assert(w.check.edit(change), "the record is edited (%s)", what)
-			w.assert(valid(first), "nobody has told the holder yet (%s)", what)
+			w.assert(valid(first), "the holder has not noticed yet (%s)", what)
 			w.passUntil(2*every + 20*time.Millisecond)
 			over := first.Check()
 			w.assert(errors.Is(over, elector.ErrLost), "the next renewal finds that the record was edited (%s): %v", what, over)
@@ -63,11 +63,11 @@ func recordEdited(t *testing.T) {
 		w.assert(w.check.edit(edits["holder emptied"]), "the acquisition is applied")
 		second := w.node(nil).campaign().won(w, time.Minute)
 		w.pass(every)
-		w.assert(!bid.leads() && valid(second), "nobody believes an acquisition whose record was edited")
+		w.assert(!bid.leads() && valid(second), "no node believes an acquisition whose record was edited")
 	})
 }
 
-// recordCritical: a critical extension that nobody knows keeps everybody away
+// recordCritical: an unknown critical extension keeps every node away
 // from the record, held or vacant: it is not claimed, not written over, and not
 // called lapsed; and a holder that meets one has lost.
 func recordCritical(t *testing.T) {
@@ -92,7 +92,7 @@ func recordCritical(t *testing.T) {
 				leader, err := c.elector.Leader(w.Context())
 				w.assert(err == nil && !leader.Lapsed, "and it has not lapsed: %v, %v", leader, err)
 			}
-			w.assert(!bid.leads() && w.record() == untouched, "nobody has touched it")
+			w.assert(!bid.leads() && w.record() == untouched, "no node has touched it")
 			w.assert(w.check.edit(strip("c_")), "the critical extension is removed")
 			bid.won(w, w.now()+claim+2*every)
 		})
@@ -115,7 +115,7 @@ func recordRequest(t *testing.T) {
 		l := a.lead()
 		w.passUntil(every + time.Second)
 		loads, swaps := a.link.requests("load"), a.link.requests("swap")
-		w.assert(w.check.edit(d.request), "somebody asks the holder to resign")
+		w.assert(w.check.edit(d.request), "the holder is asked to resign")
 		w.passUntil(2*every + 20*time.Millisecond)
 		w.assert(a.link.requests("load") == loads+1 && a.link.requests("swap") == swaps+2, "a request costs a conflict, a read and a repeat")
 		w.assert(l.Remaining() > hold-50*time.Millisecond, "the renewal is repeated at once")

@@ -34,7 +34,7 @@ func resurrect(t *testing.T) {
 			}
 			w.passUntil(10500 * time.Millisecond) // the renewal would reach to 13 s
 			w.assert(n.link.inFlight() == 0, "the renewal was answered")
-			w.assert(!valid(l), "a lapsed lease stays lapsed (somebody looked: %v)", looked)
+			w.assert(!valid(l), "a lapsed lease stays lapsed (looked at: %v)", looked)
 		})
 	}
 }

@@ -27,7 +27,7 @@ func (n *node) serve(run bool) {
 }
 
 // worker returns what a leader does until its context ends, or it has had
-// enough; run says that it is Run that calls it.
+// enough; run is set if Run calls it.
 func (n *node) worker(run bool) func(context.Context, *elector.Lease) error {
 	return func(ctx context.Context, l *elector.Lease) error {
 		c := n.w.check

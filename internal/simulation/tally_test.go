@@ -72,7 +72,7 @@ func (a *tally) report(t *testing.T) {
 	fmt.Fprintf(out, "simulated hours\t%.1f\n", a.time.Hours())
 	fmt.Fprintf(out, "overlaps: the winner had not seen the lost record\t%d\n", a.stray)
 	fmt.Fprintf(out, "overlaps: suspended, and the wall clock hides it\t%d\n", a.unseen)
-	fmt.Fprintf(out, "overlaps: somebody had edited the record\t%d\n", a.byHand)
+	fmt.Fprintf(out, "overlaps: the record had been edited\t%d\n", a.byHand)
 	fmt.Fprintf(out, "writes that went with another election's\t%d\n", a.shared)
 	fmt.Fprintf(out, "reads that went with another election's\t%d\n", a.joined)
 	if (a.shared == 0 || a.joined == 0) && a.seeds >= 100 {

@@ -58,7 +58,7 @@ func (x *wild) tamper(d *dice, n *node) {
 	}
 }
 
-// request asks whoever leads to resign so many times more.
+// request asks the leader to resign so many times more.
 func (x *wild) request(times int, pause time.Duration) {
 	if times == 0 {
 		return

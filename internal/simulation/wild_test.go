@@ -119,7 +119,7 @@ func (x *wild) healthy(n *node) func(context.Context) error {
 	}
 }
 
-// opaque is an error of somebody else's, which may be anything: nothing may be
+// opaque is an error of other code, which may be anything: nothing may be
 // decided by it.
 func (x *wild) opaque(d *dice) error {
 	x.mutex.Lock()

@@ -27,11 +27,11 @@ type witness struct {
 	doubtful  map[string]bool              // nonces whose creation was in doubt
 	told      map[string]bool              // nonces whose release was acknowledged
 	unclear   string                       // nonce of the own acquisition whose latest write has failed, and is read back
-	edited    map[string]time.Duration     // by nonce: when that read showed that somebody else had changed the record
+	edited    map[string]time.Duration     // by nonce: when that read showed that another writer had changed the record
 
 	heldFrom  time.Duration // monotonic, of a store fault
 	heldUntil time.Duration // by guarantee 3 nothing sent after it and before this acquires,
-	heldSince int           // unless somebody else won after this many store faults
+	heldSince int           // unless another node won after this many store faults
 }
 
 // A sending is one of our own writes.
@@ -133,7 +133,7 @@ func (w *witness) sends(next backends.Record, now moment) {
 	w.mine[next.Attempt.Nonce] = true
 }
 
-// shown reports whether the process was shown somebody else's acquisition after
+// shown reports whether the process was shown another node's acquisition after
 // so many store faults.
 func (w *witness) shown(nonce string, faults int) bool {
 	w.mutex.Lock()
@@ -158,8 +158,9 @@ func (w *witness) since(nonce string) (at moment, known bool) {
 	return at, known
 }
 
-// editedAt returns when a read-back showed the holder that somebody had changed its
-// record, 0 if none did. Other reads, such as one for a bid that was late, decide nothing.
+// editedAt returns when a read-back showed the holder that its record
+// was changed, 0 if none did. Other reads, such as one for a bid that was late, decide
+// nothing.
 func (w *witness) editedAt(nonce string) time.Duration {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

@@ -54,7 +54,7 @@ func (w *world) broken(rule, format string, args ...any) {
 		return
 	}
 	if !w.reported.CompareAndSwap(false, true) {
-		return // what follows from it helps nobody
+		return // what follows from it shows nothing new
 	}
 	w.Errorf("seed %d (%v): %s: %s\nreplay: go test ./internal/simulation -run '%s' -seed=%d\n%s", w.seed, w.watch,
 		rule, fmt.Sprintf(format, args...), w.Name(), w.seed, w.history.tail(70))

@@ -3,7 +3,7 @@
 // all figures, about.json with what they were measured on, RESULTS.md, and the
 // plots in the folder plots.
 //
-// It exits 1 if anything failed, or if a table would have no figure of ours.
+// It exits 1 if anything failed, or if a table would have no figure of this library.
 //
 // -page measures nothing and writes page and plots again from the two files: for
 // after a change of package report, its reasons above all.
@@ -23,10 +23,10 @@
 // this repository's library alone and holds them for one TTL only, and needs -out as -short does.
 //
 // In a short run, where subjects disturb each other, another library that
-// could not be measured is told of and has no figure; otherwise it is an error.
+// could not be measured is reported and has no figure; otherwise it is an error.
 //
 // -short needs -out with a folder that has no figures of a full run, so that
-// nobody keeps its figures by mistake.
+// its figures are not kept by mistake.
 package main
 
 import (

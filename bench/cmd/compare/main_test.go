@@ -110,7 +110,7 @@ func asked(_ context.Context, kinds []string, _ func(string, ...any)) (all []rep
 	return all, nil
 }
 
-// measures gives one figure of ours for each store.
+// measures gives one figure of this library for each store.
 func measures(name string, v float64) subject {
 	return subject{name, []string{name}, func(_ context.Context, o options) (all []results.Figure, err error) {
 		for _, l := range o.libraries {
@@ -179,7 +179,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("%d figures are kept, error %v, page changed %v", len(figures), err, page() != kept)
 	}
 
-	// A store without a figure of ours is a failure.
+	// A store without a figure of this library is a failure.
 	fewer := measures(results.Check, 72)
 	fewer.measure = func(ctx context.Context, o options) ([]results.Figure, error) {
 		figures, err := measure(ctx, o)

@@ -37,7 +37,7 @@ type subject struct {
 }
 
 // undisturbed is the subject that a short run measures apart from the others: a
-// case of ours that does not take place there fails it.
+// case of this library that does not take place there fails it.
 const undisturbed = "overlap"
 
 // subjects are all measurements, in the order in which they run.

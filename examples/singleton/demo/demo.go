@@ -114,7 +114,7 @@ func (d *demo) play() {
 
 	// Stop the leader between its Check and its write, let another one lead,
 	// and let the first one write then. Stop it just after a renewal: during
-	// one it may hold the lock of the file store, and then nobody could lead
+	// one it may hold the lock of the file store, and then no process could lead
 	// until it continues (see package backends/file).
 	d.hold = true
 	d.Until("the leader is about to write, and has just renewed", d.holdsAndRenewed)

@@ -14,7 +14,7 @@ import (
 type Figures struct {
 	TTL      time.Duration
 	Connect  time.Duration // from the start of the first process until the store had answered
-	Acquire  time.Duration // from there until it led, with nobody else about
+	Acquire  time.Duration // from there until it led, as the only candidate
 	Handover time.Duration // from SIGTERM to the leader until the other one led
 	Takeover time.Duration // from kill -9 of the leader until the other one led
 

@@ -20,7 +20,7 @@ func pair(requests ...time.Duration) []Event {
 		{Process: "A", Kind: started, Boot: 100 * ms},
 		{Process: "A", Kind: opened, Boot: 130 * ms},
 		{Process: "A", Kind: leads, Boot: 140 * ms, Token: 100, Valid: true, Left: 1800 * ms},
-		{Process: "A", Kind: renewed, Boot: 900 * ms, Token: 100, Valid: true, Left: 1800 * ms}, // nobody waits yet
+		{Process: "A", Kind: renewed, Boot: 900 * ms, Token: 100, Valid: true, Left: 1800 * ms}, // no candidate waits yet
 		{Process: "B", Kind: started, Boot: 901 * ms},
 		{Process: "B", Kind: opened, Boot: 950 * ms},
 		{Process: "B", Kind: waits, Boot: 990 * ms, Token: 100},

@@ -16,7 +16,7 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-// The fuzzer listens to signals, and the goroutine of os/signal that tells of
+// The fuzzer listens to signals, and the goroutine of os/signal that delivers
 // them never ends. Started here, before any test runs, it is none that package
 // leak finds left over.
 func init() {
@@ -40,7 +40,7 @@ func Decoded(t testing.TB, name string, r backends.Record, err error) bool {
 			t.Fatalf("what is no record must be ErrForeignRecord, not %v", err)
 		}
 		if len(err.Error()) > 2000 {
-			t.Fatalf("an error of %d bytes for somebody to read", len(err.Error()))
+			t.Fatalf("an error of %d bytes, too long to read", len(err.Error()))
 		}
 		return false
 	}
@@ -98,7 +98,7 @@ func Loaded(t testing.TB, name string, r backends.Record, err error) bool {
 		return false
 	}
 	if !r.Exists() {
-		t.Fatalf("a record without a version says that there is none: %+v", r)
+		t.Fatalf("the record has no version: %+v", r)
 	}
 	return true
 }

@@ -16,7 +16,7 @@ import (
 const letters, digits = "hUnTeRtWoSeCrEt", "729146053818"
 
 // An Address is a URL with a password in it, as people write them: with special
-// characters that nobody has encoded, too.
+// characters that are not encoded, too.
 type Address struct {
 	Text           string
 	user, password string

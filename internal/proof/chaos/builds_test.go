@@ -146,7 +146,7 @@ func (b *builds) handOver(other *slot, end func() error) {
 // look waits until a leader has renewed its record, and checks what its build
 // must have made of the extensions. It returns the leader.
 func (b *builds) look() *slot {
-	ctx, cancel := context.WithTimeoutCause(b.t.Context(), patience, errors.New("nobody leads for long enough"))
+	ctx, cancel := context.WithTimeoutCause(b.t.Context(), patience, errors.New("no candidate leads for long enough"))
 	defer cancel()
 	for {
 		b.must(b.calm(ctx))
@@ -203,7 +203,7 @@ func (b *builds) check(s *slot, token elector.Token, x backends.Extensions) {
 	}
 }
 
-// ledBetween reports whether somebody led between two tokens: on a slow machine
+// ledBetween reports whether a candidate led between two tokens: on a slow machine
 // a lease may be lost at any time.
 func (b *builds) ledBetween(first, last elector.Token) bool {
 	events, _, _ := b.log.From(0)
@@ -232,7 +232,7 @@ func (b *builds) bar() {
 		b.must(b.calm(ctx))
 		position := b.log.Position()
 		b.must(end())
-		b.must(b.last(ctx, 3, 3)) // nobody waits for longer who may lead
+		b.must(b.last(ctx, 3, 3)) // no candidate that may lead waits for longer
 		x := b.load()
 		if x.Vacant() != (what == "vacant") || x.Extensions.Critical() == "" {
 			b.t.Errorf("the next build left a record that is to be %s and critical: %+v", what, x)

@@ -21,10 +21,10 @@ type Fault struct {
 
 	// strike breaks something, leaves it broken for a while, and mends it. It
 	// tells what it does, and blocks until it has been mended. It returns
-	// errMissed if nobody can have noticed.
+	// errMissed if no candidate can have noticed.
 	strike func(context.Context, *Round) error
 
-	// felt says that it has struck only if a candidate told of trouble.
+	// felt is set if it has struck only when a candidate reported trouble.
 	felt bool
 
 	// takes is how long it lasts, with what comes of it, in TTLs, if that is much
@@ -56,8 +56,7 @@ func faults() []Fault {
 }
 
 // Strike lets the fault happen and waits until a leader writes again, or the owner of
-// each partition. One that
-// nobody noticed is tried again.
+// each partition. A fault that no candidate noticed is tried again.
 func (r *Round) Strike(ctx context.Context, f Fault) error {
 	const tries = 10
 	for range tries {
@@ -78,12 +77,12 @@ func (r *Round) Strike(ctx context.Context, f Fault) error {
 			return errors.Join(r.remember(ctx), r.show(ctx))
 		}
 	}
-	return fmt.Errorf("%s, fault %q: nobody noticed it, %d times in a row", r.place.Name, f.Name, tries)
+	return fmt.Errorf("%s, fault %q: no candidate noticed it, %d times in a row", r.place.Name, f.Name, tries)
 }
 
-// errMissed says that a fault has not struck. Its victim lost its lease just
+// errMissed reports that a fault has not struck. Its victim lost its lease just
 // then, as it may on a busy machine, or asked for nothing meanwhile.
-var errMissed = errors.New("nobody noticed")
+var errMissed = errors.New("no candidate noticed")
 
 // troubled reports whether a request of a candidate has failed since.
 func (r *Round) troubled(position int) bool {
@@ -125,7 +124,7 @@ func networkFault(broken network.Fault) Fault {
 			defer healed()
 			err = each(func(p *network.Proxy) error { return p.Break(broken) })
 			err = errors.Join(err, r.last(ctx, 0.3, 2.5), each((*network.Proxy).Heal))
-			if err == nil && broken != network.Refuse && hits(v.link) == before { // whom nobody hears, nobody counts
+			if err == nil && broken != network.Refuse && hits(v.link) == before { // a proxy that refuses counts no hits
 				return errMissed
 			}
 			return err
@@ -180,7 +179,7 @@ var processFaults = []Fault{
 		}
 		inLock, goesOn, err := r.stands(ctx)
 		defer goesOn()
-		if inLock { // nobody can succeed it
+		if inLock { // no candidate can succeed it
 			if err := v.thaw(); err != nil {
 				return err
 			}
@@ -235,7 +234,7 @@ var lockFault = Fault{Name: insideLock, on: func(p *Place) bool { return p.Name 
 
 func anywhere(*Place) bool { return true }
 
-// single is a place with one server of ours.
+// single is a place with one server that the campaign started.
 func single(p *Place) bool { return p.store != nil }
 
 func isKind(kinds ...string) func(*Place) bool {

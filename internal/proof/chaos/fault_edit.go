@@ -108,7 +108,7 @@ func without(x backends.Extensions, name string) backends.Extensions {
 }
 
 // edit changes the record of a leader, and waits until that has lost it or has
-// renewed it twice. It returns errMissed if nobody leads just then.
+// renewed it twice. It returns errMissed if no candidate leads just then.
 func (r *Round) edit(ctx context.Context, edits ...edit) error {
 	position := r.log.Position()
 	if err := r.change(ctx, true, edits...); err != nil {

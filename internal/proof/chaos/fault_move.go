@@ -99,8 +99,9 @@ func (r *Round) letNewLead(ctx context.Context) error {
 	return nil
 }
 
-// move requests the resignation of the leader of an election. It returns errMissed if nobody leads
-// just then, or if the candidate that should lead next does already.
+// move requests the resignation of the leader of an election. It returns errMissed
+// if no candidate leads just then, or if the candidate that should lead next does
+// already.
 func (r *Round) move(ctx context.Context, asked *elector.Elector, to string) error {
 	if err := r.letNewLead(ctx); err != nil {
 		return err

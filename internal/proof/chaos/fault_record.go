@@ -86,8 +86,8 @@ func (r *Round) remember(ctx context.Context) error {
 	return nil
 }
 
-// spoil makes the record one that nobody can read. PostgreSQL and MySQL take nothing
-// but rows.
+// spoil makes the record one that no candidate can read. PostgreSQL and MySQL take
+// nothing but rows.
 func (r *Round) spoil(ctx context.Context, name string) error {
 	if s := r.place.store; s != nil && s.Kind == stores.MySQL {
 		return s.MySQLExec(ctx, "update elector set attempt = '' where name = '"+name+"'")

@@ -10,11 +10,11 @@ import (
 )
 
 // insideLock is the fault of a process that stands where everybody waits for
-// it: nobody can take over until it goes on or dies, and the file backend says
+// it: no candidate can take over until it goes on or dies, and the file backend says
 // so.
 const insideLock = "SIGSTOP inside the file lock"
 
-// standsInLock tells of a process that was just stopped whether it stands inside
+// standsInLock reports whether a process that was just stopped stands inside
 // the file backend's lock: it can be renewing at any moment. All others keep the
 // lock for fractions of a millisecond, so one that has it for a second is it.
 func (r *Round) standsInLock(ctx context.Context) (bool, error) {

@@ -36,13 +36,13 @@ var Mutants = map[string]Mutant{
 		edits:  []overlay.Edit{{File: "internal/rule/view.go", Old: "	return token, true\n}", New: "	if v.record.Exists() && !v.record.Vacant() {\n\t\ttoken = v.record.Token\n\t}\n\treturn token, true\n}"}},
 	},
 	"edits-adopted": {
-		Breaks: "a holder goes on from a record that somebody has edited",
+		Breaks: "a holder goes on from an edited record",
 		Rules:  []string{"rec/edited"},
 		Places: []string{"postgres", "file"},
 		edits:  []overlay.Edit{{File: "acquire.go", Old: "r.Token != a.token || r.Holder != holder ||", New: "false && r.Holder != holder &&"}},
 	},
 	"critical-ignored": {
-		Breaks: "a critical extension keeps nobody away",
+		Breaks: "a critical extension keeps no candidate away",
 		Rules:  []string{"rec/critical"},
 		Places: []string{"etcd", "file"},
 		edits:  []overlay.Edit{{File: "internal/rule/view.go", Old: "	case Critical(v.record) != \"\":", New: "	case false:"}},

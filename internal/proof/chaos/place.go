@@ -51,7 +51,7 @@ type Place struct {
 // File is the name of the place that is a folder of this machine.
 const File = "file"
 
-// shortest is the TTL where the store bears it.
+// shortest is the TTL where the store allows it.
 const shortest = 2 * time.Second
 
 // Nodes is the end of the name of a cluster.

@@ -84,7 +84,7 @@ func faultNamed(name string) Fault {
 	return processFaults[i]
 }
 
-// strikeLeader lets a fault strike whoever leads, and checks what it did there.
+// strikeLeader lets a fault strike the leader, and checks what it did there.
 func strikeLeader(t *testing.T, r *Round, f Fault, check func(t *testing.T, victim string, log *history.Log, position int)) {
 	leader, err := r.leader()
 	if err != nil {
@@ -97,7 +97,7 @@ func strikeLeader(t *testing.T, r *Round, f Fault, check func(t *testing.T, vict
 	check(t, victim, r.log, position)
 }
 
-// isTold checks that something was told of the leader that was struck.
+// isTold checks that an event of the leader that was struck was reported.
 func isTold(kind history.Kind) func(*testing.T, string, *history.Log, int) {
 	return func(t *testing.T, victim string, log *history.Log, position int) {
 		if since, _, _ := log.From(position); !slices.ContainsFunc(since, func(e history.Event) bool { return e.Candidate == victim && e.Kind == kind }) {

@@ -230,7 +230,7 @@ func (r *Round) leader() (*slot, error) {
 			}
 		}
 	}
-	return nil, errors.New("nobody leads")
+	return nil, errors.New("no candidate leads")
 }
 
 // leads returns the offices that a slot leads, or led last, as far as their writes
@@ -251,7 +251,7 @@ func (r *Round) leads(s *slot) (offices []string) {
 	return offices
 }
 
-// written waits until somebody has written who is wanted.
+// written waits until a wanted candidate has written.
 func (r *Round) written(ctx context.Context, position int, office string, wanted func(candidate string) bool) (history.Event, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("none within %v", patience))
 	defer cancel()

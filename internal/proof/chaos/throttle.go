@@ -13,8 +13,8 @@ import (
 )
 
 // A throttle stands before the emulator of a cloud's service and, when told
-// to, answers as the service does when it gets too many requests: no emulator
-// of ours does that by itself.
+// to, answers as the service does when it gets too many requests: none of
+// our emulators does that by itself.
 type throttle struct {
 	address string
 	kind    string

@@ -33,8 +33,9 @@ func lead(t *testing.T, e *elector.Elector) *elector.Lease {
 
 // A primary that syncs each write and its replica, with durability=lossy: A resigns, the
 // replica loses its link, B acquires, and the primary dies. The promoted replica knows of
-// A's release and not of B, so C leads while B's lease is valid. Both leases say that this
-// may happen, and without durability=lossy each of the servers is refused at each step.
+// A's release and not of B, so C leads while B's lease is valid. Both leases report
+// that this may happen, and without durability=lossy each of the servers is refused
+// at each step.
 func TestLossyPairHasTwoLeaders(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -85,7 +86,7 @@ func TestLossyPairHasTwoLeaders(t *testing.T) {
 		t.Errorf("the leases of B and C are not both valid: %v, %v; then package redis need not refuse replicas", first.Check(), second.Check())
 	}
 	if first.Lossy() == "" || second.Lossy() == "" {
-		t.Error("a lease does not say that another process may lead")
+		t.Error("a lease does not report that another process may lead")
 	}
 	t.Logf("two leaders at once: B with token %d, C with token %d", first.Token(), second.Token())
 	must(t, second.Resign(ctx))

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// unprivileged returns somebody else to run a server as that refuses root, or
+// unprivileged returns another user to run a server as that refuses root, or
 // nil if we are not root.
 func unprivileged() (*syscall.Credential, error) {
 	if os.Getuid() != 0 {
@@ -26,5 +26,5 @@ func unprivileged() (*syscall.Credential, error) {
 		}
 		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 	}
-	return nil, errors.New("it refuses to run as root, and this machine has neither a user postgres nor nobody to run it as; run the tests as another user")
+	return nil, errors.New("it refuses to run as root, and this machine has no user postgres or nobody to run it as; run the tests as another user")
 }

@@ -56,7 +56,7 @@ func TestAzureBlob(t *testing.T) {
 	conform(t, AzureBlob, s.How, h)
 }
 
-// azureStore obtains a store. A server of ours has a key that is public.
+// azureStore obtains a store. A server that the tests started has a public key.
 func azureStore(t *testing.T) *Store {
 	s := obtain(t, AzureBlob)
 	if s.server != nil {
@@ -147,8 +147,8 @@ func azureSetups(s *Store) map[string]func(testing.TB) error {
 		"the secondary region":            refuses("azureblob://account-secondary/elections", backends.ErrURL),
 		"an unknown parameter":            refuses("azureblob://account/elections?key=mine", backends.ErrURL),
 		"a login in the URL":              refuses("azureblob://user:password@account/elections", backends.ErrURL),
-		// Azurite has no immutability policies, and in the service nobody could
-		// remove the container for a while.
+		// Azurite has no immutability policies, and in the service the container
+		// could not be removed for a while.
 		"an immutable container": func(t testing.TB) error {
 			played := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("x-ms-has-immutability-policy", "true")

@@ -45,8 +45,8 @@ type asker interface {
 // start and not the life of the cluster: call Stop.
 //
 // A leader that is gone is replaced within about two seconds. It is not taken
-// for gone sooner than after one second, so that a slow machine elects nobody
-// by mistake.
+// for gone sooner than after one second, so that a slow machine elects no
+// leader by mistake.
 func StartCluster(ctx context.Context, kind string, n int) (*Cluster, error) {
 	makers := map[string]func(c *Cluster, token string, n int) ([]recipe, error){
 		Etcd:      etcdCluster,
@@ -76,7 +76,7 @@ func (c *Cluster) start(ctx context.Context, recipes []recipe) error {
 	return together(len(recipes), func(i int) error {
 		s, err := newServer(ctx, recipes[i])
 		if err != nil {
-			cancel() // nobody else can succeed
+			cancel() // no other member can succeed
 			return fmt.Errorf("member %d: %w", i, err)
 		}
 		c.Members[i] = &Store{

@@ -86,7 +86,7 @@ func etcdGreet(c *crossing, urls []string) error {
 
 type etcdAsker struct{}
 
-// answers reads a key that nobody writes; reads are linearizable.
+// answers reads a key that no test writes; reads are linearizable.
 func (etcdAsker) answers(ctx context.Context, s *Store) error {
 	client, err := etcdClient(ctx, s.Address, s.Admin)
 	if err != nil {

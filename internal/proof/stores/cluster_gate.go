@@ -51,8 +51,8 @@ func (n *peerNetwork) isIsolated(member int) bool {
 }
 
 // pass blocks while the network is cut between two members. If it is not known
-// who connects, it is whoever is isolated: such connections carry nothing that
-// matters, so it does no harm to hold back too many.
+// who connects, it is taken for the isolated member: such connections carry nothing
+// that matters, so it does no harm to hold back too many.
 func (n *peerNetwork) pass(from, to int) error {
 	for {
 		n.mutex.Lock()
@@ -176,7 +176,7 @@ func (g *peerGate) serve(client net.Conn) {
 	}
 	var err error
 	if c.server, err = c.dial(); err != nil {
-		return // it is down, and whoever connects sees that
+		return // it is down, and the client that connects sees that
 	}
 	if g.network.keep(c.server) != nil {
 		return
@@ -196,7 +196,7 @@ func (g *peerGate) serve(client net.Conn) {
 }
 
 // dial connects to the member. A connection that is refused is tried again for a
-// while, as whoever connects would do: a new leader of ZooKeeper's may not yet
+// while, as a member that connects would do: a new leader of ZooKeeper's may not yet
 // listen, and a follower whose connection was taken and then ends elects again,
 // which takes seconds.
 func (c *crossing) dial() (conn net.Conn, err error) {

@@ -87,7 +87,7 @@ func zooKeeperServers(i int, own zooKeeperPorts, others []zooKeeperPorts) string
 }
 
 // chooseZooKeeperPorts makes the port for followers follow from the clients':
-// only a leader listens there, and what a follower does not use somebody else
+// only a leader listens there, and what a follower does not use another process
 // could take before it becomes the leader. Neither a store nor a proxy is given such
 // ports, and the clients' port is taken for as long as the server runs.
 func chooseZooKeeperPorts(s *server) (ports zooKeeperPorts, err error) {

@@ -99,7 +99,7 @@ func consulReady(ctx context.Context, address, name, token string) error {
 	return consulAnswers(ctx, address, token)
 }
 
-// consulAnswers reads a key that nobody writes, linearizably.
+// consulAnswers reads a key that no test writes, linearizably.
 func consulAnswers(ctx context.Context, address, token string) error {
 	status, err := consulCall(ctx, address, token, http.MethodGet, "/v1/kv/elector-ready?consistent", nil, nil)
 	if err != nil && status == http.StatusNotFound {
@@ -136,7 +136,7 @@ func consulCall(ctx context.Context, address, token, method, path string, body [
 	return response.StatusCode, err
 }
 
-// ConsulWithACL starts a Consul of ours, whatever address the environment has, in
+// ConsulWithACL starts a Consul, whatever address the environment has, in
 // which nothing is allowed without a token. The passwords are tokens: Admin may do
 // everything, User what the rules say.
 func ConsulWithACL(ctx context.Context, rules string) (*Store, error) {

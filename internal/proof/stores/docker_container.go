@@ -20,7 +20,8 @@ import (
 	"github.com/elector-go/elector/internal/proof/internal/engine"
 )
 
-// A container is a server in a container of ours, with its port and guard.
+// A container is a server in a container that the tests started, with its port and
+// guard.
 type container struct {
 	image
 	kind     string
@@ -60,7 +61,7 @@ func newContainer(ctx context.Context, kind string, i image) (*container, error)
 }
 
 func (c *container) begin(ctx context.Context) (err error) {
-	// Between the choice of a port and its use somebody else may take it.
+	// Between the choice of a port and its use another process may take it.
 	for range portTries {
 		if c.port, err = choosePort(); err != nil {
 			return err
@@ -279,7 +280,7 @@ func (c *container) alive() error {
 	state, err := c.state()
 	switch {
 	case errdefs.IsNotFound(err):
-		return fmt.Errorf("the container of %s was removed by somebody else", c.how())
+		return fmt.Errorf("the container of %s was removed by another process", c.how())
 	case err != nil:
 		return err
 	case !state.Running:

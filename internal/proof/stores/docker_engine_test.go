@@ -105,7 +105,7 @@ func TestDockerPortsAreLocal(t *testing.T) {
 		}
 		for network := range about.NetworkSettings.Networks {
 			if network != "bridge" {
-				t.Errorf("it is in the network %s, which nobody removes", network)
+				t.Errorf("it is in the network %s, which no test removes", network)
 			}
 		}
 		// The rest of the loopback network belongs to this machine as well.

@@ -110,7 +110,7 @@ func removeLabelled(ctx context.Context, p *testcontainers.DockerProvider, label
 // not. One that is gone is no error.
 func removeContainer(ctx context.Context, p *testcontainers.DockerProvider, id string) error {
 	_, err := p.Client().ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
-	if errdefs.IsNotFound(err) || errdefs.IsConflict(err) { // or somebody else is at it
+	if errdefs.IsNotFound(err) || errdefs.IsConflict(err) { // or another process is removing it
 		return nil
 	}
 	return err

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// A manner is how a store of ours is run.
+// A manner is how a store that the tests start is run.
 type manner int
 
 const (
@@ -21,7 +21,7 @@ const (
 	durable
 )
 
-// StartDurable is [Start] for measurements: a store of ours then syncs each
+// StartDurable is [Start] for measurements: a store that it starts then syncs each
 // change to the disk before it acknowledges it, and has its default heartbeats
 // and ticks. Its Settings say so. An emulator stays what it is. A store from the
 // environment is as its owner has set it.

@@ -92,7 +92,7 @@ func dynamoURL(address string) string {
 }
 
 // dynaliteReady looks into its log first: nothing that it answers tells whose
-// it is, but it says that it listens only when the port is its own.
+// it is, but it logs that it listens only when the port is its own.
 func dynaliteReady(ctx context.Context, s *server) error {
 	if !bytes.Contains(s.log(s.logBegins), []byte("listening at: http://"+s.address())) {
 		return errors.New("it has not said that it listens")

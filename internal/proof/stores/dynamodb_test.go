@@ -59,8 +59,8 @@ func TestDynamoDB(t *testing.T) {
 	conform(t, DynamoDB, s.How, h)
 }
 
-// dynamoStore obtains a store. A server of ours takes any credentials, as long
-// as there are some.
+// dynamoStore obtains a store. A server that the tests started takes any
+// credentials, as long as there are some.
 func dynamoStore(t *testing.T) *Store {
 	s := obtain(t, DynamoDB)
 	if s.server == nil {
@@ -216,7 +216,7 @@ func dynamoSetups(raw rawDynamo, s *Store) map[string]func(testing.TB) error {
 		},
 	}
 	if s.server == nil {
-		return setups // somebody else's account
+		return setups // the account is not the tests' own
 	}
 	for what, key := range map[string][]string{ // of names, kinds and types
 		"a key of another name": {"name HASH S"},
@@ -243,7 +243,7 @@ func dynamoSetups(raw rawDynamo, s *Store) map[string]func(testing.TB) error {
 
 // Many processes that start at once make one table, and all of them can use it.
 func TestDynamoDBCreate(t *testing.T) {
-	t.Setenv(variables[DynamoDB], "") // somebody's account is not there to make tables in
+	t.Setenv(variables[DynamoDB], "") // do not make tables in a user's account
 	s := dynamoStore(t)
 	raw := openDynamo(t, s)
 	created := strings.Replace(s.URL, "//"+raw.table+"?", "//created?", 1) + "&create=true"

@@ -57,7 +57,7 @@ func etcdName(s *server) string { return filepath.Base(s.dir) }
 // etcdArguments are for a single member that keeps its data in dir, listens at
 // the one URL and is reached at the other.
 func etcdArguments(m manner, name, dir, listen, client string) []string {
-	// Nobody ever talks to the only member as a peer: any port will do.
+	// No other member ever talks to the only member as a peer: any port will do.
 	peer := "http://127.0.0.1:0"
 	arguments := append(etcdBasics(m, name, dir, listen, client),
 		"--listen-peer-urls="+peer,
@@ -129,7 +129,7 @@ func etcdClient(ctx context.Context, address string, as Login) (*clientv3.Client
 	})
 }
 
-// EtcdWithAuth starts an etcd of ours, whatever address the environment has,
+// EtcdWithAuth starts an etcd, whatever address the environment has,
 // which wants a password. Admin may do everything; User may read and write the keys that
 // begin with prefix and no others. PasswordURL and URL are the same.
 func EtcdWithAuth(ctx context.Context, prefix string) (*Store, error) {

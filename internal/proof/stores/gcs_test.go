@@ -131,7 +131,7 @@ func gcsSetups(raw rawGCS, s *Store) map[string]func(testing.TB) error {
 		"an unknown parameter":         func(t testing.TB) error { return openError(t, "gs://bucket?project=mine") },
 		"a login in the URL":           func(t testing.TB) error { return openError(t, "gs://user:password@bucket") },
 		// The emulator has no retention policies, and on the real service
-		// nobody could remove the bucket for a while.
+		// the bucket could not be removed for a while.
 		"a bucket with a retention policy": func(t testing.TB) error {
 			played := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path != "/storage/v1/b/bucket" {

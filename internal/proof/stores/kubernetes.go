@@ -33,7 +33,7 @@ const kubernetesNamespace = "suite"
 // accounts.
 const kubernetesShared = "shared"
 
-// The users of an API server of ours.
+// The users of an API server that the tests started.
 const (
 	KubernetesAdmin  = "admin"
 	KubernetesUser   = "elector" // may do with leases of the namespace what the adapter documents
@@ -167,8 +167,8 @@ func apiServerURL(s *server, user string) string {
 }
 
 // kubernetesAsk makes a request to the API server of a URL, with the token in a file.
-// Nobody else has the key for the certificate in the folder of a server of ours, so
-// the answer is this very server's.
+// Only the server that the tests started has the key for the certificate in its
+// folder, so the answer is this very server's.
 func kubernetesAsk(ctx context.Context, rawURL, tokenFile, method, path, contentType string, body []byte) ([]byte, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {

@@ -119,7 +119,7 @@ func kubernetesSetups(s *Store) map[string]func(testing.TB) error {
 	}
 }
 
-// A kubernetesScene is a store of ours, with a handle as the user.
+// A kubernetesScene is a store that the tests started, with a handle as the user.
 type kubernetesScene struct {
 	*Store
 	b backends.Watcher

@@ -66,7 +66,7 @@ func TestMySQLSemiSync(t *testing.T) {
 		return err
 	})
 
-	// A replica that takes no writes is refused, and used by nobody.
+	// A replica that takes no writes is refused, and no process uses it.
 	must(t, replica.MySQLExec(t.Context(), "set global read_only = 1"))
 	if err := openError(t, replica.URL); !errors.Is(err, backends.ErrReadOnly) {
 		t.Errorf("opening a replica: %v", err)

@@ -118,7 +118,7 @@ func mySQLSetups(t *testing.T, s *Store, exec func(testing.TB, string, ...any)) 
 		"an unknown parameter": func(t testing.TB) error { return openError(t, s.URL+"&autocommit=0") },
 		"TLS":                  func(t testing.TB) error { return openError(t, strings.Replace(s.URL, "mysql:", "mysqls:", 1)) },
 	}
-	if s.PasswordURL != "" { // a server of ours
+	if s.PasswordURL != "" { // a server that the tests started
 		setups["a wrong password"] = func(t testing.TB) error {
 			return openError(t, Login{s.User.User, "not-the-password"}.In(s.PasswordURL))
 		}

@@ -101,7 +101,7 @@ func NATSConnect(ctx context.Context, address string, options ...nats.Option) (*
 	return nats.Connect("nats://"+address, append([]nats.Option{nats.Timeout(timeout), nats.NoReconnect(), nats.IgnoreAuthErrorAbort()}, options...)...)
 }
 
-// NATSWithUsers starts a NATS of ours, whatever address the environment has, which wants a
+// NATSWithUsers starts a NATS, whatever address the environment has, which wants a
 // password. Admin may do everything, and has made the bucket of URL; User has the
 // permissions alone, which are lines of the server's configuration.
 func NATSWithUsers(ctx context.Context, permissions string) (*Store, error) {

@@ -71,8 +71,8 @@ func startPostgres(ctx context.Context, m manner) (*Store, error) {
 	return postgresStore(ctx, s.address(), "local process "+name+" ("+from+")", s)
 }
 
-// PostgresStandby starts a hot standby of a server of ours, which follows it without
-// holding it up.
+// PostgresStandby starts a hot standby of a server that the tests started, which
+// follows it without holding it up.
 func PostgresStandby(ctx context.Context, primary *Store) (*Store, error) {
 	bin, _, err := binaries.Postgres()
 	if err != nil {

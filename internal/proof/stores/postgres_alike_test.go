@@ -42,7 +42,7 @@ func TestPostgresAlike(t *testing.T) {
 	conformance.Run(t, conformance.Harness{Open: alone(opener(url)), OpenReadOnly: alone(readOnlyOpener(url))})
 }
 
-// listsAndLoads is what a handle can do without sharing renewals and without a Watch.
+// listsAndLoads is what a handle can do that neither shares renewals nor has a Watch.
 type listsAndLoads interface {
 	backends.Lister
 	backends.BatchLoader

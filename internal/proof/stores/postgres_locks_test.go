@@ -15,7 +15,7 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-// lockedRows is a PostgreSQL with somebody's transactions beside the backend.
+// lockedRows is a PostgreSQL with other transactions beside the backend's.
 type lockedRows struct {
 	*testing.T
 	url  string
@@ -131,7 +131,7 @@ func TestPostgresLockedWrite(t *testing.T) {
 }
 
 // While it is unknown whether a write was applied, a read locks the row. If
-// somebody else has locked it, what the write was to replace is the truth as
+// another transaction has locked it, what the write was to replace is the truth as
 // long as it is there, and nothing else is.
 func TestPostgresLockedRead(t *testing.T) {
 	l := beside(t)
@@ -156,7 +156,7 @@ func TestPostgresLockedRead(t *testing.T) {
 	}
 	giveUp()
 	if err := <-unknown; err == nil {
-		t.Fatal("a Swap that nobody has answered succeeds")
+		t.Fatal("a Swap without an answer succeeds")
 	}
 	for l.waiting() > 0 {
 	}

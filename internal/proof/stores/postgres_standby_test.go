@@ -13,8 +13,8 @@ import (
 )
 
 // A server that waits for a standby which is not there holds a commit back, and
-// shows it as soon as the wait is broken off: nobody may believe it then, above
-// all not one who has given up a renewal that others still wait for.
+// shows it as soon as the wait is broken off: no caller may believe it then, above
+// all not one that has given up a renewal that others still wait for.
 func TestPostgresStandby(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -24,7 +24,7 @@ func TestPostgresStandby(t *testing.T) {
 	pool, err := pgxpool.New(ctx, s.URL)
 	must(t, err)
 	t.Cleanup(pool.Close)
-	// waiting counts the sessions that wait for something, and tells of one.
+	// waiting counts the sessions that wait for something, and returns one.
 	waiting := func(what string) (sessions, pid int) {
 		t.Helper()
 		must(t, pool.QueryRow(ctx, `select count(*), coalesce(max(pid), 0) from pg_sleep(0.01), pg_stat_activity
@@ -85,7 +85,7 @@ func TestPostgresStandby(t *testing.T) {
 	go func() { renewed <- b.(backends.BatchSwapper).SwapMany(ctx, renewals) }()
 	waits("SyncRep", 1)
 	// Who reads locks the row, as long as the outcome is unknown. It may see what
-	// was there before, for nobody has seen more.
+	// was there before, for no reader has seen more.
 	type answer struct {
 		r   backends.Record
 		err error

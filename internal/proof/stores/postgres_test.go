@@ -105,7 +105,7 @@ func postgresSetups(s *Store, exec func(testing.TB, string, ...any)) map[string]
 			return err
 		},
 	}
-	if s.PasswordURL != "" { // a server of ours
+	if s.PasswordURL != "" { // a server that the tests started
 		setups["a wrong password"] = func(t testing.TB) error {
 			return openError(t, Login{s.User.User, "not-the-password"}.In(s.PasswordURL))
 		}

@@ -279,7 +279,7 @@ func TestRedisLossyIsShown(t *testing.T) {
 		cmd.Env = append(os.Environ(), "ELECTOR_URL="+s.URL+query)
 		var out, said bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &said
-		_ = cmd.Run() // 3: nobody leads any more
+		_ = cmd.Run() // 3: no candidate leads any more
 		if found := strings.Contains(out.String(), `"lossy":"its URL has durability=lossy`) && strings.Contains(said.String(), "another process may lead at the same time"); found != shown || out.Len() == 0 {
 			t.Errorf("%q: %s%s", query, out.String(), said.String())
 		}

@@ -46,7 +46,7 @@ type recipe struct {
 	saves bool
 }
 
-// A server is a process of ours, with its folder, port and guard.
+// A server is a process that the tests started, with its folder, port and guard.
 type server struct {
 	recipe
 	dir     string
@@ -102,7 +102,7 @@ func (s *server) begin(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	// Between the choice of a port and its use somebody else may take it.
+	// Between the choice of a port and its use another process may take it.
 	for range portTries {
 		if s.port, err = choosePort(); err != nil {
 			return err

@@ -319,7 +319,7 @@ func TestPortTakenByTheSameKind(t *testing.T) {
 	})
 }
 
-// Somebody else may take the port of a killed server, one of the same kind too.
+// Another process may take the port of a killed server, one of the same kind too.
 func TestRestartWhenThePortIsTaken(t *testing.T) {
 	defer func() { choosePort = freePort }()
 	each(t, func(t *testing.T, s *Store) {
@@ -371,7 +371,7 @@ func TestEnvironment(t *testing.T) {
 		for name, f := range map[string]func() error{"Kill": named.Kill, "Pause": named.Pause, "Continue": named.Continue,
 			"Restart": func() error { return named.Restart(t.Context()) }} {
 			if err := f(); err == nil || !strings.Contains(err.Error(), "did not start it") {
-				t.Errorf("%s of somebody else's store says %v", name, err)
+				t.Errorf("%s of a store that it did not start returns %v", name, err)
 			}
 		}
 		if err := named.Stop(); err != nil {
@@ -470,7 +470,7 @@ func TestEtcdWithAuth(t *testing.T) {
 		t.Error("Admin:", err)
 	}
 	if err := put(Login{}, "mine/key"); !errors.Is(err, rpctypes.ErrUserEmpty) {
-		t.Error("nobody:", err)
+		t.Error("without a login:", err)
 	}
 	if _, err := etcdClient(t.Context(), s.Address, Login{s.User.User, "wrong"}); !errors.Is(err, rpctypes.ErrAuthFailed) {
 		t.Error("a wrong password:", err)

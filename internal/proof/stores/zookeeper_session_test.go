@@ -198,7 +198,7 @@ func TestZooKeeperSharesWatches(t *testing.T) {
 	if got, err := b.Load(patient(t), "a"); err != nil || got != r {
 		t.Fatalf("got %+v and error %v", got, err)
 	}
-	expect("a renewal that nobody watches, and a read", map[string]int{"sync": 1, "get": 1})
+	expect("a renewal without a watch, and a read", map[string]int{"sync": 1, "get": 1})
 	w := watchZooKeeper(t, b, "a")
 	w.until(t, r)
 	expect("a Watch after that", map[string]int{"get and watch": 1})
@@ -353,7 +353,7 @@ func TestZooKeeperDeadlines(t *testing.T) {
 	w.until(t, got)
 }
 
-// What somebody has done to the tree by hand is survived or refused.
+// Changes to the tree by hand are survived or refused.
 func TestZooKeeperTree(t *testing.T) {
 	s := ownZooKeeper(t)
 	z := zooKeeperTree(t, s)

@@ -55,7 +55,7 @@ func (z tree) make(t testing.TB, path, data string, flags int32, acl []zk.ACL) {
 }
 
 // get returns what follows the line that a record begins with. That line is
-// the adapter's affair, and whoever changes a record by hand leaves it as it
+// the adapter's affair, and a test that changes a record by hand leaves it as it
 // is.
 func (z tree) get(t testing.TB, name string) []byte {
 	data, _, err := z.conn.Get("/suite/" + name)

@@ -22,7 +22,8 @@ import (
 	"github.com/elector-go/elector/internal/proof/stores"
 )
 
-// The storms run on a server of ours only: each write of the service costs.
+// The storms run on a server that the tests started only: each write of the service
+// costs.
 //
 // A leader writes what the one before it has written, as one does that computes the
 // same report. So the entity tag, an MD5 of the content, does not say who wrote, unless

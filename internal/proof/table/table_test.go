@@ -30,6 +30,6 @@ gcs: 0 of 2 cases passed; an emulator
 	b.Reset()
 	all.write(&b, []string{"etcd", "postgres"}, []string{"c"})
 	if got := b.String(); strings.Count(got, "DID NOT RUN") != 2 || !strings.Contains(got, "postgres: 0 of 1 cases passed") {
-		t.Errorf("with a store and a case that nobody reported:\n%s", got)
+		t.Errorf("with a store and a case without a report:\n%s", got)
 	}
 }

@@ -71,7 +71,7 @@ type candidate struct {
 	late     sync.WaitGroup // guarded writes under way
 }
 
-// run is what a service does, and what whoever starts it again does.
+// run is what a service does, and what a supervisor that restarts it does.
 func (c *candidate) run(ctx context.Context) error {
 	o, err := c.open(ctx)
 	if err != nil || ctx.Err() != nil {
@@ -114,7 +114,7 @@ func (c *candidate) open(ctx context.Context) (office, error) {
 	}
 }
 
-// forgive tells of an error that a campaign may cause, and returns others.
+// forgive records an error that a campaign may cause, and returns others.
 func (c *candidate) forgive(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return nil

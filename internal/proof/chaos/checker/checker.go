@@ -1,6 +1,6 @@
 // Package checker says what is wrong with a history. It reports only what is
 // beyond doubt: a slow machine, a process that was stopped between any two
-// instructions, and a request whose outcome nobody knows are no violations.
+// instructions, and a request with an unknown outcome are no violations.
 //
 // It relies on what the events promise (see history.Event), on all of them being
 // told on one clock, and on the time of day not being set during the campaign.
@@ -70,7 +70,7 @@ func (e *election) checkDirectly() (found []Violation) {
 	return found
 }
 
-// A tell tells of a violation.
+// A tell reports a violation.
 type tell func(rule string, at time.Duration, format string, args ...any)
 
 var direct = []func(*election, tell){

@@ -21,7 +21,7 @@ type election struct {
 	edits      []edit          // in their order
 	shown      []history.Event // what the campaign itself read
 	faults     []fault
-	untold     []history.Event // sightings of leases that nobody told to have acquired
+	untold     []history.Event // views of leases whose acquisition no candidate reported
 	swaps      []history.Event // Discarded
 	quiets     []history.Event // Quiet
 }
@@ -30,7 +30,7 @@ type election struct {
 // of its own record, and is then renewed with that of its owner's seat.
 func (e *election) isPartition() bool { return e.rules.Audit > 0 }
 
-// A lease is what its candidate told of it.
+// A lease is what its candidate reported about it.
 type lease struct {
 	candidate *candidate
 	token     elector.Token
@@ -41,16 +41,16 @@ type lease struct {
 	canceled  *history.Event
 	released  *history.Event
 
-	// cutOff says that the process died when the store may just have been told:
+	// cutOff is set if the process died when the store may just have been told:
 	// a lost lease is once its worker has returned.
 	cutOff bool
 }
 
-// A candidate is what it told of itself, and what was done to it.
+// A candidate is what it reported, and what was done to it.
 type candidate struct {
 	name   string
-	events []history.Event // that it told itself
-	done   []history.Event // that others told of it, but for the resource and the data
+	events []history.Event // its own
+	done   []history.Event // that others reported about it, but for the resource and the data
 	leases []*lease
 	stalls []interval
 	stops  []interval // from SIGSTOP to SIGCONT
@@ -147,7 +147,7 @@ func digest(name string, rules history.Rules, events []history.Event) *election 
 			e.untold = append(e.untold, v)
 		}
 	}
-	// What a broken store lost is told when somebody finds out.
+	// What a broken store lost is reported when a process finds out.
 	for i := range e.tampering {
 		x := &e.tampering[i]
 		for _, f := range e.faults {

@@ -13,7 +13,7 @@ import (
 // An edit is one thing that was changed by hand in a record.
 type edit struct {
 	history.Event
-	lease *lease // whose record it was; nil if nobody told of it
+	lease *lease // whose record it was; nil if no candidate reported it
 
 	// stands is until when it stands if no candidate writes: until the same is
 	// changed by hand again, or the whole record is.
@@ -201,7 +201,7 @@ func (e *election) checkExtensions(report tell) {
 			if value == "" || stand[name] == value || x.rule() == "rec/term" && x.over(v) || v.At >= x.stands {
 				continue
 			}
-			report(x.rule(), v.At, "somebody dropped the extension %s, which was added %v before", x.Detail, v.Before-x.At)
+			report(x.rule(), v.At, "a write dropped the extension %s, which was added %v before", x.Detail, v.Before-x.At)
 		}
 	}
 	for _, x := range e.edits {
@@ -215,7 +215,7 @@ func (e *election) checkExtensions(report tell) {
 // which the edit was made.
 func (x edit) over(v history.Event) bool { return v.Token != x.Token || v.Holder == "" }
 
-// checkClaims looks for who won while a critical extension stood that nobody
+// checkClaims looks for who won while a critical extension stood that no candidate
 // knows.
 func (e *election) checkClaims(x edit, report tell) {
 	for _, l := range e.leases {
@@ -268,7 +268,7 @@ func (e *election) openFrom(p *lease, renewed time.Duration) time.Duration {
 	return from
 }
 
-// wholeTTL returns the lowest token of a record whose TTL nobody has changed by
+// wholeTTL returns the lowest token of a record whose TTL was not changed by
 // hand before a moment, or in any record before it.
 func (e *election) wholeTTL(at time.Duration) (lowest elector.Token) {
 	for _, x := range e.edits {

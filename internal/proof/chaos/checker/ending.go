@@ -41,7 +41,7 @@ func (e *election) checkCanceled(report tell) {
 	}
 }
 
-// lived returns the last moment at which the candidate surely ran and told of
+// lived returns the last moment at which the candidate surely ran and reported
 // its stalls, which it does until it is told to end.
 func (c *candidate) lived() time.Duration {
 	until := c.toldToEnd()
@@ -77,7 +77,7 @@ func (e *election) checkRelease(report tell) {
 }
 
 // checkProcesses reports candidates that gave up, and processes that did not
-// end in order although nobody killed them.
+// end in order although they were not killed.
 func (e *election) checkProcesses(report tell) {
 	for _, c := range e.candidates {
 		fatal, killed := false, false
@@ -90,7 +90,7 @@ func (e *election) checkProcesses(report tell) {
 		for _, v := range c.done {
 			killed = killed || v.Kind == history.Killed
 			if v.Kind == history.Exited && v.Detail != "" && !killed && !fatal {
-				report(GaveUp, v.At, "the process of %s ended although nobody had killed it: %s", c.name, v.Detail)
+				report(GaveUp, v.At, "the process of %s ended although it was not killed: %s", c.name, v.Detail)
 			}
 		}
 	}

@@ -141,7 +141,7 @@ func (e *election) recordRequests() (ops []porcupine.Operation) {
 		slices.SortStableFunc(leases, func(a, b *lease) int { return cmp.Compare(a.first.At, b.first.At) })
 		for _, l := range leases {
 			known[state{c.name, l.token}] = true
-			// A lease may have been renewed before it was first told of.
+			// A lease may have been renewed before its first report.
 			won := request{acquire, c.name, l.token}
 			ops = append(ops, operation(won, began, l.first.At))
 			ops = append(ops, e.lateCreations(c.name, won, began, l.first.At)...)
@@ -179,13 +179,13 @@ func (e *election) recordRequests() (ops []porcupine.Operation) {
 		case history.Spoiled:
 			r = request{kind: spoil}
 		}
-		// Whoever did it may have had to try again.
+		// The campaign may have had to try again.
 		op := operation(r, x.Before, x.At)
 		ops = append(ops, op, op)
 	}
-	// What was observed and nobody told of was acquired some time before by a
-	// candidate that did not live, or did not get the answer, to tell. It may
-	// not have believed it if the record had gone back.
+	// A lease that was observed, and whose candidate reported none, was acquired
+	// some time before by a candidate that died or got no answer. It may not have
+	// believed it if the record had gone back.
 	for _, v := range e.events {
 		s := state{v.Holder, v.Token}
 		if v.Kind != history.Observed || v.Holder == "" || known[s] {
@@ -273,9 +273,9 @@ func (e *election) renewals(l *lease, began time.Duration) (ops []porcupine.Oper
 	return ops
 }
 
-// releases returns the release of a lease. One of whose outcome nobody told, or
+// releases returns the release of a lease. One without a reported outcome, or
 // that may have found what its candidate did not write, or an earlier state, and
-// left it alone, may be done at any time, also never: after all that is told of.
+// left it alone, may be done at any time, also never: after all reported requests.
 func (e *election) releases(l *lease) []porcupine.Operation {
 	r := request{release, l.candidate.name, l.token}
 	left := l.released != nil && e.wentBack(l.first.Before-e.rules.Hold, l.released.At) ||
@@ -304,7 +304,7 @@ func (e *election) writes() (ops []porcupine.Operation) {
 }
 
 // thin leaves out requests that show nothing new, so that a long history is
-// checked quickly. What nobody touches behind the candidates' backs never
+// checked quickly. A record that only candidates write never
 // returns to a state that it has left: of all that show one state, those count
 // that may have been the first or the last.
 func (e *election) thin(ops []porcupine.Operation) (kept []porcupine.Operation) {

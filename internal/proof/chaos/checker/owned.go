@@ -68,7 +68,7 @@ func (e *election) writtenAfter(at time.Duration) (time.Duration, bool) {
 }
 
 // slowness returns how much later a partition may get an owner because processes stood
-// still, or because the store was slow though nobody had broken it: one after the other, as
+// still, or because the store was slow without a fault: one after the other, as
 // a move is the work of several.
 func (e *election) slowness(from, until time.Duration) (total time.Duration) {
 	for _, c := range e.candidates {

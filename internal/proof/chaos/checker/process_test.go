@@ -103,7 +103,7 @@ func (p *process) ask(do func(), done func(answered bool)) {
 	}
 	timeout := rules.Request
 	if p.mutant == holdFromResponse {
-		timeout = 2 * time.Second // as nobody counts from when it was sent
+		timeout = 2 * time.Second // as no candidate counts from when it was sent
 	}
 	over := false
 	finish := func(answered bool) {

@@ -99,7 +99,7 @@ func without(events []history.Event, group func(history.Event) string, same func
 	return events
 }
 
-// leaseOf groups all that is told of one token.
+// leaseOf groups all events with one token.
 func leaseOf(e history.Event) string {
 	if e.Token == 0 || e.Kind == history.Restored || e.Kind == history.Edited {
 		return ""
@@ -107,7 +107,7 @@ func leaseOf(e history.Event) string {
 	return fmt.Sprint("token ", e.Token)
 }
 
-// partOf groups what only makes sense together: what is left must not say that
+// partOf groups what only makes sense together: what is left must not show that
 // a lease did not end, or that a write was not answered, because that was left
 // out.
 func partOf(e history.Event) string {

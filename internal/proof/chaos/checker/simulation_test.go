@@ -84,7 +84,7 @@ type simRecord struct {
 	sent    time.Duration // t0 of the attempt that wrote it
 
 	ttl        time.Duration
-	value      string            // and whatever else somebody may change by hand
+	value      string            // and whatever else may be changed by hand
 	extensions map[string]string // never written to
 }
 

@@ -14,7 +14,7 @@ type Span struct {
 	Candidate   string
 	Token       elector.Token
 	From, Until time.Duration // on BootTime
-	How         string        // how it ended: "resigned", "lost", "killed", or "" if nobody told of an end
+	How         string        // how it ended: "resigned", "lost", "killed", or "" if no end was reported
 }
 
 // Spans returns the time in which each lease of an election was valid beyond

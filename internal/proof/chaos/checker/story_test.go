@@ -102,13 +102,13 @@ func (s *story) show(at int, token elector.Token, by, extensions string) {
 	s.tell(at, "", history.Shown, token, holder(by), detail(extensions))
 }
 
-// write tells of a write and the answer.
+// write adds a write and the answer.
 func (s *story) write(at int, candidate string, token elector.Token, n uint64, answer history.Kind) {
 	s.tell(at, candidate, history.Writing, token, number(n), left(1500))
 	s.answer(at+2, candidate, token, n, answer)
 }
 
-// guarded tells of a guarded write and the answer. keep tells that one stands in
+// guarded adds a guarded write and the answer. keep tells that one stands in
 // the data, after those that were told before.
 func (s *story) guarded(sent, at int, candidate string, token elector.Token, n uint64, answer history.Kind) {
 	s.tell(sent, candidate, answer, token, number(n), until(at))

@@ -11,12 +11,12 @@ import (
 // does not pass by itself, before it campaigns again.
 const resting = 2 * time.Second
 
-// A vacancy is the time from when nobody can have renewed the record any more
-// until somebody is known to lead.
+// A vacancy is the time from when no process can have renewed the record any more
+// until a candidate is known to lead.
 type vacancy struct {
 	last        *lease
 	from, until time.Duration
-	open        bool // nobody is known to have led after it
+	open        bool // no candidate is known to have led after it
 }
 
 // checkTakeover is mx/takeover-bound: a holder that is gone is replaced within
@@ -46,7 +46,7 @@ func (e *election) checkTakeover(report tell) {
 			if took-excuse <= e.rules.Takeover {
 				continue
 			}
-			report("mx/takeover-bound", until, "nobody led for %v after %s with token %d was gone, although %s waited and was well all the time; it may take %v, and %v more because the process stood still or the store was slow",
+			report("mx/takeover-bound", until, "no candidate led for %v after %s with token %d was gone, although %s waited and was well all the time; it may take %v, and %v more because the process stood still or the store was slow",
 				took, p.candidate.name, p.token, c.name, e.rules.Takeover, excuse)
 			break
 		}
@@ -107,7 +107,7 @@ func (c *candidate) frozenAt(at time.Duration) (since time.Duration, ok bool) {
 }
 
 // undisturbed returns the last part of a vacancy in which a candidate waited and
-// nothing was broken that could keep it from taking over, and nobody else can
+// nothing was broken that could keep it from taking over, and no other process can
 // have changed the record.
 func (e *election) undisturbed(v vacancy, c *candidate) (from, until time.Duration, ok bool) {
 	from, until = v.from, v.until
@@ -151,7 +151,7 @@ func (c *candidate) readyAt(standsBack, until time.Duration) time.Duration {
 }
 
 // disturbances returns when something may have kept a waiting candidate from
-// taking over, or when somebody else may have written the record.
+// taking over, or when another process may have written the record.
 func (e *election) disturbances(v vacancy, waits *candidate) (all []interval) {
 	request := e.rules.Request
 	for _, f := range e.faults {
@@ -241,7 +241,7 @@ func (e *election) extended(from, until time.Duration) (more time.Duration) {
 }
 
 // slowStore returns how much later a takeover may be because the store did not
-// answer the waiting candidate, or was slow, though nobody had broken it: it
+// answer the waiting candidate, or was slow, without a fault: it
 // stands on a machine too. That has a limit: a candidate that never finds back
 // to its store is not well.
 func (e *election) slowStore(c *candidate, from, until time.Duration) (more time.Duration) {

@@ -66,7 +66,7 @@ func (e *election) checkObserved(report tell) {
 				continue
 			}
 			if last != nil && last.At < v.Before && v.Token < last.Token && !e.wentBack(last.Before, v.At) {
-				report("obs/monotonic", v.At, "guarantee 5: %s observed token %d after it had observed token %d, and nobody had changed the record behind its back", c.name, v.Token, last.Token)
+				report("obs/monotonic", v.At, "guarantee 5: %s observed token %d after it had observed token %d, and the record was not changed behind its back", c.name, v.Token, last.Token)
 			}
 			if last == nil || v.Token >= last.Token || e.wentBack(last.Before, v.At) {
 				last = &c.events[i]

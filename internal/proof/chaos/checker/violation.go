@@ -31,7 +31,7 @@ type Class string
 
 const (
 	Safety   Class = "safety"      // two leaders, a stale write, or what may lead to them
-	Progress Class = "progress"    // nobody led for too long, or a candidate gave up
+	Progress Class = "progress"    // no candidate led for too long, or a candidate gave up
 	Account  Class = "the account" // no guarantee is seen broken, but what was told does not fit together
 )
 

@@ -147,10 +147,10 @@ func (s *scene) office(t *testing.T, number, at int) *office {
 	return o
 }
 
-// successor waits until somebody else than A leads.
+// successor waits until a candidate other than A leads.
 func (s *scene) successor(t *testing.T, o *office) history.Event {
 	t.Helper()
-	return s.awaitFrom(t, o.begun, "somebody else than "+o.holder.name+" to lead", func(e history.Event) bool {
+	return s.awaitFrom(t, o.begun, "a candidate other than "+o.holder.name+" to lead", func(e history.Event) bool {
 		return e.Kind == history.Acquired && e.Valid && e.Candidate != o.holder.name
 	})
 }
@@ -168,7 +168,7 @@ func (s *scene) lasts(t *testing.T) {
 	}
 }
 
-// settles waits until somebody leads and all observers have seen who, and ends
+// settles waits until a candidate leads and all observers have seen who, and ends
 // the round.
 func (s *scene) settles(t *testing.T, o *office) {
 	t.Helper()

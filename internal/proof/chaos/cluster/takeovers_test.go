@@ -45,13 +45,13 @@ func TestTakeovers(t *testing.T) {
 	}{
 		"a takeover in time": {slices.Concat(looksOf("A", 1, 100, 1000), lostAt("A", 1, 1001), looksOf("B", 2, 1300, 2000)), ""},
 		"a late takeover": {slices.Concat(looksOf("A", 1, 100, 1000), lostAt("A", 1, 1001), looksOf("B", 2, 3000, 3500)),
-			"nobody led for"},
+			"no candidate led for"},
 		"late, as the machine stood still": {slices.Concat(looksOf("A", 1, 100, 1000), lostAt("A", 1, 1001), stall(2500, 300), looksOf("B", 2, 3000, 3500)), ""},
 		"late, as the store was down":      {slices.Concat(looksOf("A", 1, 100, 1000), lostAt("A", 1, 1001), storeAnswers(2000), looksOf("B", 2, 3700, 4000)), ""},
 		"quicker than the question to the store": {slices.Concat(looksOf("A", 1, 100, 1000), lostAt("A", 1, 1001), looksOf("B", 2, 3000, 3500),
 			[]history.Event{{Kind: history.Healed, Detail: answers, Before: ms(900), At: ms(3100)}}), ""},
 		"late, though the store was up": {slices.Concat(looksOf("A", 1, 100, 1000), lostAt("A", 1, 1001), storeAnswers(2000), looksOf("B", 2, 3900, 4000)),
-			"nobody led for"},
+			"no candidate led for"},
 		"nobody wanted to": {slices.Concat(looksOf("A", 1, 100, 1000), looksOf("B", 2, 9000, 9500)), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

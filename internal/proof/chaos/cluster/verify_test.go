@@ -77,14 +77,14 @@ func spans(h *history.History) (all []*span) {
 	return all
 }
 
-// takeovers is that somebody leads within tau of when the last leader's lease was
+// takeovers is that a candidate leads within tau of when the last leader's lease was
 // lost, or of when the store answers again if that is later, and what the
 // machine stood still meanwhile.
 func takeovers(h *history.History) (wrong []string) {
 	most := h.Elections[0].Rules.Takeover
 	for _, g := range gaps(h) {
 		if g.late > most+g.stalls {
-			wrong = append(wrong, fmt.Sprintf("nobody led for %v from %v, when %s had lost the lease and the store answered, to %v; at most %v is right, and the machine stood still for %v",
+			wrong = append(wrong, fmt.Sprintf("no candidate led for %v from %v, when %s had lost the lease and the store answered, to %v; at most %v is right, and the machine stood still for %v",
 				g.late, g.from, g.before.candidate, g.after.first.Before, most, g.stalls))
 		}
 	}

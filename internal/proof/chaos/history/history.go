@@ -1,6 +1,6 @@
 // Package history is the language in which candidates, the resource that they
-// write to, and whoever breaks things tell what happened, and when. A history
-// is checked by package checker and drawn by package report.
+// write to, and the campaign that injects faults report what happened, and when. A
+// history is checked by package checker and drawn by package report.
 package history
 
 import (
@@ -43,7 +43,7 @@ type Rules struct {
 }
 
 // RulesOf returns the rules for candidates that set nothing but the TTL, on a
-// store that bears a write each interval.
+// store that allows a write each interval.
 func RulesOf(ttl, interval time.Duration) Rules {
 	const jitter = 250 * time.Millisecond // the longest random wait before a takeover: J
 	r := Rules{TTL: ttl, Hold: ttl - ttl/10, Wait: ttl + ttl/10}
@@ -109,7 +109,7 @@ const (
 	Rejected Kind = "rejected" // a write of Candidate was refused: Token, Number
 )
 
-// Whoever breaks things tells these of a candidate, or of the store if
+// The campaign reports these about a candidate, or about the store if
 // Candidate is empty. Before is when it began to do so, At when it was done.
 const (
 	Started    Kind = "started"    // a process

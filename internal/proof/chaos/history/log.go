@@ -11,7 +11,7 @@ import (
 type Log struct {
 	mutex   sync.Mutex
 	events  []Event
-	changed chan struct{} // closed at the next event; nil if nobody waits for it
+	changed chan struct{} // closed at the next event; nil if no goroutine waits for it
 }
 
 // Tell adds an event.

@@ -127,7 +127,7 @@ func (s *scene) joinWith(b backends.Backend, link *Proxy, o elector.Options) *ca
 	return c
 }
 
-// hasty is a backend on an emulator, which is near and bears any rate: with the
+// hasty is a backend on an emulator, which is near and allows any rate: with the
 // service's limits the cases would take minutes.
 type hasty struct{ backends.Backend }
 
@@ -330,7 +330,7 @@ func (c *candidate) lost(l *elector.Lease) {
 	}
 }
 
-// waited fails the case if somebody led before C of a TTL had passed since a
+// waited fails the case if a candidate led before C of a TTL had passed since a
 // moment after which it saw what it had to wait for.
 func (s *scene) waited(won history.Event, since, ttl time.Duration) {
 	s.Helper()
@@ -339,7 +339,7 @@ func (s *scene) waited(won history.Event, since, ttl time.Duration) {
 	}
 }
 
-// didNotWait fails the case if somebody leads only because C had passed since a
+// didNotWait fails the case if a candidate leads only because C had passed since a
 // moment, and not because the store was told that the election is free.
 func (s *scene) didNotWait(won history.Event, since, ttl time.Duration) {
 	s.Helper()

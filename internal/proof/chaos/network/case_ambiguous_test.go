@@ -35,7 +35,7 @@ func (c *candidate) losesReplyToSwap() (sent *time.Duration, sending <-chan stru
 	return sent, done
 }
 
-// ambiguousAcquire: the answer to the acquiring write is lost. Nobody leads
+// ambiguousAcquire: the answer to the acquiring write is lost. No candidate leads
 // before a read has shown the write, and the lease counts from when it was
 // sent.
 func ambiguousAcquire(s *scene) {
@@ -137,7 +137,7 @@ func delayedWrite(s *scene) {
 	ghost := s.record(direct)
 	seen := history.BootTime()
 	next := b.campaign()
-	l, won := next.won("a record that nobody uses expires")
+	l, won := next.won("an unused record expires")
 	s.waited(won, seen, o.TTL)
 	if uint64(l.Token()) <= ghost.Token || ghost.Holder != a.ID() {
 		s.Errorf("B leads with token %v after a late write %+v", l.Token(), ghost)

@@ -48,7 +48,7 @@ func manyCandidates(s *scene) {
 	idle, started := writes(), history.BootTime()
 	first.renewals(2)
 	if w := writes() - idle; w != 0 {
-		s.Errorf("%d waiters wrote %d times while somebody led", n-1, w)
+		s.Errorf("%d waiters wrote %d times while another candidate led", n-1, w)
 	}
 	// Two reads in each interval where nothing is pushed.
 	if d := handles[0].Describe(); !d.PushesRenewals {

@@ -27,14 +27,14 @@ func handover(s *scene) {
 		c.breaks(Latency)
 	}
 	a.renewals(2)
-	next.waits("somebody leads")
+	next.waits("another candidate leads")
 	bids, _ := b.asked("swap", 0)
 	if bids > 1 {
 		s.Errorf("a waiter bids once in a term, and wrote %d times", bids)
 	}
 	from := s.events.Position()
 	s.must(l.Resign(s.context()), "resigning")
-	told := a.tells(from, history.Released, "the store is told of a resignation")
+	told := a.tells(from, history.Released, "a resignation reaches the store")
 	_, won := next.won("a leader that resigned is replaced")
 	// A store that pushes nothing is asked once or twice in an interval.
 	s.didNotWait(won, told.At, o.TTL)
@@ -65,10 +65,10 @@ func failRetry(s *scene) {
 	before := a.link.Count()
 	began, _ := a.breaks(LoseRequests)
 	if err := l.Resign(s.context()); err == nil {
-		s.Errorf("a resignation that the store is not told of succeeds")
+		s.Errorf("a resignation that never reached the store succeeds")
 	}
 	if err := l.Check(); !errors.Is(err, elector.ErrResigned) {
-		s.Errorf("Check says %v after a resignation that the store is not told of", err)
+		s.Errorf("Check returns %v after a resignation that never reached the store", err)
 	}
 	if _, err := b.TryCampaign(s.context()); !errors.Is(err, elector.ErrHeld) {
 		s.Errorf("a candidate's TryCampaign gives %v although the store was not told", err)
@@ -82,7 +82,7 @@ func failRetry(s *scene) {
 	s.didNotWait(b.tells(0, history.Acquired, "the successor leads"), at, o.TTL)
 }
 
-// isRelease reports whether a request tells the store that nobody leads.
+// isRelease reports whether a request tells the store that no candidate leads.
 func isRelease(c fault.Call) bool { return c.Op == "swap" && c.Next.Vacant() }
 
 // ambiguousRelease: the answer to a release is lost, and a successor wins
@@ -118,7 +118,7 @@ func ambiguousRelease(s *scene) {
 	})
 	resigned := make(chan error, 1)
 	s.all.Go(func() { resigned <- l.Resign(s.context()) })
-	within(s, first, "the store is told of the resignation")
+	within(s, first, "the resignation reaches the store")
 	second, successor := next.won("a release whose answer was lost hands over")
 	s.didNotWait(successor, began, o.TTL)
 	close(won)

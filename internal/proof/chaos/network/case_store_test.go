@@ -142,8 +142,8 @@ func secured(s *scene) (login stores.Login, storeURL string, revoke func()) {
 	panic("not reached")
 }
 
-// securedEtcd starts a server of its own, for whoever wants a password wants it
-// of everybody.
+// securedEtcd starts a server of its own, since a server that wants a password
+// wants it of every client.
 func securedEtcd(s *scene) (stores.Login, string, func()) {
 	const prefix = "/elector/"
 	store, err := stores.EtcdWithAuth(s.context(), prefix)

@@ -116,7 +116,8 @@ func runCase(t testing.TB, p place, c faultCase, set ...func(*scene)) {
 	c.run(s)
 }
 
-// A place is a store of ours, and its records behind the adapters' backs.
+// A place is a store that the tests started, and its records behind the adapters'
+// backs.
 type place struct {
 	store   *stores.Store
 	records raw.Records

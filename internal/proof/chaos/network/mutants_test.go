@@ -54,7 +54,7 @@ func TestMutants(t *testing.T) {
 		"a release that compares with nothing": {
 			mutant{backend: func(b backends.Backend) backends.Backend { return blunt{b} }}, "amb/release", "after the release was sent again the record is"},
 		"a release without an answer that counts as done": {
-			mutant{backend: func(b backends.Backend) backends.Backend { return optimist{b} }}, "res/fail-retry", "is not told of succeeds"},
+			mutant{backend: func(b backends.Backend) backends.Backend { return optimist{b} }}, "res/fail-retry", "that never reached the store succeeds"},
 		"a holder that gives up at the first error": {
 			mutant{backend: func(b backends.Backend) backends.Backend { return quitter{b} }}, "ren/one-hang", "A's lease is renewed"},
 		"a holder that gives up at the first error, of many": {
@@ -231,7 +231,7 @@ func mumbled(err error) error {
 }
 
 // A stale backend answers the last that it has read when it can read nothing,
-// or if held is set once somebody else leads, and from then on always.
+// or if held is set once another candidate leads, and from then on always.
 type stale struct {
 	backends.Backend
 	held  bool

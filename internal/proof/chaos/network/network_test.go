@@ -314,7 +314,7 @@ func TestOneFaultReplacesAnother(t *testing.T) {
 }
 
 func TestMisuse(t *testing.T) {
-	p := newProxy(t, "127.0.0.1:1") // nobody listens
+	p := newProxy(t, "127.0.0.1:1") // no server listens
 	if err := wantsEnd(t, dial(t, p)); err == nil {
 		t.Error("a connection to nowhere stays open")
 	}

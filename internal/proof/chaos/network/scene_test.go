@@ -13,7 +13,7 @@ import (
 	"github.com/elector-go/elector/internal/proof/chaos/history"
 )
 
-// A scene is one election of a case, and all that was told of it.
+// A scene is one election of a case, and all its events.
 type scene struct {
 	testing.TB
 	place
@@ -102,7 +102,7 @@ func within[T any](s *scene, c <-chan T, what string) T {
 	}
 }
 
-// until blocks until something is so that nobody tells.
+// until blocks until something is so that no event reports.
 func (s *scene) until(what string, so func() bool) {
 	s.Helper()
 	again := time.NewTicker(5 * time.Millisecond)
@@ -139,7 +139,7 @@ func steady() elector.Options {
 }
 
 // lasting are options for leases that are renewed often and last so long that
-// nobody leads because C is over. A waiter that polls reads no more often than
+// no candidate leads because C is over. A waiter that polls reads no more often than
 // twenty times in a TTL.
 func lasting() elector.Options {
 	return elector.Options{TTL: 20 * time.Second, RenewEvery: time.Second, RequestTimeout: 500 * time.Millisecond}

@@ -19,7 +19,7 @@ func (p *Proxy) Tap(name, direction string, f func([]byte)) error {
 	return p.add(name, direction, "tap", tap{id})
 }
 
-// A tap is a toxic that harms nobody: it shows what passes.
+// A tap is a toxic that does no harm: it shows what passes.
 type tap struct {
 	ID int `json:"id"`
 }

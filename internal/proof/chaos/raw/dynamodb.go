@@ -20,7 +20,7 @@ type dynamoRecords struct {
 	table  string
 }
 
-// openDynamoDB is for servers of ours, which look at no credentials.
+// openDynamoDB is for servers that the tests started, which look at no credentials.
 func openDynamoDB(_ context.Context, u *url.URL) (Records, func() error, error) {
 	endpoint := u.Query().Get("endpoint")
 	if endpoint == "" {

@@ -24,7 +24,7 @@ type s3Records struct {
 	bucket, prefix string
 }
 
-// openS3 is for servers of ours, which look at no credentials.
+// openS3 is for servers that the tests started, which look at no credentials.
 func openS3(_ context.Context, u *url.URL) (Records, func() error, error) {
 	endpoint := u.Query().Get("endpoint")
 	if endpoint == "" {

@@ -13,7 +13,7 @@ import (
 )
 
 // A zooKeeperRecords has a znode for each record. Its first line is the
-// adapter's affair, and whoever changes a record by hand leaves it as it is.
+// adapter's affair, and a fault that edits a record leaves it as it is.
 type zooKeeperRecords struct {
 	JSON
 	conn   *zk.Conn

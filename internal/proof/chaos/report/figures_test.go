@@ -442,7 +442,7 @@ func TestOverlapsAfterTampering(t *testing.T) {
 func TestGuarded(t *testing.T) {
 	s := election()
 	s.tell(5000, "A", history.Committed, token(1), write(1))
-	s.tell(6500, "A", history.Stale, token(1), write(2)) // nobody leads yet
+	s.tell(6500, "A", history.Stale, token(1), write(2)) // no candidate leads yet
 	s.tell(7500, "A", history.Stale, token(1), write(3))
 	s.tell(7600, "A", history.Doubtful, token(1), write(4))
 	s.tell(9000, "B", history.Committed, token(2), write(1))

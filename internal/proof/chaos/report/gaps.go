@@ -13,7 +13,7 @@ type gap struct {
 	interval
 	how string // one of the constants below
 
-	// counted is the last part of the gap, that in which somebody could have
+	// counted is the last part of the gap, that in which a candidate could have
 	// led: the store was whole, and one candidate at least campaigned
 	// undisturbed until the gap's end.
 	counted time.Duration
@@ -24,8 +24,8 @@ type gap struct {
 
 // How a gap ends.
 const (
-	takeover = "takeover" // somebody leads after a leader that died or lost its lease
-	handover = "handover" // somebody leads after a leader that resigned and told the store so
+	takeover = "takeover" // a candidate leads after a leader that died or lost its lease
+	handover = "handover" // a candidate leads after a leader that resigned and told the store so
 	first    = "first"    // the first leader of the election
 	ends     = "end"      // with the history
 )

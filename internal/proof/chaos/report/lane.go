@@ -195,7 +195,8 @@ func join(texts map[string]int, most int) string {
 	return strings.Join(list, "; ")
 }
 
-// counts tells what a candidate told in this row, and what was told of it.
+// counts describes what a candidate reported in this row, and what was reported
+// about it.
 func (r *row) counts(candidate string) string {
 	of := map[history.Kind]int{}
 	for _, e := range r.events {

@@ -309,7 +309,7 @@ func TestPageLengths(t *testing.T) {
 	check(0, "lead", "C leads with token 4:", 21, 30)
 	check(1, "lead", "C leads with token 4:", 30, 30.8)
 	check(0, "gap", "2 s; takeover", 5, 7)
-	check(0, "gap", "5.20 s; takeover; somebody could have led for the last 1 s", 15.8, 21)
+	check(0, "gap", "5.20 s; takeover; a candidate could have led for the last 1 s", 15.8, 21)
 	check(0, "storefault", "server stopped", 14, 20)
 	check(1, "overlap", "two valid leases: C (4) and D (5), 0:30.300 to 0:30.800, 500 ms", 30.3, 30.8)
 	for _, want := range []string{"1 s", "2 s", "100 ms", "5.20 s"} {
@@ -386,7 +386,7 @@ func TestPageOfALongCampaign(t *testing.T) {
 	}
 	verdict := root.all("header", "bad")
 	if len(verdict) != 1 {
-		t.Fatal("the page does not say that something is wrong")
+		t.Fatal("the page does not show that something is wrong")
 	}
 	if len(root.all("ul", "findings")[0].all("li", "")) != 3 {
 		t.Error("the page does not list the problem, the overlap and the stale write")

@@ -210,7 +210,7 @@ func (r *row) leaders() {
 			title += "; " + g.how
 		}
 		if g.counted < g.length() {
-			title += fmt.Sprintf("; somebody could have led for the last %s of it", length(g.counted))
+			title += fmt.Sprintf("; a candidate could have led for the last %s of it", length(g.counted))
 		}
 		title += fmt.Sprintf("; bound %s", length(g.bound))
 		if g.late() {
@@ -316,10 +316,10 @@ func (s *story) leads(at time.Duration) string {
 			return p.candidate + " leads"
 		}
 	}
-	return "nobody leads"
+	return "no candidate leads"
 }
 
-// quiet tells whether nothing happened in a row: nothing broken, nobody elected,
+// quiet tells whether nothing happened in a row: nothing broken, no candidate elected,
 // no lease over, no gap, only renewals, checks and writes.
 func (s *story) quiet(from, until time.Duration) bool {
 	r := s.newRow(from, until)

@@ -18,7 +18,7 @@ type span struct {
 	candidate   string
 	token       elector.Token
 	from, until time.Duration
-	end         string // what Ended told; empty if nobody told of an end
+	end         string // what Ended told; empty if no end was reported
 }
 
 // resigned tells whether the lease was given back on purpose.

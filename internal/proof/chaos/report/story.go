@@ -219,7 +219,7 @@ func (s *story) live() {
 				begin(e, kind, kind == critical)
 			}
 		case history.Acquired:
-			heal(history.Event{At: start(e)}, spoiled) // somebody has read the record and written it
+			heal(history.Event{At: start(e)}, spoiled) // a candidate has read the record and written it
 		}
 	}
 	slices.SortStableFunc(s.faults, func(a, b fault) int { return cmp.Compare(a.from, b.from) })
@@ -267,9 +267,9 @@ type overlap struct {
 	interval
 	one, other span
 
-	// tampered says that the record was deleted or written back during the
-	// first of the leases, or its holder or TTL changed. Whoever has not seen
-	// the state that is gone cannot know of it; whether somebody had, and when
+	// tampered is set if the record was deleted or written back during the
+	// first of the leases, or its holder or TTL changed. A candidate that has
+	// not seen the state that is gone cannot know of it; whether one had, and when
 	// the holder ought to have known, is for the checker to say.
 	tampered bool
 }

@@ -27,11 +27,11 @@ import (
 //   - elections: Acquired.
 //   - lost: leases that a candidate told to be lost (Ended).
 //   - takeovers: a candidate leads after one whose process died or whose lease
-//     was lost or ran out, and nobody led in between. Handovers: after one that
+//     was lost or ran out, and no candidate led in between. Handovers: after one that
 //     resigned and told the store so. The first election is neither; nor is one
 //     without a gap before it.
 //   - median, longest (of those over their bound, if there are any): of the time without a leader, but only its last part, in
-//     which somebody could have led: no lasting fault of the store, and at least
+//     which a candidate could have led: no lasting fault of the store, and at least
 //     one candidate that campaigned and was neither stopped nor broken until the
 //     gap's end. A leader leads from the first successful look at its lease until
 //     the lease is over, surely, or its process is killed.
@@ -48,12 +48,12 @@ import (
 //     group. In the table each of its partitions is an election, and the fault of a
 //     whole group is one.
 //   - violations: the problems, and what they are about: safety, progress, or the
-//     account, which says that no guarantee is seen broken and yet what was told
+//     account, where no guarantee is seen broken and yet what was told
 //     does not fit together. Overlaps: pairs of leases that were surely valid at
 //     the same time; the length is that of the longest. Those after the record was
 //     deleted or written back during the first lease, or its holder or TTL changed,
-//     are counted apart: somebody who had not seen what is gone may lead at once,
-//     which no election can rule out. If somebody had seen it, or if the first one
+//     are counted apart: a candidate that had not seen what is gone may lead at once,
+//     which no election can rule out. If it had seen it, or if the first one
 //     leads on for longer than until its next renewal, that is a violation.
 //
 // It returns an error of out.

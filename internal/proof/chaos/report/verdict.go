@@ -22,7 +22,7 @@ func verdict(sum *figures) judgement {
 	switch {
 	case sum.Elections == 0:
 		v.Good = false
-		v.Title = "Nothing was shown: nobody was ever elected."
+		v.Title = "Nothing was shown: no candidate was ever elected."
 	case v.Good:
 		v.Title = "Never two leaders, never a stale write."
 	case sum.Violations == sum.Classes[account] && sum.Overlaps == 0 && sum.Stale == 0:
@@ -35,7 +35,7 @@ func verdict(sum *figures) judgement {
 		overlaps += " (the longest of " + length(sum.Overlap) + ")"
 	}
 	if sum.Tampered > 0 {
-		overlaps += fmt.Sprintf(" (and %d after the record was changed by hand, by somebody who could not know)", sum.Tampered)
+		overlaps += fmt.Sprintf(" (and %d after the record was changed by hand, by a candidate that could not know)", sum.Tampered)
 	}
 	v.Text = strings.Join([]string{
 		plural(sum.Faults, "fault", "faults"),
@@ -49,7 +49,7 @@ func verdict(sum *figures) judgement {
 		worst = sum.Handovers
 	}
 	if worst.Number() > 0 {
-		v.Leader = fmt.Sprintf("The longest time without a leader while somebody could have led: %s, its bound is %s.", length(worst.Longest()), length(worst.Bound()))
+		v.Leader = fmt.Sprintf("The longest time without a leader while a candidate could have led: %s, its bound is %s.", length(worst.Longest()), length(worst.Bound()))
 	}
 	if sum.Late > 0 {
 		v.Leader += " " + plural(sum.Late, "gap is", "gaps are") + " over the bound."
@@ -73,7 +73,7 @@ func violations(sum *figures) string {
 	return text
 }
 
-// A finding is something to look at first: a problem that the checker told of,
+// A finding is something to look at first: a problem that the checker reported,
 // or an overlap or stale write that drawing found by itself.
 type finding struct {
 	Store, Election, Rule, Text string

@@ -44,7 +44,7 @@ func report(out io.Writer, rows []row) bool {
 	t.Flush()
 	fmt.Fprint(out, `
 connect   from the start of the first process until the store had answered
-acquire   from there until it led, with nobody else about
+acquire   from there until it led, as the only candidate
 handover  from SIGTERM to the leader until the other process led
 takeover  from kill -9 of the leader until the other process led; on a machine
           that is not busy at most as long as a challenger must wait, TTL*1.1,

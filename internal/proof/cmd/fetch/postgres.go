@@ -130,7 +130,7 @@ func unpack(ctx context.Context, archive, into string) error {
 }
 
 // unpackFile makes everything readable for all: a server that refuses root runs
-// as somebody else.
+// as another user.
 func unpackFile(path string, content io.Reader, mode os.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

@@ -73,8 +73,8 @@ func fetchZooKeeper(ctx context.Context) (string, error) {
 	return "unpacked Debian's packages: " + path, replace(path, wanted)
 }
 
-// tryZooKeeper starts the server without a configuration, and it must say that
-// this is what it lacks.
+// tryZooKeeper starts the server without a configuration, and it must report
+// that this is what it lacks.
 func tryZooKeeper(ctx context.Context, java, dir string) error {
 	classes, err := binaries.ZooKeeperIn(dir)
 	if err != nil {
@@ -90,7 +90,7 @@ func tryZooKeeper(ctx context.Context, java, dir string) error {
 	return nil
 }
 
-// debian unpacks packages into a folder, which needs nobody's permission; dir
+// debian unpacks packages into a folder, which needs no privileges; dir
 // is for what it leaves.
 func debian(ctx context.Context, dir, into string, packages []string) error {
 	if _, err := exec.LookPath("apt-get"); err != nil {

@@ -27,7 +27,7 @@ const (
 func ensureEngine(ctx context.Context) (end func() error, err error) {
 	nothing := func() error { return nil }
 	if ping(ctx) == nil || runtime.GOOS != "linux" || os.Getenv("DOCKER_HOST") != "" {
-		return nothing, nil // whoever needs it next says what is wrong with it
+		return nothing, nil // the next command that needs it reports what is wrong with it
 	}
 	if os.Getuid() != 0 {
 		return nil, errors.New("no Docker engine answers, and only root may start one; start it, or run this as root")
@@ -39,7 +39,7 @@ func ensureEngine(ctx context.Context) (end func() error, err error) {
 	if ping(ctx) == nil { // its package has started it
 		return nothing, nil
 	}
-	// A machine that does not let it set up the firewall can do without: tests
+	// A machine that does not let it set up the firewall needs none: tests
 	// reach containers through its own proxy on 127.0.0.1.
 	var errs []error
 	for _, options := range [][]string{nil, {"--iptables=false", "--ip6tables=false"}} {
