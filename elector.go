@@ -164,8 +164,8 @@ func (e *Elector) Token() (Token, error) {
 // Lease returns the lease that this Elector holds, for code that does not run in the
 // worker, such as an HTTP handler; or ErrNotLeader. The lease may end at any time: call
 // its Check before each side effect. Lease reads the clocks and not the store, and does
-// not count as a sign of life for Options.StallTimeout. In Run the lease is there a moment
-// before the worker is called.
+// not count as a sign of life for Options.StallTimeout. In Run the lease is there
+// before the worker is called: with Options.Standby by up to ReleaseTimeout.
 func (e *Elector) Lease() (*Lease, error) {
 	l := e.current.Load()
 	if l == nil {

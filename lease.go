@@ -207,9 +207,12 @@ func (l *Lease) Check() error {
 }
 
 // live records a sign of life of the worker, for StallTimeout.
-func (l *Lease) live() {
+func (l *Lease) live() { l.liveFor(0) }
+
+// liveFor is live, and StallTimeout begins only later.
+func (l *Lease) liveFor(d time.Duration) {
 	if l.e.o.StallTimeout > 0 {
-		l.checked.Store(int64(l.e.clock.Now().Mono))
+		l.checked.Store(int64(l.e.clock.Now().Mono + d))
 	}
 }
 

@@ -88,7 +88,8 @@ type Options struct {
 	// Standby is called by Run each time it campaigns, on a goroutine of its own: to load
 	// a cache or to follow a log, so that this candidate is warm when it leads. Its
 	// context ends when this candidate leads or the campaign ends otherwise, and Run
-	// calls the worker only after Standby has returned. If that takes longer than
+	// calls the worker only after Standby has returned. The lease counts already then, in
+	// Elector.Lease and State. If that takes longer than
 	// ReleaseTimeout, Run resigns, and campaigns again once it has returned. A candidate
 	// that must not lead before it is warm reports that in Healthy. A panic in Standby
 	// ends the process. Default none.

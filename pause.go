@@ -71,7 +71,7 @@ func (p Pause) String() string {
 //   - and the errors of RequestResign and Campaign.
 //
 // A version of this library that does not know pauses leads no paused election, and cannot
-// resume one.
+// resume one; docs/upgrade.md names an exception.
 func (e *Elector) Pause(ctx context.Context, p Pause) error {
 	mark := annex.Pause{For: p.For, By: e.o.ID, Reason: p.Reason}
 	if err := mark.Check(); err != nil {

@@ -71,6 +71,9 @@ func (e *Elector) campaignWarm(ctx context.Context) (*Lease, error) {
 	}()
 	l, err := e.campaign(ctx)
 	cancel()
+	if err == nil {
+		l.liveFor(e.o.ReleaseTimeout) // no worker can call Check meanwhile
+	}
 	late, stop := e.after(e.o.ReleaseTimeout)
 	defer stop()
 	select {
@@ -108,6 +111,7 @@ func (l *Lease) lead(ctx context.Context, work func(context.Context, *Lease) err
 		}
 	}()
 	if l.valid() == nil { // or Standby has returned too late
+		l.live()
 		err = work(l.ctx, l)
 	}
 	returned = true

@@ -71,3 +71,32 @@ func TestStandby(t *testing.T) {
 		}
 	})
 }
+
+// StallTimeout does not count while the worker waits for Standby to return.
+func TestStandbyStalls(t *testing.T) {
+	o := elector.Options{TTL: 15 * time.Second, ReleaseTimeout: time.Minute, StallTimeout: 5 * time.Second, Standby: func(ctx context.Context) {
+		<-ctx.Done()
+		time.Sleep(50 * time.Second)
+	}}
+	onStage(t, o, func(t *testing.T, s *stage) {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		leads, ended := make(chan error, 9), make(chan error, 9)
+		ran := begin(func() error {
+			return s.e.Run(ctx, func(ctx context.Context, l *elector.Lease) error {
+				leads <- l.Check()
+				<-ctx.Done()
+				ended <- context.Cause(ctx)
+				return nil
+			})
+		})
+		pass(51 * time.Second)
+		if err := wait(t, leads, "the worker is called"); err != nil {
+			t.Error(err)
+		}
+		pass(20 * time.Second)
+		wait(t, ended, "the lease of a worker that calls Check no more ends")
+		stop()
+		wait(t, ran, "Run returns")
+	})
+}

@@ -75,8 +75,8 @@ func (o *Observer) observed(l elector.Leader, err error) {
 // handler that may take longer ends when the context of its lease does.
 //
 // Call Work before the handlers get requests. Without Work they serve while the lease is
-// valid and its worker was not told to stop: that begins a moment before Run calls the
-// worker, and what they serve may end after the next leader has begun.
+// valid and its worker was not told to stop: that begins before Run calls the worker,
+// while Standby still stops, and what they serve may end after the next leader has begun.
 func (o *Observer) Work(work func(context.Context, *elector.Lease) error) func(context.Context, *elector.Lease) error {
 	o.set(func() { o.works = true })
 	return func(ctx context.Context, lease *elector.Lease) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -53,6 +54,9 @@ func TestReadOnly(t *testing.T) {
 	}
 	if _, err := b.Swap(t.Context(), "b", backends.Record{}, record); !errors.Is(err, backends.ErrReadOnly) {
 		t.Errorf("a write: %v", err)
+	}
+	if _, err := PointService(b.(*Backend), Endpoint{Service: "a", Address: netip.MustParseAddr("10.0.0.1"), Port: 80}, func(context.Context, Holder) error { return nil }); !errors.Is(err, backends.ErrReadOnly) {
+		t.Errorf("PointService: %v", err)
 	}
 	for _, kind := range f.kinds()[before:] {
 		if kind != "GET" && kind != "LIST" && kind != "WATCH" {

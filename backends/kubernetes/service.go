@@ -51,7 +51,8 @@ type Holder interface {
 //
 // The endpoints of a Service are known to its clients a moment later. PointService does
 // not block work: an API server that does not answer stops no leader. It returns
-// [backends.ErrMisconfigured] for an Endpoint that no Service can have.
+// [backends.ErrMisconfigured] for an Endpoint that no Service can have, and
+// [backends.ErrReadOnly] if b was opened for reading alone.
 func PointService[L Holder](b *Backend, e Endpoint, work func(context.Context, L) error) (func(context.Context, L) error, error) {
 	switch {
 	case !namespaceName.MatchString(e.Service):
@@ -60,6 +61,9 @@ func PointService[L Holder](b *Backend, e Endpoint, work func(context.Context, L
 		return nil, fmt.Errorf("%w: %v is not the address of a pod", backends.ErrMisconfigured, e.Address)
 	case e.Port < 1 || e.Port > 65535:
 		return nil, fmt.Errorf("%w: %d is not a port", backends.ErrMisconfigured, e.Port)
+	}
+	if err := b.Describe().Writable(); err != nil {
+		return nil, err
 	}
 	if e.Logger == nil {
 		e.Logger = slog.Default()

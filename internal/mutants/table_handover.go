@@ -22,6 +22,8 @@ var handoverMutants = []mutant{
 		"succession.go", `s.Record.Vacant() && s.Followed {`, `s.Record.Vacant() {`}}},
 	{name: "a preference that means nothing after a crash", breaks: "Priority", catch: "after_a_crash,_pushed_false", pkg: ".", parent: "TestPriority", edits: []edit{{
 		"succession.go", `b.Rank > 0 {`, `b.Rank > 1<<40 {`}}},
+	{name: "StallTimeout counted while Standby stops", breaks: "Standby", catch: "TestStandbyStalls", pkg: ".", edits: []edit{{
+		"run.go", `l.liveFor(e.o.ReleaseTimeout)`, `l.live()`}}},
 	{name: "TryCampaign waits for a head start while the leader lives", breaks: "Priority", catch: "TryCampaign_while_the_leader_lives", pkg: ".", parent: "TestPriority", edits: []edit{{
 		"succession.go", `!s.Record.Vacant() && s.Free > e.now() {`, `false {`}}},
 	{name: "a dead successor waited for as long as the TTL", breaks: "successor", catch: "dead,_with_a_long_TTL", pkg: ".", parent: "TestSuccessor", edits: []edit{{
