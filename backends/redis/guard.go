@@ -15,7 +15,8 @@ type Command []any
 // Commit runs the commands in one script, if the lease's acquisition is still the latest:
 // see Fencing in the package comment. The data must be in the election's database, and
 // its user needs the rights of the commands too. Commit takes one round trip. It returns
-// what the commands answer. Its errors are those of Guard, and:
+// what the commands answer. A command has at most 7000 words, as Lua limits them; Commit
+// refuses a longer one before it sends anything. Its errors are those of Guard, and:
 //
 //   - ErrStale if another candidate has acquired the election since, or the lease was
 //     resigned. Nothing was written, and the worker must stop.
@@ -29,7 +30,10 @@ func Commit(ctx context.Context, holding backends.Lease, commands ...Command) ([
 		return nil, err
 	}
 	args := []any{string(b.options.Durability), stem}
-	for _, c := range commands {
+	for i, c := range commands {
+		if len(c) > mostWords {
+			return nil, fmt.Errorf("command %d of %d has %d words, and a command of Commit has at most %d: write it as several", i+1, len(commands), len(c), mostWords)
+		}
 		args = append(append(args, len(c)), c...)
 	}
 	var answers []any
@@ -58,6 +62,9 @@ func Commit(ctx context.Context, holding backends.Lease, commands ...Command) ([
 	return answers, nil
 }
 
+// mostWords is below what Lua's unpack can return.
+const mostWords = 7000
+
 // Guard returns the key of the record, and what the record begins with while the lease's
 // acquisition is the latest, for a script of your own on the same server:
 //
@@ -65,7 +72,8 @@ func Commit(ctx context.Context, holding backends.Lease, commands ...Command) ([
 //	if string.sub(record or '', 1, #ARGV[1]) ~= ARGV[1] then return redis.error_reply('STALE') end
 //
 // with the key as KEYS[1] and the prefix as ARGV[1]. Renewals do not affect it. Switch off
-// the retries of your client for the script.
+// the retries of your client for the script. Such a script does not see that its server was
+// made from a replica, as Commit does: where a replica may ever be attached, use Commit.
 //
 // Guard makes no request. It returns the lease's error if that is over, and
 // ErrMisconfigured if its election is not on Redis, or on a server that may lose

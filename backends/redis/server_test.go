@@ -5,6 +5,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/elector-go/elector/backends"
 )
@@ -180,5 +181,23 @@ func TestNothingIsSentTwice(t *testing.T) {
 		if _, err := b.Swap(t.Context(), "a", backends.Record{}, r); !errors.Is(err, want) || strings.Contains(answer, ":0") != errors.Is(err, backends.ErrConflict) {
 			t.Errorf("%q: %v, want %v", answer, err, want)
 		}
+	}
+}
+
+type held backends.Acquisition
+
+func (h held) Acquisition() (backends.Acquisition, error) { return backends.Acquisition(h), nil }
+
+// A command that Lua could not pass on would end the script after the commands before it.
+func TestCommitLongCommand(t *testing.T) {
+	f := newFake(t)
+	b, err := f.open(t, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.count("")
+	_, err = Commit(t.Context(), held{Election: "a", Backend: b, Remaining: time.Second}, Command{"SET", "a", 1}, make(Command, mostWords+1))
+	if err == nil || !strings.Contains(err.Error(), "command 2 of 2") || f.count("EVALSHA")+f.count("EVAL") != 0 {
+		t.Errorf("the error is %v, after %d requests", err, f.count("EVALSHA"))
 	}
 }
