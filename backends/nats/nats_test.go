@@ -132,6 +132,42 @@ func TestDeletedKey(t *testing.T) {
 	}
 }
 
+// A marker on a key that is not one of the election's, as of a read through a handle whose
+// prefix lies below this one's, is later than the record of a leader. Whoever took it for
+// a deleted record would create a second one.
+func TestForeignMarker(t *testing.T) {
+	for _, key := range []string{"a.life.leaf", "a.strange life.term", "a." + strings.Repeat("x", 65) + ".term"} {
+		f := newFake()
+		b := f.backend()
+		first := mustSwap(t, b, "a", backends.Record{}, record)
+		f.keep("$KV.b.elector."+key, natsgo.Header{"KV-Operation": {"DEL"}}, nil)
+		if r, err := b.Load(t.Context(), "a"); !errors.Is(err, backends.ErrForeignRecord) {
+			t.Errorf("%s: a read gives %+v, %v; want ErrForeignRecord", key, r, err)
+		}
+		if _, err := b.Swap(t.Context(), "a", backends.Record{}, acquired(record)); !errors.Is(err, backends.ErrForeignRecord) || errors.Is(err, backends.ErrConflict) {
+			t.Errorf("%s: a creation gives %v, want ErrForeignRecord", key, err)
+		}
+		if names, err := b.List(t.Context()); err != nil || !slices.Equal(names, []string{"a"}) {
+			t.Errorf("%s: listed %q, %v", key, names, err)
+		}
+		mustSwap(t, b, "a", first, renewed(first))
+	}
+
+	// The confirmation of another handle's read.
+	f := newFake()
+	b := f.backend()
+	mustSwap(t, b, "a", backends.Record{}, record)
+	nested := newBackend("nats://h/b", "b", DefaultPrefix+".a.b")
+	nested.nc = f
+	nested.replicated.Store(true)
+	if _, err := nested.Load(t.Context(), "c"); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := b.Load(t.Context(), "a"); !errors.Is(err, backends.ErrForeignRecord) {
+		t.Errorf("beside a nested prefix: got %+v, %v; want ErrForeignRecord", r, err)
+	}
+}
+
 // In a bucket that was deleted and made anew sequences come back. Nothing from before is
 // taken for what is there now.
 func TestBucketMadeAnew(t *testing.T) {

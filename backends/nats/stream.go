@@ -207,7 +207,7 @@ var listing = strings.Repeat("-", backends.MaxName+1)
 // together is how many reads are under way at once.
 const together = 64
 
-// present returns the names whose latest message is not a marker.
+// present returns the names that have a record, or what is not one.
 func (b *Backend) present(ctx context.Context, names map[string]bool) (present []string, err error) {
 	var all sync.WaitGroup
 	var mutex sync.Mutex
@@ -224,7 +224,7 @@ func (b *Backend) present(ctx context.Context, names map[string]bool) (present [
 			defer mutex.Unlock()
 			if failed != nil {
 				err = errors.Join(err, failed)
-			} else if !m.absent() {
+			} else if r, foreign := b.record(name, m); foreign != nil || r.Exists() {
 				present = append(present, name)
 			}
 		})
