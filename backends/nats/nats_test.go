@@ -252,11 +252,11 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// A server before 2.11 ignores the condition.
+// A server before 2.12 checks the condition without the writes in flight of others.
 func TestOldServer(t *testing.T) {
 	f := newFake()
 	b := f.backend()
-	for version, ok := range map[string]bool{"2.11.0": true, "2.12.3": true, "3.0.0-beta": true, "2.10.29": false, "1.4.1": false, "x": false} {
+	for version, ok := range map[string]bool{"2.12.0": true, "2.12.3": true, "2.11.15": false, "3.0.0-beta": true, "2.10.29": false, "1.4.1": false, "x": false} {
 		f.version = version
 		_, err := b.Swap(t.Context(), "v"+version, backends.Record{}, record)
 		opened := b.prepare(t.Context(), 0)
@@ -303,6 +303,7 @@ func TestSuitable(t *testing.T) {
 		"--ack":                  func(c *config) { c.NoAck = true },
 		"its subjects":           func(c *config) { c.Subjects = []string{"x"} },
 		"older than":             func(c *config) { c.Metadata = nil },
+		"older than 2.12":        func(c *config) { c.Metadata = map[string]string{"_nats.ver": "2.11.15"} },
 	} {
 		f := newFake()
 		change(f.config)
