@@ -1,6 +1,6 @@
 // Package nats keeps election records in a key/value bucket of NATS JetStream. See
 // docs/stores/nats.md for the parameters, permissions, costs, settings of the servers and
-// limits. It needs nats-server 2.11 or later.
+// limits. It needs nats-server 2.12 or later.
 //
 // # URLs
 //

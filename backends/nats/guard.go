@@ -112,7 +112,9 @@ func Guard(holding backends.Lease) (natsgo.Header, error) {
 }
 
 // A condition is a subject whose latest message has the sequence as long as a lease's
-// acquisition is the latest.
+// acquisition is the latest. An acquisition writes that subject under another condition, so
+// the guard rests on the server's check of what is in flight: it refuses a message whose
+// condition names a subject with an undecided write. See least.
 type condition struct {
 	*Backend
 	election, subject string

@@ -90,14 +90,26 @@ func (b *Backend) name(subject string) (name, life, leaf string, ok bool) {
 	return strings.ReplaceAll(parts[0], "=", "."), parts[1], parts[2], true
 }
 
-// record reads the latest message of an election.
-func (b *Backend) record(name string, m message) (backends.Record, error) {
-	if m.absent() {
-		return backends.Record{}, nil
-	}
+// place returns the life and the leaf of the key of an election's message. It returns an
+// error for a key that is not one of the election's two.
+func (b *Backend) place(name string, m message) (life, leaf string, err error) {
 	of, life, leaf, ok := b.name(m.Subject)
 	if !ok || of != name || !plainLife.MatchString(life) || "."+leaf != leafTerm && "."+leaf != leafRenewal {
-		return backends.Record{}, backends.Foreign("its key %.140q is not one of this package", m.Subject)
+		return "", "", backends.Foreign("its key %.140q is not one of this package", m.Subject)
+	}
+	return life, leaf, nil
+}
+
+// record reads the latest message of an election. Only a marker on a key of the election
+// means that there is no record: a marker on any other key, as a nested prefix makes, may
+// be later than the record of a leader.
+func (b *Backend) record(name string, m message) (backends.Record, error) {
+	if m.Seq == 0 {
+		return backends.Record{}, nil
+	}
+	life, leaf, err := b.place(name, m)
+	if err != nil || m.marker() {
+		return backends.Record{}, err
 	}
 	r, err := backends.Decode(name, m.Data)
 	if err != nil {

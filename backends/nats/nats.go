@@ -170,8 +170,8 @@ func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Rec
 				return next, backends.ErrConflict
 			}
 			// In the same life: the guards of the acquisition before compare its keys.
-			if _, life, _, ok := b.name(m.Subject); ok && plainLife.MatchString(life) {
-				s.life = life
+			if s.life, _, err = b.place(name, m); err != nil {
+				return next, err
 			}
 			w = b.write(name, s, prev, next)
 			w.expected = m.Seq

@@ -132,6 +132,42 @@ func TestDeletedKey(t *testing.T) {
 	}
 }
 
+// A marker on a key that is not one of the election's, as of a read through a handle whose
+// prefix lies below this one's, is later than the record of a leader. Whoever took it for
+// a deleted record would create a second one.
+func TestForeignMarker(t *testing.T) {
+	for _, key := range []string{"a.life.leaf", "a.strange life.term", "a." + strings.Repeat("x", 65) + ".term"} {
+		f := newFake()
+		b := f.backend()
+		first := mustSwap(t, b, "a", backends.Record{}, record)
+		f.keep("$KV.b.elector."+key, natsgo.Header{"KV-Operation": {"DEL"}}, nil)
+		if r, err := b.Load(t.Context(), "a"); !errors.Is(err, backends.ErrForeignRecord) {
+			t.Errorf("%s: a read gives %+v, %v; want ErrForeignRecord", key, r, err)
+		}
+		if _, err := b.Swap(t.Context(), "a", backends.Record{}, acquired(record)); !errors.Is(err, backends.ErrForeignRecord) || errors.Is(err, backends.ErrConflict) {
+			t.Errorf("%s: a creation gives %v, want ErrForeignRecord", key, err)
+		}
+		if names, err := b.List(t.Context()); err != nil || !slices.Equal(names, []string{"a"}) {
+			t.Errorf("%s: listed %q, %v", key, names, err)
+		}
+		mustSwap(t, b, "a", first, renewed(first))
+	}
+
+	// The confirmation of another handle's read.
+	f := newFake()
+	b := f.backend()
+	mustSwap(t, b, "a", backends.Record{}, record)
+	nested := newBackend("nats://h/b", "b", DefaultPrefix+".a.b")
+	nested.nc = f
+	nested.replicated.Store(true)
+	if _, err := nested.Load(t.Context(), "c"); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := b.Load(t.Context(), "a"); !errors.Is(err, backends.ErrForeignRecord) {
+		t.Errorf("beside a nested prefix: got %+v, %v; want ErrForeignRecord", r, err)
+	}
+}
+
 // In a bucket that was deleted and made anew sequences come back. Nothing from before is
 // taken for what is there now.
 func TestBucketMadeAnew(t *testing.T) {
@@ -216,11 +252,11 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// A server before 2.11 ignores the condition.
+// A server before 2.12 checks the condition without the writes in flight of others.
 func TestOldServer(t *testing.T) {
 	f := newFake()
 	b := f.backend()
-	for version, ok := range map[string]bool{"2.11.0": true, "2.12.3": true, "3.0.0-beta": true, "2.10.29": false, "1.4.1": false, "x": false} {
+	for version, ok := range map[string]bool{"2.12.0": true, "2.12.3": true, "2.11.15": false, "3.0.0-beta": true, "2.10.29": false, "1.4.1": false, "x": false} {
 		f.version = version
 		_, err := b.Swap(t.Context(), "v"+version, backends.Record{}, record)
 		opened := b.prepare(t.Context(), 0)
@@ -267,6 +303,7 @@ func TestSuitable(t *testing.T) {
 		"--ack":                  func(c *config) { c.NoAck = true },
 		"its subjects":           func(c *config) { c.Subjects = []string{"x"} },
 		"older than":             func(c *config) { c.Metadata = nil },
+		"older than 2.12":        func(c *config) { c.Metadata = map[string]string{"_nats.ver": "2.11.15"} },
 	} {
 		f := newFake()
 		change(f.config)

@@ -81,9 +81,10 @@ func (b *Backend) info(ctx context.Context, body any) (information, error) {
 	return i, nil
 }
 
-// least is the first version whose servers compare the sequence of other subjects than
-// that of the message. Older ones ignore that condition.
-var least = [2]int{2, 11}
+// least is the first version whose servers check a condition against the writes in flight
+// of other conditions too. Version 2.11 checks it against those of the same condition
+// alone, so a guarded write could pass an acquisition; older ones ignore the condition.
+var least = [2]int{2, 12}
 
 // tooOld returns an error for a server that this package cannot use.
 func tooOld(version string) error {
@@ -163,7 +164,7 @@ func (b *Backend) suitable(c config) error {
 	no(c.Discard != "new" && (c.MaxBytes > 0 || c.MaxMessages > 0), "it deletes records when it is full", "nats stream edit "+b.stream()+" --discard=new")
 	no(c.MaxSize > 0 && c.MaxSize < largest, fmt.Sprintf("it takes messages of at most %d bytes", c.MaxSize), "nats stream edit "+b.stream()+" --max-msg-size=-1")
 	no(!slices.Contains(c.Subjects, b.keys()+">"), "its subjects are not those of a bucket", another)
-	no(c.Metadata["_nats.ver"] == "", "its leader is a nats-server older than 2.11", "upgrade all servers")
+	no(tooOld(c.Metadata["_nats.ver"]) != nil, fmt.Sprintf("its leader is a nats-server older than %d.%d", least[0], least[1]), "upgrade all servers")
 	if wrong != nil {
 		return fmt.Errorf("%w: bucket %s cannot keep elections: %s", backends.ErrMisconfigured, b.bucket, strings.Join(wrong, "; "))
 	}
@@ -207,7 +208,7 @@ var listing = strings.Repeat("-", backends.MaxName+1)
 // together is how many reads are under way at once.
 const together = 64
 
-// present returns the names whose latest message is not a marker.
+// present returns the names that have a record, or what is not one.
 func (b *Backend) present(ctx context.Context, names map[string]bool) (present []string, err error) {
 	var all sync.WaitGroup
 	var mutex sync.Mutex
@@ -224,7 +225,7 @@ func (b *Backend) present(ctx context.Context, names map[string]bool) (present [
 			defer mutex.Unlock()
 			if failed != nil {
 				err = errors.Join(err, failed)
-			} else if !m.absent() {
+			} else if r, foreign := b.record(name, m); foreign != nil || r.Exists() {
 				present = append(present, name)
 			}
 		})
