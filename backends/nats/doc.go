@@ -26,8 +26,8 @@
 // direct reads, which any replica answers with what it has. A leader that is cut off from
 // the other replicas, and does not know it yet, would answer with an old record. So on a
 // bucket with replicas a second request follows: a write to a third key, PREFIX.NAME, with
-// the condition that the record is still the one that was read. Its answer shows that a
-// majority confirms the record. A handle that only reads leaves that out.
+// the condition that the record is still the one that was read. Its answer shows that the
+// server still leads the majority. A handle that only reads leaves that out.
 //
 // Each write is sent once: this package does not use the retries of the client library,
 // nor its buffer for writes while it reconnects.
