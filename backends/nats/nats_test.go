@@ -358,6 +358,17 @@ func TestAnotherServer(t *testing.T) {
 	if f.forced != 1 {
 		t.Errorf("%d reconnects, want 1", f.forced)
 	}
+	for _, c := range []struct{ owned, lost bool }{{false, false}, {true, true}} {
+		b.owned, f.lost = c.owned, c.lost
+		b.silence.since, b.silence.moved = time.Now().Add(-tooLong), time.Time{}
+		b.Load(t.Context(), "a")
+		b.aside.Wait()
+		if f.forced != 1 {
+			t.Fatalf("%+v: %d reconnects, want none", c, f.forced-1)
+		}
+	}
+	b.owned, f.lost = true, false
+	b.silence.since, b.silence.moved = time.Time{}, time.Now()
 	begun := time.Now()
 	for _, c := range []struct {
 		after time.Duration

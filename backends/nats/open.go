@@ -33,6 +33,7 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.owned = true
 	life, end := context.WithCancel(context.Background())
 	dial := &dialer{life: life}
 	options.CustomDialer = dial
