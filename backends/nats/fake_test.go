@@ -30,7 +30,8 @@ type fake struct {
 	cluster  string
 	config   *config // nil if there is no stream
 	answer   map[string]func(context.Context, *natsgo.Msg) (*natsgo.Msg, error)
-	forced   int // reconnects
+	forced   int  // reconnects
+	lost     bool // the connection
 }
 
 func newFake() *fake {
@@ -40,7 +41,7 @@ func newFake() *fake {
 
 func (f *fake) backend() *Backend {
 	b := newBackend("nats://h/b", "b", DefaultPrefix)
-	b.nc = f
+	b.nc, b.owned = f, true
 	return b
 }
 
@@ -48,6 +49,7 @@ func (f *fake) SubscribeSync(string) (*natsgo.Subscription, error) {
 	return nil, natsgo.ErrBadSubscription
 }
 func (f *fake) NewInbox() string               { return "_INBOX.x" }
+func (f *fake) IsConnected() bool              { return !f.lost }
 func (f *fake) Servers() []string              { return []string{"nats://h:1", "nats://i:1"} }
 func (f *fake) ForceReconnect() error          { f.mutex.Lock(); defer f.mutex.Unlock(); f.forced++; return nil }
 func (f *fake) ConnectedServerVersion() string { return f.version }

@@ -35,6 +35,7 @@ type Backend struct {
 	noInbox    atomic.Pointer[deniedError] // no answer can be received
 	refusal    atomic.Pointer[error]       // why no connection can be made again
 	aside      sync.WaitGroup              // what runs beside the calls
+	owned      bool                        // the connection is one that Open made
 	release    func() error                // of what Open made
 }
 
@@ -44,6 +45,7 @@ type conn interface {
 	SubscribeSync(subject string) (*natsgo.Subscription, error)
 	NewInbox() string
 	Servers() []string
+	IsConnected() bool
 	ForceReconnect() error
 	ConnectedServerVersion() string
 	ConnectedClusterName() string
@@ -79,7 +81,9 @@ type Options struct {
 // Make the connection with ReconnectBufSize(-1): otherwise the library keeps writes while
 // it reconnects, and sends them late, which is harmless but wakes other candidates. Set
 // PingInterval to a few seconds, or a silent network goes unnoticed. A missing permission
-// shows as no answer, because it reaches only the connection's error handler.
+// shows as no answer, because it reaches only the connection's error handler. The package
+// never moves your connection to another server: if calls fail for long on a server that is
+// cut off from its cluster, call ForceReconnect.
 func New(ctx context.Context, nc *natsgo.Conn, bucket string, options *Options) (*Backend, error) {
 	if options == nil {
 		options = &Options{}

@@ -342,6 +342,23 @@ func TestDenied(t *testing.T) {
 	}
 }
 
+// Credentials that expire end a connection. The file may have new ones, so what ended the
+// last connection is not an answer to a request over the next; a refusal of that is.
+func TestRotatedCredentials(t *testing.T) {
+	f := newFake()
+	b := f.backend()
+	f.instead("", fails(natsgo.ErrReconnectBufExceeded))
+	b.told(natsgo.ErrAuthExpired)
+	b.disconnected()
+	if _, err := b.Load(t.Context(), "a"); !errors.Is(err, backends.ErrUnavailable) || errors.Is(err, backends.ErrDenied) {
+		t.Errorf("while it reconnects: got %v, want ErrUnavailable", err)
+	}
+	b.told(natsgo.ErrAuthorization)
+	if _, err := b.Load(t.Context(), "a"); !errors.Is(err, backends.ErrDenied) {
+		t.Errorf("after a refusal: got %v, want ErrDenied", err)
+	}
+}
+
 // Requests without an answer lead to another server, not more often than every ten
 // seconds.
 func TestAnotherServer(t *testing.T) {
@@ -358,6 +375,17 @@ func TestAnotherServer(t *testing.T) {
 	if f.forced != 1 {
 		t.Errorf("%d reconnects, want 1", f.forced)
 	}
+	for _, c := range []struct{ owned, lost bool }{{false, false}, {true, true}} {
+		b.owned, f.lost = c.owned, c.lost
+		b.silence.since, b.silence.moved = time.Now().Add(-tooLong), time.Time{}
+		b.Load(t.Context(), "a")
+		b.aside.Wait()
+		if f.forced != 1 {
+			t.Fatalf("%+v: %d reconnects, want none", c, f.forced-1)
+		}
+	}
+	b.owned, f.lost = true, false
+	b.silence.since, b.silence.moved = time.Time{}, time.Now()
 	begun := time.Now()
 	for _, c := range []struct {
 		after time.Duration

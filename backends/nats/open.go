@@ -33,6 +33,7 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.owned = true
 	life, end := context.WithCancel(context.Background())
 	dial := &dialer{life: life}
 	options.CustomDialer = dial
@@ -86,8 +87,10 @@ func (b *Backend) told(err error) {
 }
 
 // disconnected ends the watches: what the server sends until the next connection is
-// lost.
+// lost. It forgets why the server ended the connection, as when credentials expire: those
+// in the file may be new, and a server that refuses them too tells it again.
 func (b *Backend) disconnected() {
+	b.refusal.Store(nil)
 	b.noInbox.Store(nil)
 	b.under.end(func(subject string) bool { return subject == watching }, errDisconnected)
 }

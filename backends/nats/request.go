@@ -289,13 +289,18 @@ func (s *silence) lasts(now time.Time) bool {
 
 // unanswered goes to another server, if there is one, when requests have had no answer
 // for a while: this one may be cut off from the others, and takes connections all the
-// same.
+// same. It leaves a connection that was given to New, whose other users it would disturb,
+// and one that is being made again, whose pauses between the tries it would cut short.
 func (b *Backend) unanswered(err error) {
 	if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, natsgo.ErrNoResponders) {
 		return
 	}
-	if !b.silence.lasts(time.Now()) || len(b.nc.Servers()) < 2 {
+	if !b.owned || !b.silence.lasts(time.Now()) {
 		return
 	}
-	b.aside.Go(func() { b.nc.ForceReconnect() }) // which may wait for a dead connection
+	b.aside.Go(func() { // as each of these may wait for a dead connection
+		if b.nc.IsConnected() && len(b.nc.Servers()) > 1 {
+			b.nc.ForceReconnect()
+		}
+	})
 }
