@@ -73,7 +73,27 @@ func TestLateCreationOrphan(t *testing.T) {
 	})
 }
 
-// The same, and the process that has sent it leaves: it believes its creation, while
+// A creation is repeated after another member has owned the partition and its record has
+// gone, unseen. Its token is greater than that member's: f.work complains.
+func TestRepeatedCreation(t *testing.T) {
+	withFleet(t, 2, func(f *fleet) {
+		today()
+		l := &singly{}
+		taken, _, hear := late(l, "orders.p.1")
+		a := f.joinSingly("a", l, nil, 0)
+		<-taken
+		b := f.join("b", nil)
+		f.settles(time.Minute, "a", "b")
+		f.ends(b)
+		time.Sleep(5 * time.Second) // a has seen that the plan gives it the partition again
+		f.store.Delete("orders.p.1")
+		hear()
+		f.settles(time.Minute, "a")
+		f.ends(a)
+	})
+}
+
+// A creation is applied late, and the process that has sent it leaves: it believes its creation, while
 // another process has a valid lease.
 func TestLateCreationTwoOwners(t *testing.T) {
 	withFleet(t, 2, func(f *fleet) {

@@ -74,14 +74,16 @@ func (s *sitting) anothers(r backends.Record) bool {
 }
 
 // settle finds out what became of writes without an answer. A read that shows the state
-// that the write compares with is followed by the same write.
+// that the write compares with is followed by the same write, but for the token of a creation.
 func (s *sitting) settle(ctx context.Context, slots []*slot) {
 	if len(slots) == 0 {
 		return
 	}
 	var changes []backends.Change
 	var unmade []*slot
-	for i, o := range s.load(ctx, slots) {
+	outcomes := s.load(ctx, slots)
+	sent := clock.Mark(s.group.clock)
+	for i, o := range outcomes {
 		x := slots[i]
 		switch {
 		case x.state == ended && isForeign(o.Err): // there is nothing to make vacant
@@ -89,14 +91,15 @@ func (s *sitting) settle(ctx context.Context, slots []*slot) {
 			s.gone(x, backends.Record{})
 		case o.Err != nil:
 			s.cannot(x, o.Err)
-		case o.Record.Version == x.doubt.Prev.Version:
+		case o.Record.Version != x.doubt.Prev.Version:
+			s.settled(x, o.Record)
+		case x.state == wanted && !o.Record.Exists() && !s.redraw(x, sent.Wall):
+			s.cannot(x, elector.ErrTokenExhausted)
+		default:
 			changes = append(changes, *x.doubt)
 			unmade = append(unmade, x)
-		default:
-			s.settled(x, o.Record)
 		}
 	}
-	sent := clock.Mark(s.group.clock)
 	for i, o := range s.swap(ctx, changes) {
 		x := unmade[i]
 		switch {
@@ -110,6 +113,19 @@ func (s *sitting) settle(ctx context.Context, slots []*slot) {
 			s.later(x)
 		}
 	}
+}
+
+// redraw gives a creation that is to be repeated a new token, if there is one: other owners
+// may have come since it was sent, and their records gone. It is a write of its own then.
+func (s *sitting) redraw(x *slot, wall time.Duration) bool {
+	next := &x.doubt.Next
+	token := s.group.trail(x.partition).Token(x.doubt.Prev, next.Token+1, wall)
+	if token == 0 {
+		return false
+	}
+	next.Token = token
+	next.Attempt.Sequence++
+	return true
 }
 
 // settled ends a doubt: the record shows r.

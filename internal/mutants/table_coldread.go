@@ -18,6 +18,9 @@ var coldMutants = []mutant{
 		"partition/govern.go", `		members = drained // no`, `		members = map[int]int{} // no`}),
 	hostile("requests that hang are not counted", "hung", "TestDeafBackend", edit{
 		"internal/batcher/all.go", `hung.Load() >= mostHung`, `hung.Load() >= 1<<20`}),
+	hostile("a creation is repeated with the token that it had", "2", "TestRepeatedCreation", edit{
+		"partition/settle.go", `	next.Token = token
+`, ``}),
 	hostile("a record written again too late is released", "5", "TestLateVacancyLingers", edit{
 		"partition/settle.go", `draining) && applied && !rule.Unconfirmed(r): // too late`, `draining) && applied: // too late`}),
 	hostile("large requests that fail repeated for ever", "batches", "TestLargeRequestsFail", edit{
