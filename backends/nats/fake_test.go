@@ -30,8 +30,9 @@ type fake struct {
 	cluster  string
 	config   *config // nil if there is no stream
 	answer   map[string]func(context.Context, *natsgo.Msg) (*natsgo.Msg, error)
-	forced   int  // reconnects
-	lost     bool // the connection
+	forced   int           // reconnects
+	lost     bool          // the connection
+	dead     chan struct{} // until it is closed, no subscription is sent; nil if it can be
 }
 
 func newFake() *fake {
@@ -46,6 +47,9 @@ func (f *fake) backend() *Backend {
 }
 
 func (f *fake) SubscribeSync(string) (*natsgo.Subscription, error) {
+	if f.dead != nil {
+		<-f.dead
+	}
 	return nil, natsgo.ErrBadSubscription
 }
 func (f *fake) NewInbox() string               { return "_INBOX.x" }

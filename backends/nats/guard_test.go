@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	natsgo "github.com/nats-io/nats.go"
 
@@ -120,11 +122,14 @@ func TestPutWhileAnotherIsUnderWay(t *testing.T) {
 	if _, err := Put(t.Context(), lease, "data", nil); err != nil {
 		t.Error(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	f.instead("$KV.b.data", func(ctx context.Context, m *natsgo.Msg) (*natsgo.Msg, error) { cancel(); return busy(ctx, m) })
-	if _, err := Put(ctx, lease, "data", nil); !errors.Is(err, backends.ErrUnavailable) || errors.Is(err, backends.ErrStale) {
-		t.Errorf("until the context ended: %v", err)
-	}
+	f.instead("$KV.b.data", busy)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond/2) // it ends between two requests
+		defer cancel()
+		if _, err := Put(ctx, lease, "data", nil); !errors.Is(err, backends.ErrUnavailable) || errors.Is(err, backends.ErrStale) {
+			t.Errorf("until the context ended: %v", err)
+		}
+	})
 }
 
 func TestGuard(t *testing.T) {

@@ -52,9 +52,8 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 		defer context.AfterFunc(ctx, end)() // or a connection would be made after it
 		nc, err := backends.WithContext(ctx, b.base, func() (*natsgo.Conn, error) {
 			nc, err := options.Connect()
-			if err == nil && ctx.Err() != nil {
-				nc.Close()
-				return nil, ctx.Err()
+			if err == nil {
+				context.AfterFunc(life, nc.Close) // also if it comes too late
 			}
 			return nc, err
 		})
@@ -220,7 +219,11 @@ func authenticate(options *natsgo.Options, creds, nkey, tokenFile string, passwo
 		}
 		given = true
 		if _, err := os.ReadFile(file); err != nil {
-			return fmt.Errorf("parameter creds, nkey or token_file: %w", err)
+			var named *os.PathError
+			if errors.As(err, &named) { // the name may be a secret that was written in its place
+				err = named.Err
+			}
+			return fmt.Errorf("parameter creds, nkey or token_file: its file cannot be read: %w", err)
 		}
 	}
 	switch {

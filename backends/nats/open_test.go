@@ -61,7 +61,7 @@ func TestParseRefuses(t *testing.T) {
 		"nats://hunter2@h/b", "nats://:hunter2@h/b", "nats://u:@h/b", "nats://h/b?token=hunter2", "nats://h/b?a=u:hunter2@i",
 		"nats://h/b?direct=true", "nats://h/b?replicas=0", "nats://h/b?replicas=6", "nats://h/b?replicas=x", "nats://h/b?inbox=>", "nats://h/b?readonly=x",
 		"nats://h/b?ca=/x", "nats://h/b?tls_first=true", "natss://h/b?ca=/no/such/file", "natss://h/b?cert=a",
-		"nats://h/b?creds=/no/such/file", "nats://h/b?nkey=" + file, "nats://h/b?creds=" + file, "nats://h/b?token_file=/no/such/file",
+		"nats://h/b?creds=/no/such/file", "nats://h/b?nkey=" + file, "nats://h/b?creds=" + file, "nats://h/b?token_file=/no/such/file", "nats://h/b?token_file=hunter2",
 		"nats://u:hunter2@h/b?token_file=" + file, "nats://h/b?nkey=" + file + "&token_file=" + file,
 	} {
 		_, _, _, err := parseText(t, s)

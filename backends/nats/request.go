@@ -65,7 +65,9 @@ func (b *Backend) request(ctx context.Context, subject string, header natsgo.Hea
 	if d := b.noInbox.Load(); d != nil {
 		return d
 	}
-	m, err := b.nc.RequestMsgWithContext(ctx, &natsgo.Msg{Subject: subject, Header: header, Data: body})
+	m, err := backends.WithContext(ctx, b.base, func() (*natsgo.Msg, error) { // it may wait for a dead connection to take it
+		return b.nc.RequestMsgWithContext(ctx, &natsgo.Msg{Subject: subject, Header: header, Data: body})
+	})
 	if err != nil {
 		if denied := (*deniedError)(nil); errors.As(context.Cause(ctx), &denied) {
 			return denied

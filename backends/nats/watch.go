@@ -31,7 +31,7 @@ const (
 func (b *Backend) Watch(ctx context.Context, name string, changed func(backends.Record)) error {
 	return b.base.Watch(ctx, name, func(ctx context.Context) error {
 		ctx, leave := b.under.enter(ctx, watching)
-		defer leave()
+		defer leave() // ends the subscription
 		err := b.watch(ctx, name, changed)
 		if errors.Is(context.Cause(ctx), errDisconnected) {
 			return errDisconnected
@@ -45,11 +45,10 @@ const watching = ""
 
 func (b *Backend) watch(ctx context.Context, name string, changed func(backends.Record)) error {
 	inbox := b.nc.NewInbox()
-	sub, err := b.nc.SubscribeSync(inbox)
+	sub, err := b.subscribe(ctx, inbox)
 	if err != nil {
 		return err
 	}
-	defer sub.Unsubscribe()
 	var seen uint64 // the sequence of the latest message
 	show := func(m message) error {
 		r, err := b.record(name, m)
@@ -100,6 +99,18 @@ func (b *Backend) watch(ctx context.Context, name string, changed func(backends.
 			}
 		}
 	}
+}
+
+// subscribe makes a subscription that lasts until ctx ends. Both its begin and its end may
+// wait for a dead connection to take them.
+func (b *Backend) subscribe(ctx context.Context, inbox string) (*natsgo.Subscription, error) {
+	return backends.WithContext(ctx, b.base, func() (*natsgo.Subscription, error) {
+		sub, err := b.nc.SubscribeSync(inbox)
+		if err == nil {
+			context.AfterFunc(ctx, func() { sub.Unsubscribe() })
+		}
+		return sub, err
+	})
 }
 
 // inTime does what the servers must answer before they are taken for silent: the one that

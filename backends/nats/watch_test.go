@@ -35,3 +35,30 @@ func TestWatchUnanswered(t *testing.T) {
 		}
 	})
 }
+
+// The client waits for a dead connection to take what it sends: a request and a watch end
+// with their context.
+func TestEndsWithContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		b := f.backend()
+		dead := make(chan struct{})
+		f.instead("", func(context.Context, *natsgo.Msg) (*natsgo.Msg, error) {
+			<-dead
+			return nil, natsgo.ErrConnectionClosed
+		})
+		f.dead = dead
+		for name, call := range map[string]func(context.Context) error{
+			"Load":  func(ctx context.Context) error { _, err := b.Load(ctx, "a"); return err },
+			"Watch": func(ctx context.Context) error { return b.Watch(ctx, "a", func(backends.Record) {}) },
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			begun := time.Now()
+			if err := call(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != time.Second {
+				t.Errorf("%s: got %v after %v", name, err, time.Since(begun))
+			}
+			cancel()
+		}
+		close(dead)
+	})
+}

@@ -30,6 +30,10 @@ var natsMutants = []mutant{
 		b.silence.end()`}}},
 	{name: "a watch on NATS that waits for ever for its consumer", breaks: "Watch", catch: "TestWatchUnanswered", module: natsModule, pkg: ".", edits: []edit{{
 		"backends/nats/watch.go", `	bounded, cancel := context.WithTimeout(ctx, silent)`, `	bounded, cancel := context.WithTimeout(ctx, 1000*silent)`}}},
+	{name: "a request on NATS that waits for a dead connection", breaks: "Load", catch: "TestEndsWithContext", module: natsModule, pkg: ".", edits: []edit{{
+		"backends/nats/request.go", `backends.WithContext(ctx, b.base, func() (*natsgo.Msg, error) {`, `backends.WithContext(context.WithoutCancel(ctx), b.base, func() (*natsgo.Msg, error) {`}}},
+	{name: "a watch on NATS that waits for a dead connection", breaks: "Watch", catch: "TestEndsWithContext", module: natsModule, pkg: ".", edits: []edit{{
+		"backends/nats/watch.go", `backends.WithContext(ctx, b.base,`, `backends.WithContext(context.WithoutCancel(ctx), b.base,`}}},
 	{name: "a write to a bucket of NATS that was made anew", breaks: "Swap", catch: "TestBucketMadeAnew", module: natsModule, pkg: ".", edits: []edit{{
 		"backends/nats/nats.go", `		w.of = life + ".*"`, `		_ = life`}}},
 	{name: "a strange marker on NATS taken for a deleted record", breaks: "Load", catch: "TestForeignMarker", module: natsModule, pkg: ".", edits: []edit{{
