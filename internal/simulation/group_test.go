@@ -36,6 +36,7 @@ type fleet struct {
 	leases   map[int][]*holding // by partition, those that may be valid
 	highest  map[int]elector.Token
 	spoiled  map[int]time.Duration // until when a lost write excuses a second owner, by partition
+	founding time.Duration         // when the plan was founding last, as far as a write has shown
 	wiped    map[int]bool          // partitions whose record was deleted: then the machine's clock gives the token
 	returned map[int]time.Duration // when a worker returned last, by partition
 	owned    map[int]time.Duration // when a lease began last

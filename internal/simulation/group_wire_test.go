@@ -246,6 +246,11 @@ func (x *wire) write(c backends.Change, d *dice) (backends.Record, error) {
 	f := x.m.f
 	before := f.store.Get(c.Name)
 	r, err := x.handle.Swap(context.Background(), c.Name, c.Prev, c.Next)
+	if c.Name == "group.plan" && strings.Contains(string(before), "founding") {
+		f.mutex.Lock()
+		f.founding = f.now()
+		f.mutex.Unlock()
+	}
 	if err == nil && !f.calm() && d.chance(x.loses) {
 		after := f.store.Get(c.Name)
 		time.AfterFunc(d.between(0, groupTTL/4), func() {
@@ -258,7 +263,8 @@ func (x *wire) write(c backends.Change, d *dice) (backends.Record, error) {
 }
 
 // spoil sets a record to another state, nil for none, and reports whether it did: a seat is
-// spoiled once in a while only, see docs/design-partitions.md.
+// spoiled once in a while only, and no partition's record is deleted while a member may
+// think that the plan is founding, see docs/design-partitions.md.
 func (f *fleet) spoil(name string, content []byte) bool {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -271,6 +277,10 @@ func (f *fleet) spoil(name string, content []byte) bool {
 	}
 	if text, ok := strings.CutPrefix(name, "group.p."); ok {
 		n, _ := strconv.Atoi(text)
+		founding := strings.Contains(string(f.store.Get("group.plan")), "founding") || f.founding > 0 && f.now() < f.founding+4*groupTTL
+		if content == nil && founding {
+			return false
+		}
 		f.wiped[n] = true
 		if content != nil {
 			f.spoiled[n] = max(f.spoiled[n], f.now()+auditBound())

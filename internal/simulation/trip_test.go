@@ -42,13 +42,14 @@ type answer struct {
 	r        backends.Record
 	err      error
 	outcomes []backends.Outcome // of a batch, all of them
+	sent     time.Duration      // when the caller asked for it
 	served   time.Duration      // when the store gave it
 }
 
 // travel takes a request over the network, and is what the caller sees of it;
 // the request goes its way also when the caller has given up.
 func (l *link) travel(ctx context.Context, t trip, op string, send func() answer) answer {
-	m := l.machine
+	m, sent := l.machine, l.w.now()
 	defer func() {
 		l.mutex.Lock()
 		l.flying--
@@ -74,6 +75,7 @@ func (l *link) travel(ctx context.Context, t trip, op string, send func() answer
 	a := answer{}
 	select {
 	case a = <-arrived:
+		a.sent = sent
 		if ctx.Err() == nil && a.name == election && a.to != nil && (a.err == nil || op == "load") {
 			if look, ok := ctx.Value(lookKey{}).(*look); ok {
 				look.served.Store(int64(a.served))

@@ -16,6 +16,7 @@ type witness struct {
 	current backends.Record                    // the latest state shown
 	root    backends.Version                   // its root
 	last    backends.Record                    // the latest that was a record at all
+	changed time.Duration                      // when a state was shown that is not the one before
 	served  time.Duration                      // when the store gave the latest that was shown
 	highest uint64                             // token
 	nonces  map[string]int                     // acquisitions shown, after how many store faults
@@ -95,6 +96,10 @@ func (n *node) saw(op string, a answer) {
 		}
 	}
 	w.served = max(w.served, a.served)
+	crossed := w.changed > a.sent // it may be from before what was shown meanwhile: an elector reads again
+	if r.Version != w.current.Version {
+		w.changed = n.w.now()
+	}
 	w.current, w.root = r, root
 	if r.Exists() {
 		w.last = r
@@ -106,7 +111,7 @@ func (n *node) saw(op string, a answer) {
 			if at := w.sent[r.Attempt].at; at.boot >= w.confirmed[nonce].boot {
 				w.confirmed[nonce] = at
 			}
-		case op == "load" && w.unclear == nonce && !older && !late && w.edited[nonce] == 0:
+		case op == "load" && w.unclear == nonce && !older && !late && !crossed && w.edited[nonce] == 0:
 			w.edited[nonce] = n.w.now()
 		}
 	}
