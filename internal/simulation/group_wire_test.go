@@ -246,7 +246,7 @@ func (x *wire) write(c backends.Change, d *dice) (backends.Record, error) {
 	f := x.m.f
 	before := f.store.Get(c.Name)
 	r, err := x.handle.Swap(context.Background(), c.Name, c.Prev, c.Next)
-	if c.Name == "group.plan" && strings.Contains(string(before), "founding") {
+	if c.Name == "group.plan" && founding(before) {
 		f.mutex.Lock()
 		f.founding = f.now()
 		f.mutex.Unlock()
@@ -254,6 +254,9 @@ func (x *wire) write(c backends.Change, d *dice) (backends.Record, error) {
 	if err == nil && !f.calm() && d.chance(x.loses) {
 		after := f.store.Get(c.Name)
 		time.AfterFunc(d.between(0, groupTTL/4), func() {
+			if before == nil && strings.HasPrefix(c.Name, "group.p.") && f.maybeFounding() {
+				return // what is missing then is taken at once
+			}
 			if string(f.store.Get(c.Name)) == string(after) && f.spoil(c.Name, before) {
 				f.hit("write lost by the store", x.m)
 			}
@@ -262,9 +265,17 @@ func (x *wire) write(c backends.Change, d *dice) (backends.Record, error) {
 	return r, err
 }
 
+func founding(plan []byte) bool { return strings.Contains(string(plan), "founding") }
+
+// maybeFounding reports whether a member may think that the plan is founding.
+func (f *fleet) maybeFounding() bool {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	return founding(f.store.Get("group.plan")) || f.founding > 0 && f.now() < f.founding+4*groupTTL
+}
+
 // spoil sets a record to another state, nil for none, and reports whether it did: a seat is
-// spoiled once in a while only, and no partition's record is deleted while a member may
-// think that the plan is founding, see docs/design-partitions.md.
+// spoiled once in a while only, see docs/design-partitions.md.
 func (f *fleet) spoil(name string, content []byte) bool {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -277,10 +288,6 @@ func (f *fleet) spoil(name string, content []byte) bool {
 	}
 	if text, ok := strings.CutPrefix(name, "group.p."); ok {
 		n, _ := strconv.Atoi(text)
-		founding := strings.Contains(string(f.store.Get("group.plan")), "founding") || f.founding > 0 && f.now() < f.founding+4*groupTTL
-		if content == nil && founding {
-			return false
-		}
 		f.wiped[n] = true
 		if content != nil {
 			f.spoiled[n] = max(f.spoiled[n], f.now()+auditBound())
