@@ -24,13 +24,14 @@ func (f *follower) govern(ctx context.Context) {
 }
 
 // watchesAll reports whether this member reads all seats: a deputy, one that is not in
-// the plan, one that leaves, and one that waits for a seat which others may not know.
+// the plan, one that leaves, one that waits for a seat which others may not know, and each
+// one while the plan is gone, as newcomers may have the deputies' seats and not know it.
 func (f *follower) watchesAll() bool {
 	f.mutex.Lock()
-	leaving := f.wish.leaving
+	leaving, gone := f.wish.leaving, f.plan == nil && f.trouble == nil
 	f.mutex.Unlock()
 	before, planned := f.rank(deputies)
-	return leaving || f.beyond || !planned || before < deputies
+	return leaving || gone || f.beyond || !planned || before < deputies
 }
 
 // rank returns how many members come before this one in the plan, at most so many, and

@@ -322,3 +322,24 @@ func TestSeatBehindGap(t *testing.T) {
 		<-c.done
 	})
 }
+
+// The plan is deleted, and so are the seats of the deputies, which crash: newcomers have
+// these seats, and wait for those that know the plan. One that was no deputy writes it anew.
+func TestPlanAndDeputiesDeleted(t *testing.T) {
+	withFleet(t, 8, func(f *fleet) {
+		deputies := []*process{f.join("a", nil), f.join("b", nil), f.join("c", nil)}
+		f.settles(time.Minute, "a", "b", "c")
+		d := f.join("d", nil)
+		f.settles(time.Minute, "a", "b", "c", "d")
+		for i, p := range deputies {
+			p.link.set(true)
+			p.stop()
+			defer func() { <-p.done; p.Close() }()
+			f.store.Delete(fmt.Sprintf("orders.seat.%d", i))
+		}
+		f.store.Delete("orders.plan")
+		all := []*process{d, f.join("e", nil), f.join("f", nil), f.join("g", nil)}
+		f.settles(5*time.Minute, "d", "e", "f", "g")
+		f.ends(all...)
+	})
+}

@@ -18,6 +18,8 @@ var coldMutants = []mutant{
 		"partition/govern.go", `		members = drained // no`, `		members = map[int]int{} // no`}),
 	hostile("requests that hang are not counted", "hung", "TestDeafBackend", edit{
 		"internal/batcher/all.go", `hung.Load() >= mostHung`, `hung.Load() >= 1<<20`}),
+	hostile("only deputies look for the seats of a group without a plan", "10", "TestPlanAndDeputiesDeleted", edit{
+		"partition/govern.go", `return leaving || gone ||`, `return leaving || gone && false ||`}),
 	hostile("a creation is repeated with the token that it had", "2", "TestRepeatedCreation", edit{
 		"partition/settle.go", `	next.Token = token
 `, ``}),
