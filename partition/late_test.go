@@ -73,24 +73,34 @@ func TestLateCreationOrphan(t *testing.T) {
 	})
 }
 
-// A creation is repeated after another member has owned the partition and its record has
-// gone, unseen. Its token is greater than that member's: f.work complains.
-func TestRepeatedCreation(t *testing.T) {
-	withFleet(t, 2, func(f *fleet) {
-		today()
-		l := &singly{}
-		taken, _, hear := late(l, "orders.p.1")
-		a := f.joinSingly("a", l, nil, 0)
-		<-taken
-		b := f.join("b", nil)
-		f.settles(time.Minute, "a", "b")
-		f.ends(b)
-		time.Sleep(5 * time.Second) // a has seen that the plan gives it the partition again
-		f.store.Delete("orders.p.1")
-		hear()
-		f.settles(time.Minute, "a")
-		f.ends(a)
-	})
+// A creation without an answer is read, or repeated, after another member has owned the
+// partition and its record has gone, unseen. The lease has a token greater than that
+// member's: f.work complains.
+func TestCreationInDoubt(t *testing.T) {
+	for _, arrives := range []bool{false, true} {
+		t.Run(fmt.Sprintf("it arrives: %v", arrives), func(t *testing.T) {
+			withFleet(t, 2, func(f *fleet) {
+				today()
+				l := &singly{}
+				taken, arrive, hear := late(l, "orders.p.1")
+				a := f.joinSingly("a", l, nil, 0)
+				<-taken
+				b := f.join("b", nil)
+				f.settles(time.Minute, "a", "b")
+				f.ends(b)
+				time.Sleep(5 * time.Second) // a has seen that the plan gives it the partition again
+				f.store.Delete("orders.p.1")
+				if arrives {
+					if err := arrive(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				hear()
+				f.settles(time.Minute, "a")
+				f.ends(a)
+			})
+		})
+	}
 }
 
 // A creation is applied late, and the process that has sent it leaves: it believes its creation, while

@@ -74,16 +74,14 @@ func (s *sitting) anothers(r backends.Record) bool {
 }
 
 // settle finds out what became of writes without an answer. A read that shows the state
-// that the write compares with is followed by the same write, but for the token of a creation.
+// that the write compares with is followed by the same write.
 func (s *sitting) settle(ctx context.Context, slots []*slot) {
 	if len(slots) == 0 {
 		return
 	}
 	var changes []backends.Change
 	var unmade []*slot
-	outcomes := s.load(ctx, slots)
-	sent := clock.Mark(s.group.clock)
-	for i, o := range outcomes {
+	for i, o := range s.load(ctx, slots) {
 		x := slots[i]
 		switch {
 		case x.state == ended && isForeign(o.Err): // there is nothing to make vacant
@@ -93,13 +91,12 @@ func (s *sitting) settle(ctx context.Context, slots []*slot) {
 			s.cannot(x, o.Err)
 		case o.Record.Version != x.doubt.Prev.Version:
 			s.settled(x, o.Record)
-		case x.state == wanted && !o.Record.Exists() && !s.redraw(x, sent.Wall):
-			s.cannot(x, elector.ErrTokenExhausted)
 		default:
 			changes = append(changes, *x.doubt)
 			unmade = append(unmade, x)
 		}
 	}
+	sent := clock.Mark(s.group.clock)
 	for i, o := range s.swap(ctx, changes) {
 		x := unmade[i]
 		switch {
@@ -115,20 +112,9 @@ func (s *sitting) settle(ctx context.Context, slots []*slot) {
 	}
 }
 
-// redraw gives a creation that is to be repeated a new token, if there is one: other owners
-// may have come since it was sent, and their records gone. It is a write of its own then.
-func (s *sitting) redraw(x *slot, wall time.Duration) bool {
-	next := &x.doubt.Next
-	token := s.group.trail(x.partition).Token(x.doubt.Prev, next.Token+1, wall)
-	if token == 0 {
-		return false
-	}
-	next.Token = token
-	next.Attempt.Sequence++
-	return true
-}
-
-// settled ends a doubt: the record shows r.
+// settled ends a doubt: the record shows r. A creation that was in doubt is not believed, as
+// other owners may have come since it was sent, and their records gone: it is replaced, with
+// a token of now.
 func (s *sitting) settled(x *slot, r backends.Record) {
 	c := *x.doubt
 	applied := r.Attempt == c.Next.Attempt
@@ -144,8 +130,11 @@ func (s *sitting) settled(x *slot, r backends.Record) {
 		x.record, x.next = r, s.group.now()
 	case x.state == held || x.state == draining:
 		s.contradicted(x, r)
-	case applied && (!rule.Unconfirmed(r) || s.founds()):
+	case applied && !rule.Unconfirmed(r):
 		s.taken(x, r, x.sent)
+	case applied && s.founds() && !s.mine[x.partition]: // its new owner need not wait for A
+		x.record = r
+		x.enter(ended, s.group.now())
 	default:
 		s.later(x)
 	}

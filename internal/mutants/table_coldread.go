@@ -20,9 +20,8 @@ var coldMutants = []mutant{
 		"internal/batcher/all.go", `hung.Load() >= mostHung`, `hung.Load() >= 1<<20`}),
 	hostile("only deputies look for the seats of a group without a plan", "10", "TestPlanAndDeputiesDeleted", edit{
 		"partition/govern.go", `return leaving || gone ||`, `return leaving || gone && false ||`}),
-	hostile("a creation is repeated with the token that it had", "2", "TestRepeatedCreation", edit{
-		"partition/settle.go", `	next.Token = token
-`, ``}),
+	hostile("a creation that was in doubt is believed", "2", "TestCreationInDoubt", edit{
+		"partition/settle.go", `case applied && !rule.Unconfirmed(r):`, `case applied && (!rule.Unconfirmed(r) || s.founds()):`}),
 	hostile("a record written again too late is released", "5", "TestLateVacancyLingers", edit{
 		"partition/settle.go", `draining) && applied && !rule.Unconfirmed(r): // too late`, `draining) && applied: // too late`}),
 	hostile("large requests that fail repeated for ever", "batches", "TestLargeRequestsFail", edit{
