@@ -103,6 +103,26 @@ func TestCreationInDoubt(t *testing.T) {
 	}
 }
 
+// The plan gives a partition to another member while its creation has no answer: once that is
+// read, the other one has the partition soon, and not after A.
+func TestCreationMovesOn(t *testing.T) {
+	withFleet(t, 2, func(f *fleet) {
+		today()
+		l := &singly{}
+		taken, arrive, hear := late(l, "orders.p.1")
+		a := f.joinSingly("a", l, nil, 0)
+		<-taken
+		if err := arrive(); err != nil {
+			t.Fatal(err)
+		}
+		b := f.join("b", nil)
+		time.Sleep(20 * time.Second) // the plan gives it to b
+		hear()
+		f.settles(time.Minute, "a", "b")
+		f.ends(a, b)
+	})
+}
+
 // A creation is applied late, and the process that has sent it leaves: it believes its creation, while
 // another process has a valid lease.
 func TestLateCreationTwoOwners(t *testing.T) {

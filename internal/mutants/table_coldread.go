@@ -22,6 +22,8 @@ var coldMutants = []mutant{
 		"partition/govern.go", `return leaving || gone ||`, `return leaving || gone && false ||`}),
 	hostile("a creation that was in doubt is believed", "2", "TestCreationInDoubt", edit{
 		"partition/settle.go", `case applied && !rule.Unconfirmed(r):`, `case applied && (!rule.Unconfirmed(r) || s.founds()):`}),
+	hostile("a creation that was in doubt stays where the plan has no more use for it", "2", "TestCreationMovesOn", edit{
+		"partition/settle.go", `case applied && s.founds() &&`, `case applied && s.group == nil &&`}),
 	hostile("a record written again too late is released", "5", "TestLateVacancyLingers", edit{
 		"partition/settle.go", `draining) && applied && !rule.Unconfirmed(r): // too late`, `draining) && applied: // too late`}),
 	hostile("large requests that fail repeated for ever", "batches", "TestLargeRequestsFail", edit{
