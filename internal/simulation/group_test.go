@@ -37,6 +37,7 @@ type fleet struct {
 	highest  map[int]elector.Token
 	spoiled  map[int]time.Duration // until when a lost write excuses a second owner, by partition
 	founding time.Duration         // when the plan was founding last, as far as a write has shown
+	shared   map[int]time.Duration // until when a deletion while the plan was founding excuses one
 	wiped    map[int]bool          // partitions whose record was deleted: then the machine's clock gives the token
 	returned map[int]time.Duration // when a worker returned last, by partition
 	owned    map[int]time.Duration // when a lease began last
@@ -85,7 +86,7 @@ func withFleet(t *testing.T, seed uint64, partitions int, run func(f *fleet)) *f
 		f = &fleet{
 			T: t, seed: seed, store: memory.NewStore(), history: &history{start: time.Now()},
 			options: partition.Options{Partitions: partitions, Elector: elector.Options{TTL: groupTTL}},
-			leases:  map[int][]*holding{}, highest: map[int]elector.Token{}, spoiled: map[int]time.Duration{}, wiped: map[int]bool{}, returned: map[int]time.Duration{}, owned: map[int]time.Duration{}, counts: map[string]int{},
+			leases:  map[int][]*holding{}, highest: map[int]elector.Token{}, spoiled: map[int]time.Duration{}, shared: map[int]time.Duration{}, wiped: map[int]bool{}, returned: map[int]time.Duration{}, owned: map[int]time.Duration{}, counts: map[string]int{},
 		}
 		defer f.end()
 		run(f)
@@ -240,7 +241,7 @@ func (f *fleet) began(m *member, l *partition.Lease) {
 		}
 	}
 	excused := f.now() < f.spoiled[n]
-	if len(valid) > 0 && !excused {
+	if len(valid) > 0 && !excused && f.now() >= f.shared[n] {
 		f.broken("one owner", "%s owns %v while %s owns %v", m.name, l, valid[0].member.name, valid[0])
 	}
 	// A lease that is still valid drew its token at most a TTL ago.
@@ -262,7 +263,7 @@ func (f *fleet) owners() map[int]*member {
 			if h.Remaining() == 0 {
 				continue
 			}
-			if owners[n] != nil && f.now() >= f.spoiled[n] {
+			if owners[n] != nil && f.now() >= max(f.spoiled[n], f.shared[n]) {
 				f.broken("one owner", "%s and %s own partition %d", owners[n].name, h.member.name, n)
 			}
 			owners[n] = h.member

@@ -254,9 +254,6 @@ func (x *wire) write(c backends.Change, d *dice) (backends.Record, error) {
 	if err == nil && !f.calm() && d.chance(x.loses) {
 		after := f.store.Get(c.Name)
 		time.AfterFunc(d.between(0, groupTTL/4), func() {
-			if before == nil && strings.HasPrefix(c.Name, "group.p.") && f.maybeFounding() {
-				return // what is missing then is taken at once
-			}
 			if string(f.store.Get(c.Name)) == string(after) && f.spoil(c.Name, before) {
 				f.hit("write lost by the store", x.m)
 			}
@@ -267,10 +264,9 @@ func (x *wire) write(c backends.Change, d *dice) (backends.Record, error) {
 
 func founding(plan []byte) bool { return strings.Contains(string(plan), "founding") }
 
-// maybeFounding reports whether a member may think that the plan is founding.
+// maybeFounding reports whether a member may think that the plan is founding: then it takes
+// what is missing at once.
 func (f *fleet) maybeFounding() bool {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
 	return founding(f.store.Get("group.plan")) || f.founding > 0 && f.now() < f.founding+4*groupTTL
 }
 
@@ -289,8 +285,11 @@ func (f *fleet) spoil(name string, content []byte) bool {
 	if text, ok := strings.CutPrefix(name, "group.p."); ok {
 		n, _ := strconv.Atoi(text)
 		f.wiped[n] = true
-		if content != nil {
+		switch {
+		case content != nil:
 			f.spoiled[n] = max(f.spoiled[n], f.now()+auditBound())
+		case f.maybeFounding():
+			f.shared[n] = f.now() + auditBound()
 		}
 	}
 	f.history.add("store", "%s is now %.200s", name, content)

@@ -96,7 +96,7 @@ func (n *node) saw(op string, a answer) {
 		}
 	}
 	w.served = max(w.served, a.served)
-	crossed := w.changed > a.sent // it may be from before what was shown meanwhile: an elector reads again
+	crossed := w.changed > a.sent && r.Attempt == w.current.Attempt // it may be from before what was shown meanwhile: an elector reads again
 	if r.Version != w.current.Version {
 		w.changed = n.w.now()
 	}
