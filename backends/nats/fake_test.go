@@ -32,7 +32,7 @@ type fake struct {
 	answer   map[string]func(context.Context, *natsgo.Msg) (*natsgo.Msg, error)
 	forced   int           // reconnects
 	lost     bool          // the connection
-	dead     chan struct{} // until it is closed, no subscription is sent; nil if it can be
+	dead     chan struct{} // until it is closed, the connection takes nothing; nil if it does
 }
 
 func newFake() *fake {
@@ -47,17 +47,22 @@ func (f *fake) backend() *Backend {
 }
 
 func (f *fake) SubscribeSync(string) (*natsgo.Subscription, error) {
-	if f.dead != nil {
-		<-f.dead
-	}
+	f.waits()
 	return nil, natsgo.ErrBadSubscription
 }
 func (f *fake) NewInbox() string               { return "_INBOX.x" }
 func (f *fake) IsConnected() bool              { return !f.lost }
 func (f *fake) Servers() []string              { return []string{"nats://h:1", "nats://i:1"} }
 func (f *fake) ForceReconnect() error          { f.mutex.Lock(); defer f.mutex.Unlock(); f.forced++; return nil }
-func (f *fake) ConnectedServerVersion() string { return f.version }
+func (f *fake) ConnectedServerVersion() string { f.waits(); return f.version }
 func (f *fake) ConnectedClusterName() string   { return f.cluster }
+
+// waits waits as long as the connection takes nothing.
+func (f *fake) waits() {
+	if f.dead != nil {
+		<-f.dead
+	}
+}
 
 // instead has requests to a subject answered in another way; all, if it is "".
 func (f *fake) instead(subject string, answer func(context.Context, *natsgo.Msg) (*natsgo.Msg, error)) {

@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,8 @@ import (
 //   - ErrStale if another candidate has acquired the election since, or the lease was
 //     resigned. Nothing was written, and the worker must stop.
 //   - ErrDenied if the user lacks the permission. Nothing was written.
-//   - Any other error of the request. Whether something was written is unknown.
+//   - Any other error of the request. Whether something was written is unknown, or will be
+//     written while the acquisition is still the latest.
 //
 // On a bucket with replicas the guarded writes of one election go one after the other:
 // Put sends a write again that was refused only because another one was under way.
@@ -35,7 +37,7 @@ func Put(ctx context.Context, holding backends.Lease, key string, value []byte) 
 	}
 	stale := false
 	err = c.base.Do(ctx, "writing under the lease of election "+c.election+" on "+c.base.Store(), func(ctx context.Context) (err error) {
-		revision, err = c.put(ctx, write{subject: c.keys() + key, of: c.subject, expected: c.seq, body: value})
+		revision, err = c.put(ctx, write{subject: c.keys() + key, of: c.subject, expected: c.seq, body: bytes.Clone(value)}) // the library may copy it later
 		if stale = errors.Is(err, backends.ErrConflict) && !errors.Is(err, errInProcess); stale {
 			return nil
 		}

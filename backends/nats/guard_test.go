@@ -50,7 +50,9 @@ func TestPut(t *testing.T) {
 			}
 			f.sent()
 			lease := holding{acquisition: backends.Acquisition{Backend: b, Election: "a", Record: first}}
-			revision, err := Put(t.Context(), lease, "data.x", []byte("1"))
+			value := []byte("1")
+			revision, err := Put(t.Context(), lease, "data.x", value)
+			value[0] = '2' // the caller's again, although the library may send it later
 			kept, written := f.last("$KV.b.data.x")
 			if !errors.Is(err, test.want) || written != (test.want == nil) || written && (revision != kept.Seq || string(kept.Data) != "1") {
 				t.Errorf("got %d and %v, want %v; the key is %+v", revision, err, test.want, kept)

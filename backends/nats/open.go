@@ -49,7 +49,7 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 		return nil
 	}
 	err = b.base.Open(ctx, patience, func(ctx context.Context) error {
-		defer context.AfterFunc(ctx, end)() // or a connection would be made after it
+		stop := context.AfterFunc(ctx, end) // or a connection would be made after it
 		nc, err := backends.WithContext(ctx, b.base, func() (*natsgo.Conn, error) {
 			nc, err := options.Connect()
 			if err == nil {
@@ -58,10 +58,14 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 			return nc, err
 		})
 		if err != nil {
+			stop()
 			return dial.reason(err)
 		}
 		b.nc = nc
-		return b.prepare(ctx, replicas)
+		if err = b.prepare(ctx, replicas); !stop() && err == nil {
+			err = ctx.Err() // and with it the connection
+		}
+		return err
 	})
 	if err != nil {
 		b.Close()
@@ -172,7 +176,7 @@ func parse(u *url.URL) (b *Backend, options natsgo.Options, replicas int, err er
 	options.InboxPrefix = inbox
 	options.MaxReconnect = -1
 	options.ReconnectWait, options.ReconnectJitter, options.ReconnectJitterTLS = 250*time.Millisecond, 250*time.Millisecond, 250*time.Millisecond
-	options.ReconnectBufSize = -1 // a write is not sent after its call has returned
+	options.ReconnectBufSize = -1 // writes are not kept until there is a connection again
 	options.PingInterval, options.MaxPingsOut = 2*time.Second, 2
 	options.Timeout, options.FlusherTimeout = 5*time.Second, 5*time.Second
 	options.IgnoreAuthErrorAbort = true // credentials may be rotated

@@ -65,7 +65,13 @@ func (b *Backend) request(ctx context.Context, subject string, header natsgo.Hea
 	if d := b.noInbox.Load(); d != nil {
 		return d
 	}
-	m, err := backends.WithContext(ctx, b.base, func() (*natsgo.Msg, error) { // it may wait for a dead connection to take it
+	m, err := backends.WithContext(ctx, b.base, func() (*natsgo.Msg, error) { // each call may wait for a dead connection
+		// An older server, after a reconnect, would ignore the condition.
+		if version := b.nc.ConnectedServerVersion(); len(header) > 0 && version != "" {
+			if err := tooOld(version); err != nil {
+				return nil, err
+			}
+		}
 		return b.nc.RequestMsgWithContext(ctx, &natsgo.Msg{Subject: subject, Header: header, Data: body})
 	})
 	if err != nil {
@@ -139,12 +145,6 @@ type write struct {
 
 // publish sends a write once, and returns its sequence.
 func (b *Backend) publish(ctx context.Context, w write) (uint64, error) {
-	// An older server, after a reconnect, would ignore the condition.
-	if version := b.nc.ConnectedServerVersion(); version != "" {
-		if err := tooOld(version); err != nil {
-			return 0, err
-		}
-	}
 	header := b.condition(w.of, w.expected)
 	for name, values := range w.header {
 		header[name] = values

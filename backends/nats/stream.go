@@ -101,7 +101,10 @@ func tooOld(version string) error {
 
 // prepare finds the bucket, or makes it, and looks at whether it can keep records.
 func (b *Backend) prepare(ctx context.Context, replicas int) error {
-	switch version := b.nc.ConnectedServerVersion(); {
+	version, err := backends.WithContext(ctx, b.base, func() (string, error) { return b.nc.ConnectedServerVersion(), nil })
+	switch {
+	case err != nil:
+		return err
 	case version == "":
 		return errDisconnected
 	case tooOld(version) != nil:
@@ -120,8 +123,11 @@ func (b *Backend) prepare(ctx context.Context, replicas int) error {
 // create makes the bucket as nats.go's CreateKeyValue does, but without direct reads.
 func (b *Backend) create(ctx context.Context, replicas int) (information, error) {
 	if replicas == 0 {
-		replicas = 1
-		if b.nc.ConnectedClusterName() != "" {
+		cluster, err := backends.WithContext(ctx, b.base, func() (string, error) { return b.nc.ConnectedClusterName(), nil })
+		if err != nil {
+			return information{}, err
+		}
+		if replicas = 1; cluster != "" {
 			replicas = 3
 		}
 	}

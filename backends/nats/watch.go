@@ -107,7 +107,8 @@ func (b *Backend) subscribe(ctx context.Context, inbox string) (*natsgo.Subscrip
 	return backends.WithContext(ctx, b.base, func() (*natsgo.Subscription, error) {
 		sub, err := b.nc.SubscribeSync(inbox)
 		if err == nil {
-			context.AfterFunc(ctx, func() { sub.Unsubscribe() })
+			b.aside.Add(1)
+			context.AfterFunc(ctx, func() { defer b.aside.Done(); sub.Unsubscribe() })
 		}
 		return sub, err
 	})

@@ -42,15 +42,22 @@ func TestEndsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		b := f.backend()
+		lease := holding{acquisition: backends.Acquisition{Backend: b, Election: "a", Record: mustSwap(t, b, "a", backends.Record{}, record)}}
 		dead := make(chan struct{})
 		f.instead("", func(context.Context, *natsgo.Msg) (*natsgo.Msg, error) {
-			<-dead
+			f.waits()
 			return nil, natsgo.ErrConnectionClosed
 		})
 		f.dead = dead
 		for name, call := range map[string]func(context.Context) error{
-			"Load":  func(ctx context.Context) error { _, err := b.Load(ctx, "a"); return err },
-			"Watch": func(ctx context.Context) error { return b.Watch(ctx, "a", func(backends.Record) {}) },
+			"Load": func(ctx context.Context) error { _, err := b.Load(ctx, "a"); return err },
+			"Swap": func(ctx context.Context) error {
+				_, err := b.Swap(ctx, "b", backends.Record{}, record)
+				return err
+			},
+			"Put":     func(ctx context.Context) error { _, err := Put(ctx, lease, "data", nil); return err },
+			"prepare": func(ctx context.Context) error { return b.prepare(ctx, 0) },
+			"Watch":   func(ctx context.Context) error { return b.Watch(ctx, "a", func(backends.Record) {}) },
 		} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			begun := time.Now()

@@ -32,6 +32,11 @@ var natsMutants = []mutant{
 		"backends/nats/watch.go", `	bounded, cancel := context.WithTimeout(ctx, silent)`, `	bounded, cancel := context.WithTimeout(ctx, 1000*silent)`}}},
 	{name: "a request on NATS that waits for a dead connection", breaks: "Load", catch: "TestEndsWithContext", module: natsModule, pkg: ".", edits: []edit{{
 		"backends/nats/request.go", `backends.WithContext(ctx, b.base, func() (*natsgo.Msg, error) {`, `backends.WithContext(context.WithoutCancel(ctx), b.base, func() (*natsgo.Msg, error) {`}}},
+	{name: "a Put on NATS of what its caller writes later", breaks: "Guard", catch: "acquired", parent: "TestPut", module: natsModule, pkg: ".", edits: []edit{{
+		"backends/nats/guard.go", `bytes.Clone(value)`, `bytes.Trim(value, "")`}}},
+	{name: "a write on NATS that waits for a dead connection", breaks: "Swap", catch: "TestEndsWithContext", module: natsModule, pkg: ".", edits: []edit{{
+		"backends/nats/request.go", `	header := b.condition(w.of`, `	b.nc.ConnectedServerVersion()
+	header := b.condition(w.of`}}},
 	{name: "a watch on NATS that waits for a dead connection", breaks: "Watch", catch: "TestEndsWithContext", module: natsModule, pkg: ".", edits: []edit{{
 		"backends/nats/watch.go", `backends.WithContext(ctx, b.base,`, `backends.WithContext(context.WithoutCancel(ctx), b.base,`}}},
 	{name: "a write to a bucket of NATS that was made anew", breaks: "Swap", catch: "TestBucketMadeAnew", module: natsModule, pkg: ".", edits: []edit{{
