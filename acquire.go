@@ -109,7 +109,7 @@ func (a *acquisition) shown(r backends.Record) { a.record, a.token = r, r.Token 
 // campaign.go. It takes two round trips if nothing fails, and one if this candidate is the successor in a
 // vacancy that it has seen, which it does not read again. Read and write may share
 // requests with those of other Electors.
-func (e *Elector) attempt(ctx context.Context, writes int) (*Lease, *failure) {
+func (e *Elector) attempt(ctx context.Context, writes int, backoff *backoff) (*Lease, *failure) {
 	if f := e.stillHealthy(ctx); f != nil {
 		return nil, f
 	}
@@ -131,7 +131,7 @@ func (e *Elector) attempt(ctx context.Context, writes int) (*Lease, *failure) {
 	if f != nil {
 		return nil, f
 	}
-	return e.acquire(ctx, r, a, writes)
+	return e.acquire(ctx, r, a, writes, backoff)
 }
 
 // claim begins an acquisition that replaces r, if that may be taken over.
@@ -156,8 +156,7 @@ const unlimited = 1 << 30
 // a write whose outcome is unknown it reads back, and writes again only while
 // prev still stands: all writes of one acquisition compare with the same state,
 // so at most one of them is ever applied, and its number shows which.
-func (e *Elector) acquire(ctx context.Context, prev backends.Record, a *acquisition, writes int) (*Lease, *failure) {
-	backoff := e.newBackoff("campaign")
+func (e *Elector) acquire(ctx context.Context, prev backends.Record, a *acquisition, writes int, backoff *backoff) (*Lease, *failure) {
 	won := func(r backends.Record) (*Lease, *failure) {
 		if f := e.discarded(ctx, r, a); f != nil {
 			return nil, e.abandon(a, f)

@@ -81,11 +81,12 @@ func (e *Elector) TryCampaign(ctx context.Context) (*Lease, error) {
 	return e.exclusive(ctx, func(ctx context.Context) (*Lease, error) {
 		place := e.reading()
 		defer place.Leave()
-		defer e.newBackoff("campaign").close()
-		l, f := e.attempt(ctx, 1)
+		backoff := e.newBackoff("campaign")
+		defer backoff.close()
+		l, f := e.attempt(ctx, 1, backoff)
 		if f != nil && f.kind == holding {
 			if wait, _ := e.yields(); wait > 0 && e.sleep(ctx, wait) {
-				l, f = e.attempt(ctx, 1)
+				l, f = e.attempt(ctx, 1, backoff)
 			}
 		}
 		if f != nil && ctx.Err() != nil {
@@ -244,7 +245,7 @@ func (c *candidacy) end(ctx context.Context, won bool) {
 func (c *candidacy) attempt(ctx context.Context) (*Lease, error) {
 	e := c.e
 	for {
-		l, f := e.attempt(ctx, unlimited)
+		l, f := e.attempt(ctx, unlimited, c.backoff)
 		if f != nil && f.kind != cancelled {
 			c.last = f
 		}

@@ -176,7 +176,7 @@ func (e *Elector) seize(ctx context.Context) (*Lease, error) {
 	for {
 		var f *failure
 		l, err := e.exclusive(ctx, func(ctx context.Context) (l *Lease, _ error) {
-			l, f = e.attempt(ctx, 1)
+			l, f = e.attempt(ctx, 1, backoff)
 			return l, f.shown()
 		})
 		s := e.view.Snapshot()

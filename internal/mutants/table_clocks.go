@@ -112,4 +112,7 @@ var clockMutants = []mutant{
 		"internal/clock/clock.go", `mono = max(mono, c.Boot()-start.Boot)`, `mono = max(mono, 0)`}}},
 	{name: "wall clock alone", breaks: "Clocks", catch: "clk/wall-step", edits: []edit{{
 		"internal/clock/clock.go", `return max(mono, wall)`, `return wall`}}},
+	{name: "an acquisition leaves its outage open", breaks: "logs", catch: "TestOutageEnds", pkg: ".", edits: []edit{{
+		"acquire.go", `	won := func(r backends.Record) (*Lease, *failure) {`, `	backoff = e.newBackoff("campaign")
+	won := func(r backends.Record) (*Lease, *failure) {`}}},
 }
