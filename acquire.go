@@ -108,7 +108,7 @@ func (a *acquisition) shown(r backends.Record) { a.record, a.token = r, r.Token 
 // attempt makes one attempt to lead, with at most so many writes. Its steps are drawn in
 // campaign.go. It takes two round trips if nothing fails, and one if this candidate is the successor in a
 // vacancy that it has seen, which it does not read again. Read and write may share
-// requests with those of other Electors.
+// requests with those of other Electors. Writes that fail count in the campaign's backoff.
 func (e *Elector) attempt(ctx context.Context, writes int, backoff *backoff) (*Lease, *failure) {
 	if f := e.stillHealthy(ctx); f != nil {
 		return nil, f

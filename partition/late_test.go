@@ -44,15 +44,22 @@ func late(l *singly, name string) (taken <-chan struct{}, arrive func() error, h
 	}, func() { l.on(nil, nil) }
 }
 
+// inDoubt starts a member whose creation of partition 1 stays under way until arrive is
+// called, and which cannot read that record until hear is.
+func inDoubt(f *fleet) (a *process, arrive func() error, hear func()) {
+	today()
+	l := &singly{}
+	taken, arrive, hear := late(l, "orders.p.1")
+	a = f.joinSingly("a", l, nil, 0)
+	<-taken
+	return a, arrive, hear
+}
+
 // A creation is applied late, after a record that another member has created in between
 // was deleted. It names a living member, which does not know: no process owns the partition.
 func TestLateCreationOrphan(t *testing.T) {
 	withFleet(t, 2, func(f *fleet) {
-		today()
-		l := &singly{}
-		taken, arrive, hear := late(l, "orders.p.1")
-		a := f.joinSingly("a", l, nil, 0)
-		<-taken
+		a, arrive, hear := inDoubt(f)
 		start := time.Now()
 		b := f.join("b", nil)
 		f.settles(time.Minute, "a", "b")
@@ -80,11 +87,7 @@ func TestCreationInDoubt(t *testing.T) {
 	for _, arrives := range []bool{false, true} {
 		t.Run(fmt.Sprintf("it arrives: %v", arrives), func(t *testing.T) {
 			withFleet(t, 2, func(f *fleet) {
-				today()
-				l := &singly{}
-				taken, arrive, hear := late(l, "orders.p.1")
-				a := f.joinSingly("a", l, nil, 0)
-				<-taken
+				a, arrive, hear := inDoubt(f)
 				b := f.join("b", nil)
 				f.settles(time.Minute, "a", "b")
 				f.ends(b)
@@ -107,11 +110,7 @@ func TestCreationInDoubt(t *testing.T) {
 // read, the other one has the partition soon, and not after A.
 func TestCreationMovesOn(t *testing.T) {
 	withFleet(t, 2, func(f *fleet) {
-		today()
-		l := &singly{}
-		taken, arrive, hear := late(l, "orders.p.1")
-		a := f.joinSingly("a", l, nil, 0)
-		<-taken
+		a, arrive, hear := inDoubt(f)
 		if err := arrive(); err != nil {
 			t.Fatal(err)
 		}
@@ -123,8 +122,8 @@ func TestCreationMovesOn(t *testing.T) {
 	})
 }
 
-// A creation is applied late, and the process that has sent it leaves: it believes its creation, while
-// another process has a valid lease.
+// A creation is applied late, and the process that has sent it leaves: it believes its
+// creation, while another process has a valid lease.
 func TestLateCreationTwoOwners(t *testing.T) {
 	withFleet(t, 2, func(f *fleet) {
 		today()

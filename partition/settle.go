@@ -89,11 +89,11 @@ func (s *sitting) settle(ctx context.Context, slots []*slot) {
 			s.gone(x, backends.Record{})
 		case o.Err != nil:
 			s.cannot(x, o.Err)
-		case o.Record.Version != x.doubt.Prev.Version:
-			s.settled(x, o.Record)
-		default:
+		case o.Record.Version == x.doubt.Prev.Version:
 			changes = append(changes, *x.doubt)
 			unmade = append(unmade, x)
+		default:
+			s.settled(x, o.Record)
 		}
 	}
 	sent := clock.Mark(s.group.clock)
