@@ -315,10 +315,10 @@ func (a *acquisition) vacate() error {
 				return nil
 			case err != nil:
 				return fmt.Errorf("the record still names this process, but %w", err)
-			case e.view.Restored(r, a.record, e.now()):
+			}
+			if moved = r.Version != a.record.Version; moved && e.view.Contested(a.nonce) {
 				return errRestored
 			}
-			moved = r.Version != a.record.Version
 			a.record = r
 		}
 		switch {

@@ -1,6 +1,7 @@
 package elector_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fault"
 )
 
 // touch gives the record a new version, and nothing else: as a label does that is added
@@ -46,6 +48,37 @@ func TestTouched(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), "put it back") || s.vacant() {
 					t.Errorf("Resign of a record that may have been restored returns %v", err)
 				}
+			}
+		})
+	})
+	t.Run("restored while a lost lease is released", func(t *testing.T) {
+		onStage(t, o, func(t *testing.T, s *stage) {
+			l := s.run()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			go func() {
+				for range s.e.Observe(ctx) {
+				}
+			}()
+			pass(30 * time.Second)
+			s.fault.Always(fault.RequestLost)
+			s.fault.Next("swap", fault.ReplyLost) // only the observer's watch shows this renewal
+			pass(o.TTL)
+			if err := l.Check(); !errors.Is(err, elector.ErrLost) {
+				t.Fatal(err)
+			}
+			s.plain()
+			s.fault.Next("swap", func(ctx context.Context, _ fault.Call, send fault.Send) (backends.Record, error) {
+				restore(s)
+				return send(ctx)
+			})
+			s.stop()
+			s.end()
+			wait(t, s.ran, "Run returns")
+			s.stop = nil
+			pass(time.Minute)
+			if n := s.released.Load(); n != 0 || s.vacant() {
+				t.Errorf("%d more releases were sent, and the record is %+v", n, s.record())
 			}
 		})
 	})

@@ -116,7 +116,9 @@ var recordMutants = []mutant{
 	{name: "a restored record taken for a touched one", breaks: "rec/touched", catch: "restored_after_a_crash", pkg: ".", parent: "TestTouched", edits: []edit{{
 		"internal/rule/view.go", `same := v.SameWrite != nil && v.SameWrite(s.Version, r.Version)`, `same := true`}}},
 	{name: "a release over a restored record", breaks: "rec/touched", catch: "restored_and_resigned", pkg: ".", parent: "TestTouched", edits: []edit{{
-		"acquire.go", `case e.view.Restored(r, a.record, e.now()):`, `case false:`}}},
+		"acquire.go", `moved && e.view.Contested(a.nonce) {`, `false {`}}},
+	{name: "a release over a record restored since it began", breaks: "rec/touched", catch: "restored_while_a_lost_lease_is_released", pkg: ".", parent: "TestTouched", edits: []edit{{
+		"acquire.go", `moved && e.view.Contested(a.nonce) {`, `r.Attempt == a.record.Attempt && moved && e.view.Contested(a.nonce) {`}}},
 	{name: "a release over an older state", breaks: "rec/touched", catch: "an_older_state_and_resigned", pkg: ".", parent: "TestTouched", edits: []edit{{
 		"acquire.go", `			case err != nil:
 				return fmt.Errorf("the record still`, `			case err != nil && false:

@@ -245,14 +245,6 @@ func (v *View) restored(r, s backends.Record, now time.Duration) bool {
 	return r.Attempt == s.Attempt && r.Version != s.Version && !v.stands(r, s, now)
 }
 
-// Restored reports whether r may be the state s, put back by a restore or by hand, so
-// that another leader may have come and gone in between.
-func (v *View) Restored(r, s backends.Record, now time.Duration) bool {
-	v.mutex.Lock()
-	defer v.mutex.Unlock()
-	return v.restored(r, s, now)
-}
-
 // distrust counts the election as held for as long as any of these may believe that it
 // leads: the last leader seen; the leader seen before it; and a leader with this TTL.
 //
@@ -293,6 +285,15 @@ func (v *View) Believes(won backends.Record, now time.Duration) bool {
 	believed := v.claim.believed() && won.Token >= v.highest && v.held <= now
 	v.report(Step{Name: "believe", Nonce: won.Attempt.Nonce, Record: won, Token: won.Token, Now: now, Taken: believed})
 	return believed
+}
+
+// Contested reports whether a state seen since the first write of an acquisition speaks
+// against it, or another acquisition of this process has begun since: another leader may
+// have come and gone, although the store shows the acquisition.
+func (v *View) Contested(nonce string) bool {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	return nonce != v.claim.nonce || v.claim.state == contested
 }
 
 // MayRetry reports whether no state seen since the first write of an acquisition speaks

@@ -11,8 +11,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -116,18 +118,33 @@ func (s *server) begin(ctx context.Context) (err error) {
 
 // freePort returns a port that nothing listens on. It is below the ports that
 // systems give to outgoing connections, and none that a proxy of package network
-// listens on, so that none of these takes it while the server is down. The port
+// listens on, so that none of these takes it while the server is down. It is none of
+// the last 3,000 that freePort returned either: a server may own it and be down. The port
 // 12000 below it is such a port too: see chooseZooKeeperPorts.
 func freePort() (int, error) {
-	var err error
+	chosen.Lock()
+	defer chosen.Unlock()
+	err := errors.New("all were chosen before")
 	for range 100 {
 		port := 20000 + rand.IntN(6000)
+		if slices.Contains(chosen.ports[:], port) {
+			continue
+		}
 		var l net.Listener
 		if l, err = net.Listen("tcp", loopback(port)); err == nil {
+			chosen.ports[chosen.next] = port
+			chosen.next = (chosen.next + 1) % len(chosen.ports)
 			return port, l.Close()
 		}
 	}
 	return 0, fmt.Errorf("no free port on 127.0.0.1: %w", err)
+}
+
+// chosen has the ports that freePort returned.
+var chosen struct {
+	sync.Mutex
+	ports [3000]int
+	next  int
 }
 
 var errPortTaken = errors.New("the port was taken by another process")

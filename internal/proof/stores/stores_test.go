@@ -301,6 +301,19 @@ func TestTakenPort(t *testing.T) {
 	}
 }
 
+// A port that was chosen is not chosen again while its server may be down.
+func TestPortsDiffer(t *testing.T) {
+	seen := map[int]bool{}
+	for range 1000 {
+		port, err := freePort()
+		must(t, err)
+		if seen[port] {
+			t.Fatalf("port %d was chosen twice", port)
+		}
+		seen[port] = true
+	}
+}
+
 // A server of the same kind on the chosen port answers, but is not ours.
 func TestPortTakenByTheSameKind(t *testing.T) {
 	defer func() { choosePort = freePort }()
