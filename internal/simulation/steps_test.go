@@ -83,10 +83,9 @@ type trail struct {
 type term struct {
 	life, release string
 	believed      bool
-	retakes       bool             // since it was abandoned
-	released      backends.Version // that the latest release compared with
-	failed        bool             // a write of a creation has failed
-	writes        int              // that may be sent
+	retakes       bool // since it was abandoned
+	failed        bool // a write of a creation has failed
+	writes        int  // that may be sent
 	until         time.Duration
 	sent          map[uint64]time.Duration // its writes, by number
 	shown         map[uint64]time.Duration // those that were shown to be applied
@@ -301,11 +300,6 @@ func (p *trail) sends(prev, next backends.Record, now moment) {
 		p.broken("it sends a release of a lease that is %s, and may not retake the record", t.life)
 	case t.life != "none" && t.release == "unwritten":
 		p.broken("it sends a release that has not begun")
-	case t.released != "" && prev.Version != t.released && prev.Version == p.record.Version && p.claim == "contested":
-		p.broken("it repeats a release on version %q, and another leader may have come and gone since the first", prev.Version)
-	}
-	if next.Vacant() {
-		t.released = prev.Version
 	}
 }
 
