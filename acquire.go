@@ -231,12 +231,13 @@ func (e *Elector) swapFor(ctx context.Context, prev, next backends.Record) (back
 // discarded returns why this process does not lead although the store shows
 // its acquisition r, or nil if it leads.
 func (e *Elector) discarded(ctx context.Context, r backends.Record, a *acquisition) (f *failure) {
+	start := a.sent[r.Attempt.Sequence].start
 	switch err := a.differs(r); {
 	case err != nil:
 		f = &failure{holding, &HeldError{e.leader(r), err.Error()}}
-	case !e.view.Believes(r, e.now()):
+	case !e.view.Believes(r, start.Mono+e.o.hold(), e.now()):
 		f = e.heldBy(r)
-	case clock.Elapsed(e.clock, a.sent[r.Attempt.Sequence].start) >= e.o.hold():
+	case clock.Elapsed(e.clock, start) >= e.o.hold():
 		f = &failure{transient, fmt.Errorf("%w: the store took longer than the lease to answer", ErrUnavailable)}
 	default:
 		return nil
@@ -285,7 +286,7 @@ func (e *Elector) retract(ctx context.Context, a *acquisition, pending <-chan *f
 	}()
 }
 
-var errRestored = errors.New("the record still names this process, but another process has put it back, or has written it since the lease ended; another leader may have come and gone in between")
+var errRestored = errors.New("the record still names this process, but another process has put it back, has deleted it for a time, or has written it since the lease may have ended; another leader may have come and gone in between")
 
 // vacate replaces the record by a vacancy, as long as the store shows that the
 // record is ours. It first reads a record that it does not know.
@@ -304,6 +305,9 @@ func (a *acquisition) vacate() error {
 			if _, f = e.swap(ctx, e.o.RequestTimeout, swapping, false, a.record, a.next(a.record, "", "")); f == nil {
 				a.releases.over("token", a.token)
 				return nil
+			}
+			if f.kind <= cancelled { // it may have been applied
+				e.view.Released(a.nonce, e.now())
 			}
 		}
 		r, readBack := e.load(ctx, e.o.RequestTimeout, loading)

@@ -116,7 +116,6 @@ func (e *Elector) newLease(base context.Context, own *acquisition) *Lease {
 	e.view.Take(l.step("win", start), func() bool { return true })
 	l.checked.Store(int64(start.Mono))
 	e.current.Store(l)
-	e.view.Holds(own.nonce, start.Mono+l.hold)
 	l.expireLater()
 	if e.log.Info("elector: leads", "token", l.token); e.lossy != "" {
 		e.log.Warn("elector: another process may lead at the same time, because the store may lose acknowledged writes", "token", l.token, "lossy", e.lossy)

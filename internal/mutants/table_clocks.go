@@ -22,7 +22,7 @@ var clockMutants = []mutant{
 		} else {
 			l.expireLater()`}}},
 	{name: "late acknowledgement accepted after H", breaks: "2", catch: "exp/late-ack", edits: []edit{{
-		"acquire.go", `case clock.Elapsed(e.clock, a.sent[r.Attempt.Sequence].start) >= e.o.hold():`, `case clock.Elapsed(e.clock, a.sent[r.Attempt.Sequence].start) < 0:`}}},
+		"acquire.go", `case clock.Elapsed(e.clock, start) >= e.o.hold():`, `case clock.Elapsed(e.clock, start) < 0:`}}},
 	{name: "a lost lease moves back", breaks: "2", catch: "ren/resurrect", edits: []edit{{
 		"lease.go", `func (l *Lease) extend(start clock.Reading) error {`, `func (l *Lease) extend(start clock.Reading) error {
 	if !l.status.Load().phase.over() {
@@ -89,8 +89,8 @@ var clockMutants = []mutant{
 	{name: "a creation that was pushed and is gone does not count as vanished", breaks: "3", catch: "pushed_and_gone", pkg: "./internal/rule", parent: "TestPushed", edits: []edit{{
 		"internal/rule/view.go", `v.distrust(r.TTL, now)`, `v.distrust(0, now)`}}},
 	{name: "late creation retaken although a winner was seen after it was given up", breaks: "3", catch: "after_it_was_given_up", pkg: ".", parent: "TestLateCreation", edits: []edit{{
-		"internal/rule/claim.go", `func (c *claim) contest() { c.state = contested }`, `func (c *claim) contest() {
-	if c.believed() {
+		"internal/rule/claim.go", `func (c *claim) contest() { c.state, c.anew = contested, true }`, `func (c *claim) contest() {
+	if c.anew = true; c.believed() {
 		c.state = contested
 	}
 }`}, {

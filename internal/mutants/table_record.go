@@ -119,6 +119,13 @@ var recordMutants = []mutant{
 		"acquire.go", `moved && e.view.Contested(a.nonce) {`, `false {`}}},
 	{name: "a release over a record restored since it began", breaks: "rec/touched", catch: "restored_while_a_lost_lease_is_released", pkg: ".", parent: "TestTouched", edits: []edit{{
 		"acquire.go", `moved && e.view.Contested(a.nonce) {`, `r.Attempt == a.record.Attempt && moved && e.view.Contested(a.nonce) {`}}},
+	{name: "a release over a record restored after it", breaks: "rec/touched", catch: "restored_after_a_release", pkg: ".", parent: "TestTouched", edits: []edit{{
+		"acquire.go", `e.view.Released(a.nonce, e.now())`, ``}}},
+	{name: "a restored record taken for an extended one", breaks: "rec/touched", catch: "after_it", pkg: "./internal/rule", parent: "TestExtended", edits: []edit{{
+		"internal/rule/view.go", `		v.claim.until = until
+`, ``}}},
+	{name: "a lease that outlives a restore never released", breaks: "rec/touched", catch: "restored_long_before,_and_resigned", pkg: ".", parent: "TestTouched", edits: []edit{{
+		"internal/rule/view.go", `c.anew && v.record.Version != r.Version`, `c.anew`}}},
 	{name: "a release over an older state", breaks: "rec/touched", catch: "an_older_state_and_resigned", pkg: ".", parent: "TestTouched", edits: []edit{{
 		"acquire.go", `			case err != nil:
 				return fmt.Errorf("the record still`, `			case err != nil && false:

@@ -13,7 +13,8 @@ type claim struct {
 	nonce   string
 	creates bool // the acquisition replaces "there is no record"
 	state   claimState
-	until   time.Duration // end of the lease; 0 before the acquisition is believed
+	until   time.Duration // no other process has replaced the record before; 0 until the acquisition is believed
+	anew    bool          // contested since Believes or the latest Holds
 }
 
 type claimState uint8
@@ -39,7 +40,7 @@ func (c *claim) met(nonce string) {
 	}
 }
 
-func (c *claim) contest() { c.state = contested }
+func (c *claim) contest() { c.state, c.anew = contested, true }
 
 // abandon records that the work is over. A doubtful claim stays doubtful.
 func (c *claim) abandon(nonce string) {
@@ -48,7 +49,8 @@ func (c *claim) abandon(nonce string) {
 	}
 }
 
-// lapsed reports whether the nonce is that of the acquisition, and its lease is over.
+// lapsed reports whether the nonce is that of the acquisition, and another process may have
+// replaced its record since.
 func (c *claim) lapsed(nonce string, now time.Duration) bool {
 	return c.nonce == nonce && c.until != 0 && now >= c.until
 }

@@ -278,22 +278,26 @@ func (v *View) Claim(r backends.Record, nonce string, min uint64, now, wall time
 // Believes reports whether no state seen since the first write of an acquisition speaks
 // against it. Although the store has applied the acquisition, a record may have come and
 // gone between the write and its application, and the holder of that record may still
-// lead. The acquisition's record is then taken over like any other.
-func (v *View) Believes(won backends.Record, now time.Duration) bool {
+// lead. The acquisition's record is then taken over like any other. If it is believed, no
+// other process can replace it before until, the end of the lease.
+func (v *View) Believes(won backends.Record, until, now time.Duration) bool {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	believed := v.claim.believed() && won.Token >= v.highest && v.held <= now
+	if believed && v.claim.nonce == won.Attempt.Nonce {
+		v.claim.until = until
+	}
 	v.report(Step{Name: "believe", Nonce: won.Attempt.Nonce, Record: won, Token: won.Token, Now: now, Taken: believed})
 	return believed
 }
 
-// Contested reports whether a state seen since the first write of an acquisition speaks
-// against it, or another acquisition of this process has begun since: another leader may
-// have come and gone, although the store shows the acquisition.
+// Contested reports whether a state seen since Believes, or since the latest Holds, speaks
+// against an acquisition, or another one of this process has begun since: another leader
+// may have come and gone, although the store shows the acquisition.
 func (v *View) Contested(nonce string) bool {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
-	return nonce != v.claim.nonce || v.claim.state == contested
+	return nonce != v.claim.nonce || v.claim.anew
 }
 
 // MayRetry reports whether no state seen since the first write of an acquisition speaks
@@ -309,13 +313,23 @@ func (v *View) MayRetry(prev, next backends.Record, now time.Duration) bool {
 	return may
 }
 
-// Holds records that no other process can have replaced the record of an acquisition
-// before until, the end of the lease.
-func (v *View) Holds(nonce string, until time.Duration) {
+// Holds records that the store has shown r, which a renewal of the lease has made, and
+// that no other process can replace it before until, the end of the lease.
+func (v *View) Holds(r backends.Record, until time.Duration) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
-	if v.claim.nonce == nonce {
-		v.claim.until = until
+	if c := &v.claim; c.nonce == r.Attempt.Nonce {
+		c.until, c.anew = until, c.anew && v.record.Version != r.Version
+	}
+}
+
+// Released records that a release of an acquisition may be applied: from now on another
+// process may replace the record.
+func (v *View) Released(nonce string, now time.Duration) {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	if c := &v.claim; c.nonce == nonce && (c.until == 0 || now < c.until) {
+		c.until = now
 	}
 }
 

@@ -148,7 +148,7 @@ func TestClaim(t *testing.T) {
 			for _, s := range c.states {
 				s.enter(&v, 11)
 			}
-			if got := v.Believes(record("mine", 1, 7, time.Hour), 11); got != c.believed {
+			if got := v.Believes(record("mine", 1, 7, time.Hour), time.Hour, 11); got != c.believed {
 				t.Errorf("believed: %v", got)
 			}
 			if got := v.MayRetry(c.prev, record("mine", 2, 7, time.Hour), 11); got != c.believed {
@@ -178,14 +178,16 @@ func TestClaim(t *testing.T) {
 // A state with this process's attempt and another version, seen while the lease is valid, is
 // the one that it wrote, which another process has extended. Later it may be the same put
 // back, and extended after that.
-func TestHolds(t *testing.T) {
+func TestExtended(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		now     time.Duration // when the state is seen; the lease ends at 20
-		retakes bool
+		ends    time.Duration // the lease
+		release bool          // sent at 10
+		retakes bool          // after the state was seen at 19
 	}{
-		{"before the end", 19, true},
-		{"after it", 20, false},
+		{"before the end", 20, false, true},
+		{"after it", 19, false, false},
+		{"after a release", 20, true, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			none, mine := backends.Record{}, record("mine", 1, 7, 20)
@@ -193,8 +195,11 @@ func TestHolds(t *testing.T) {
 			v.Read(none, v.Mark(), 0)
 			v.Claim(none, "mine", 7, 0, 0)
 			v.Wrote(none, mine, 1)
-			v.Holds("mine", 20)
-			v.Read(with(mine, `{"t_bid":"0 x b"}`), v.Mark(), c.now)
+			v.Believes(mine, c.ends, 1)
+			if c.release {
+				v.Released("mine", 10)
+			}
+			v.Read(with(mine, `{"t_bid":"0 x b"}`), v.Mark(), 19)
 			if got := v.Abandon("mine"); got != c.retakes {
 				t.Errorf("may be retaken: %v", got)
 			}
