@@ -286,7 +286,7 @@ func (e *Elector) retract(ctx context.Context, a *acquisition, pending <-chan *f
 	}()
 }
 
-var errRestored = errors.New("the record still names this process, but another process has put it back, has deleted it for a time, or has written it since the lease may have ended; another leader may have come and gone in between")
+var errRestored = errors.New("the record still names this process, but another process may have put it back, deleted it for a time, or written it after the lease had ended; another leader may have come and gone in between")
 
 // vacate replaces the record by a vacancy, as long as the store shows that the
 // record is ours. It first reads a record that it does not know.
@@ -306,7 +306,7 @@ func (a *acquisition) vacate() error {
 				a.releases.over("token", a.token)
 				return nil
 			}
-			if f.kind <= cancelled { // it may have been applied
+			if f.kind.unknown() {
 				e.view.Released(a.nonce, e.now())
 			}
 		}

@@ -132,6 +132,9 @@ const (
 // permanent reports whether a campaign ends with a failure of the kind.
 func (k kind) permanent() bool { return k == foreign || k == refused }
 
+// unknown reports whether a write that failed so may have been applied.
+func (k kind) unknown() bool { return k <= cancelled || k.permanent() }
+
 // A failure is why something did not succeed: its kind, and the error to show. A
 // nil failure is a success.
 type failure struct {

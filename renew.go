@@ -219,7 +219,7 @@ func (l *Lease) adopt(r backends.Record) *failure {
 		a.sent[r.Attempt.Sequence] = w
 		margin := l.Remaining()
 		if err = l.extend(w.start); err == nil {
-			l.e.view.Holds(r, w.start.Mono+l.hold)
+			l.e.view.Holds(a.nonce, w.start.Mono+l.hold)
 			info := l.info(nil)
 			info.Margin = margin
 			traced(l.e, l.e.o.Trace.Renewed, l.ctx, info)

@@ -67,26 +67,30 @@ func TestTouched(t *testing.T) {
 			}
 		})
 	})
-	t.Run("restored after a release", func(t *testing.T) {
-		onStage(t, o, func(t *testing.T, s *stage) {
-			win(t, s.e)
-			s.fault.CutWatches(errors.New("the connection is gone"))
-			next := join(t, s.store.Handle(), elector.Options{})
-			s.fault.Next("swap", func(ctx context.Context, _ fault.Call, send fault.Send) (backends.Record, error) {
-				old := s.store.Get("bubble")
-				if _, err := send(ctx); err != nil {
-					t.Error(err)
+	for release, answer := range map[string]error{"an unanswered release": fault.ErrInjected, "a refused release": backends.ErrDenied} {
+		t.Run("restored after "+release, func(t *testing.T) {
+			onStage(t, o, func(t *testing.T, s *stage) {
+				win(t, s.e)
+				s.fault.CutWatches(errors.New("the connection is gone"))
+				next := join(t, s.store.Handle(), elector.Options{})
+				s.fault.Next("swap", func(ctx context.Context, _ fault.Call, send fault.Send) (backends.Record, error) {
+					old := s.store.Get("bubble")
+					if _, err := send(ctx); err != nil {
+						t.Error(err)
+					}
+					win(t, next)
+					s.store.Put("bubble", old)
+					change(t, s.store, set(t, "t_request", "1"))
+					return backends.Record{}, answer
+				})
+				for range 2 {
+					if err := s.e.Resign(t.Context()); err == nil || s.vacant() {
+						t.Errorf("another candidate leads, and Resign of the record that it had replaced returns %v", err)
+					}
 				}
-				win(t, next)
-				s.store.Put("bubble", old)
-				change(t, s.store, set(t, "t_request", "1"))
-				return backends.Record{}, fault.ErrInjected
 			})
-			if err := s.e.Resign(t.Context()); err == nil || s.vacant() {
-				t.Errorf("another candidate leads, and Resign of the record that it had replaced returns %v", err)
-			}
 		})
-	})
+	}
 	t.Run("restored while a lost lease is released", func(t *testing.T) {
 		onStage(t, o, func(t *testing.T, s *stage) {
 			l := s.run()

@@ -119,13 +119,24 @@ var recordMutants = []mutant{
 		"acquire.go", `moved && e.view.Contested(a.nonce) {`, `false {`}}},
 	{name: "a release over a record restored since it began", breaks: "rec/touched", catch: "restored_while_a_lost_lease_is_released", pkg: ".", parent: "TestTouched", edits: []edit{{
 		"acquire.go", `moved && e.view.Contested(a.nonce) {`, `r.Attempt == a.record.Attempt && moved && e.view.Contested(a.nonce) {`}}},
-	{name: "a release over a record restored after it", breaks: "rec/touched", catch: "restored_after_a_release", pkg: ".", parent: "TestTouched", edits: []edit{{
+	{name: "a release over a record restored after it", breaks: "rec/touched", catch: "restored_after_an_unanswered_release", pkg: ".", parent: "TestTouched", edits: []edit{{
 		"acquire.go", `e.view.Released(a.nonce, e.now())`, ``}}},
 	{name: "a restored record taken for an extended one", breaks: "rec/touched", catch: "after_it", pkg: "./internal/rule", parent: "TestExtended", edits: []edit{{
-		"internal/rule/view.go", `		v.claim.until = until
-`, ``}}},
+		"internal/rule/view.go", `if believed && v.claim.nonce == won.Attempt.Nonce {`, `if false {`}}},
+	{name: "a release that is refused taken for not applied", breaks: "rec/touched", catch: "restored_after_a_refused_release", pkg: ".", parent: "TestTouched", edits: []edit{{
+		"errors.go", `return k <= cancelled || k.permanent()`, `return k <= cancelled`}}},
 	{name: "a lease that outlives a restore never released", breaks: "rec/touched", catch: "restored_long_before,_and_resigned", pkg: ".", parent: "TestTouched", edits: []edit{{
-		"internal/rule/view.go", `c.anew && v.record.Version != r.Version`, `c.anew`}}},
+		"internal/rule/claim.go", `c.renewed, c.anew = a.Sequence, false`, `c.renewed = a.Sequence`}}},
+	{name: "a vanished record forgotten with an answer", breaks: "rec/touched", catch: "gone_after_a_renewal", pkg: "./internal/rule", parent: "TestContested", edits: []edit{{
+		"internal/rule/view.go", `		v.claim.until = until
+	}
+}
+
+// Released`, `		v.claim.until, v.claim.anew = until, false
+	}
+}
+
+// Released`}}},
 	{name: "a release over an older state", breaks: "rec/touched", catch: "an_older_state_and_resigned", pkg: ".", parent: "TestTouched", edits: []edit{{
 		"acquire.go", `			case err != nil:
 				return fmt.Errorf("the record still`, `			case err != nil && false:

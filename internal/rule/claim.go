@@ -1,6 +1,10 @@
 package rule
 
-import "time"
+import (
+	"time"
+
+	"github.com/elector-go/elector/backends"
+)
 
 // A claim answers one question: if the store shows this process's latest acquisition,
 // may the process believe it, and may it retake the record when the work is over?
@@ -13,8 +17,9 @@ type claim struct {
 	nonce   string
 	creates bool // the acquisition replaces "there is no record"
 	state   claimState
-	until   time.Duration // no other process has replaced the record before; 0 until the acquisition is believed
-	anew    bool          // contested since Believes or the latest Holds
+	until   time.Duration // before, only a hand can have replaced the record; 0: not known
+	renewed uint64        // number of the latest renewal that was seen before until
+	anew    bool          // contested since that was seen
 }
 
 type claimState uint8
@@ -46,6 +51,14 @@ func (c *claim) contest() { c.state, c.anew = contested, true }
 func (c *claim) abandon(nonce string) {
 	if nonce == c.nonce && c.state == trying {
 		c.state = abandoned
+	}
+}
+
+// shown records that a record shows the acquisition. A renewal that was not seen before
+// replaced the own record: what spoke against that before counts no more.
+func (c *claim) shown(a backends.Attempt, now time.Duration) {
+	if a.Nonce == c.nonce && a.Sequence > c.renewed && now < c.until {
+		c.renewed, c.anew = a.Sequence, false
 	}
 }
 

@@ -188,6 +188,7 @@ func (v *View) see(r backends.Record, now time.Duration) {
 	if v.any && r.Version == v.record.Version {
 		return
 	}
+	v.claim.shown(r.Attempt, now)
 	// A missing or older record is no evidence of who leads: the leader seen last may
 	// not know of it yet.
 	if v.last.Exists() && (!r.Exists() || r.Token < v.last.Token) {
@@ -291,9 +292,9 @@ func (v *View) Believes(won backends.Record, until, now time.Duration) bool {
 	return believed
 }
 
-// Contested reports whether a state seen since Believes, or since the latest Holds, speaks
-// against an acquisition, or another one of this process has begun since: another leader
-// may have come and gone, although the store shows the acquisition.
+// Contested reports whether a state seen since the latest renewal of an acquisition was first
+// seen speaks against it, or another one of this process has begun since: another leader may
+// have come and gone, although the store shows the acquisition.
 func (v *View) Contested(nonce string) bool {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
@@ -313,13 +314,13 @@ func (v *View) MayRetry(prev, next backends.Record, now time.Duration) bool {
 	return may
 }
 
-// Holds records that the store has shown r, which a renewal of the lease has made, and
-// that no other process can replace it before until, the end of the lease.
-func (v *View) Holds(r backends.Record, until time.Duration) {
+// Holds records that no other process can have replaced the record of an acquisition
+// before until, the end of the lease.
+func (v *View) Holds(nonce string, until time.Duration) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
-	if c := &v.claim; c.nonce == r.Attempt.Nonce {
-		c.until, c.anew = until, c.anew && v.record.Version != r.Version
+	if v.claim.nonce == nonce {
+		v.claim.until = until
 	}
 }
 

@@ -207,6 +207,40 @@ func TestExtended(t *testing.T) {
 	}
 }
 
+// What spoke against an acquisition counts until a renewal is seen, and not until a renewal
+// is answered.
+func TestContested(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		before, after bool // the record is shown to have vanished before the renewal was seen, after it
+		want          bool
+	}{
+		{"gone before a renewal", true, false, false},
+		{"gone after a renewal", false, true, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			none, mine := backends.Record{}, record("mine", 1, 7, 20)
+			renewed := record("mine", 2, 7, 20)
+			v := View{}
+			v.Read(none, v.Mark(), 0)
+			v.Claim(none, "mine", 7, 0, 0)
+			v.Wrote(none, mine, 1)
+			v.Believes(mine, 20, 1)
+			if c.before {
+				v.Pushed(none, 2)
+			}
+			v.Wrote(mine, renewed, 3)
+			if c.after {
+				v.Pushed(none, 4)
+			}
+			v.Holds("mine", 23)
+			if got := v.Contested("mine"); got != c.want {
+				t.Errorf("contested: %v", got)
+			}
+		})
+	}
+}
+
 // A late read that shows that the record vanished counts only if the record was there when
 // it was sent.
 func TestVanished(t *testing.T) {
