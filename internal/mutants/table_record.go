@@ -122,7 +122,9 @@ var recordMutants = []mutant{
 	{name: "a release over a record restored after it", breaks: "rec/touched", catch: "restored_after_an_unanswered_release", pkg: ".", parent: "TestTouched", edits: []edit{{
 		"acquire.go", `e.view.Released(a.nonce, e.now())`, ``}}},
 	{name: "a restored record taken for an extended one", breaks: "rec/touched", catch: "after_it", pkg: "./internal/rule", parent: "TestExtended", edits: []edit{{
-		"internal/rule/view.go", `if believed && v.claim.nonce == won.Attempt.Nonce {`, `if false {`}}},
+		"internal/rule/view.go", `v.claim.until, v.claim.renewed = until, won.Attempt.Sequence`, `v.claim.renewed = won.Attempt.Sequence`}}},
+	{name: "a bid taken for a renewal", breaks: "rec/touched", catch: "gone_before_a_bid", pkg: "./internal/rule", parent: "TestContested", edits: []edit{{
+		"internal/rule/view.go", `v.claim.until, v.claim.renewed = until, won.Attempt.Sequence`, `v.claim.until = until`}}},
 	{name: "a release that is refused taken for not applied", breaks: "rec/touched", catch: "restored_after_a_refused_release", pkg: ".", parent: "TestTouched", edits: []edit{{
 		"errors.go", `return k <= cancelled || k.permanent()`, `return k <= cancelled`}}},
 	{name: "a lease that outlives a restore never released", breaks: "rec/touched", catch: "restored_long_before,_and_resigned", pkg: ".", parent: "TestTouched", edits: []edit{{

@@ -18,7 +18,7 @@ type claim struct {
 	creates bool // the acquisition replaces "there is no record"
 	state   claimState
 	until   time.Duration // before, only a hand can have replaced the record; 0: not known
-	renewed uint64        // number of the latest renewal that was seen before until
+	renewed uint64        // number of the latest renewal that was seen before until; first that of the acquisition
 	anew    bool          // contested since that was seen
 }
 
@@ -54,8 +54,8 @@ func (c *claim) abandon(nonce string) {
 	}
 }
 
-// shown records that a record shows the acquisition. A renewal that was not seen before
-// replaced the own record: what spoke against that before counts no more.
+// shown records which attempt a record shows. A renewal that is seen for the first time has
+// replaced this process's own record: what spoke against that before counts no more.
 func (c *claim) shown(a backends.Attempt, now time.Duration) {
 	if a.Nonce == c.nonce && a.Sequence > c.renewed && now < c.until {
 		c.renewed, c.anew = a.Sequence, false

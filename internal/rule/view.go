@@ -285,16 +285,16 @@ func (v *View) Believes(won backends.Record, until, now time.Duration) bool {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	believed := v.claim.believed() && won.Token >= v.highest && v.held <= now
-	if believed && v.claim.nonce == won.Attempt.Nonce {
-		v.claim.until = until
+	if believed {
+		v.claim.until, v.claim.renewed = until, won.Attempt.Sequence
 	}
 	v.report(Step{Name: "believe", Nonce: won.Attempt.Nonce, Record: won, Token: won.Token, Now: now, Taken: believed})
 	return believed
 }
 
-// Contested reports whether a state seen since the latest renewal of an acquisition was first
-// seen speaks against it, or another one of this process has begun since: another leader may
-// have come and gone, although the store shows the acquisition.
+// Contested reports whether another leader may have come and gone, although the store shows
+// the acquisition: a state speaks against it that was seen after its latest renewal, or this
+// process has begun another acquisition since.
 func (v *View) Contested(nonce string) bool {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
@@ -324,8 +324,8 @@ func (v *View) Holds(nonce string, until time.Duration) {
 	}
 }
 
-// Released records that a release of an acquisition may be applied: from now on another
-// process may replace the record.
+// Released records that a release of an acquisition may have been applied, or may still be:
+// from now on another process may replace the record.
 func (v *View) Released(nonce string, now time.Duration) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()

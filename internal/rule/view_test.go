@@ -207,33 +207,32 @@ func TestExtended(t *testing.T) {
 	}
 }
 
-// What spoke against an acquisition counts until a renewal is seen, and not until a renewal
-// is answered.
+// What spoke against an acquisition counts until a renewal is seen: not until a bid is seen,
+// and not until a renewal is answered.
 func TestContested(t *testing.T) {
+	none, mine := backends.Record{}, record("mine", 1, 7, 20)
+	gone := func(v *View) { v.Pushed(none, 2) }
+	renewal := func(v *View) { v.Wrote(mine, record("mine", 2, 7, 20), 2) }
+	bid := func(v *View) { v.Read(with(mine, `{"t_bid":"0 x b"}`), v.Mark(), 2) }
+	answer := func(v *View) { v.Holds("mine", 22) }
 	for _, c := range []struct {
-		name          string
-		before, after bool // the record is shown to have vanished before the renewal was seen, after it
-		want          bool
+		name  string
+		steps []func(v *View)
+		want  bool
 	}{
-		{"gone before a renewal", true, false, false},
-		{"gone after a renewal", false, true, true},
+		{"gone before a renewal", []func(v *View){gone, renewal, answer}, false},
+		{"gone after a renewal", []func(v *View){renewal, gone, answer}, true},
+		{"gone before a bid", []func(v *View){gone, bid}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			none, mine := backends.Record{}, record("mine", 1, 7, 20)
-			renewed := record("mine", 2, 7, 20)
 			v := View{}
 			v.Read(none, v.Mark(), 0)
 			v.Claim(none, "mine", 7, 0, 0)
 			v.Wrote(none, mine, 1)
 			v.Believes(mine, 20, 1)
-			if c.before {
-				v.Pushed(none, 2)
+			for _, step := range c.steps {
+				step(&v)
 			}
-			v.Wrote(mine, renewed, 3)
-			if c.after {
-				v.Pushed(none, 4)
-			}
-			v.Holds("mine", 23)
 			if got := v.Contested("mine"); got != c.want {
 				t.Errorf("contested: %v", got)
 			}

@@ -118,9 +118,9 @@ func (s *server) begin(ctx context.Context) (err error) {
 
 // freePort returns a port that nothing listens on. It is below the ports that
 // systems give to outgoing connections, and none that a proxy of package network
-// listens on, so that none of these takes it while the server is down. It is none of
-// the last 3,000 that freePort returned either: a server may own it and be down. The port
-// 12000 below it is such a port too: see chooseZooKeeperPorts.
+// listens on, so that none of these takes it while the server is down. The port
+// 12000 below it is such a port too: see chooseZooKeeperPorts. The last 3,000 ports that
+// freePort returned are not returned again: the server that owns one may be down.
 func freePort() (int, error) {
 	chosen.Lock()
 	defer chosen.Unlock()
