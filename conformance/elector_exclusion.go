@@ -116,7 +116,11 @@ func (d *disorder) fault(ctx context.Context, c fault.Call, send fault.Send) (ba
 	time.AfterFunc(d.upTo(d.longest), func() { close(release) })
 	d.late.Add(1)
 	go func() { <-applied; d.late.Done() }()
-	return fault.Late(release, applied)(ctx, c, send)
+	return fault.Late(release, applied)(ctx, c, func(ctx context.Context) (backends.Record, error) {
+		ctx, cancel := context.WithTimeout(ctx, patience) // a server that dies may take the request with it
+		defer cancel()
+		return send(ctx)
+	})
 }
 
 // waited fails the case if a campaign won within C of a TTL after since
