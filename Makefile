@@ -39,6 +39,7 @@ ROUNDS ?= 50
 demo-cli: stores ## elector run under ROUNDS faults: no descendants of two terms at once, none past its lease; cron; etcdctl lock beside it
 	cd $(PROOF) && go run ./cmd/democli -rounds $(ROUNDS) $(if $(SEED),-seed $(SEED)) $(if $(MUTANT),-mutant $(MUTANT))
 
+DEFAULT := etcd postgres zookeeper dynamodb gcs
 # make test leaves these out unless KINDS names them: they take long to get, or their
 # clients are in modules of their own.
 MORE := azureblob consul kubernetes mysql nats redis s3
@@ -83,7 +84,8 @@ controllers: kube-apiserver ## two controller-runtime managers on a real API ser
 	cd $(CONTROLLERS) && go test -tags kubernetes -count=1 -timeout=20m -v ./...
 
 TAKEOVERS ?= 500
-storms: stores ## paused writers of overtaken leaders against the guards of the stores, for TAKEOVERS in each storm; KINDS="mysql redis" for more stores
+storms: ## paused writers of overtaken leaders against the guards of the stores, for TAKEOVERS in each storm; KINDS="mysql redis" for more stores
+	@$(MAKE) stores KINDS="$(DEFAULT) $(KINDS)"
 	cd $(PROOF) && go test -tags "$(KINDS)" ./storms -count=1 -v -timeout=0 -args -takeovers=$(TAKEOVERS)
 
 STOPS ?= 10000
@@ -168,7 +170,7 @@ deps: ## the core imports only the standard library, its rules only package back
 	@go run ./internal/deps
 
 stores: ## fetch the real stores that are missing, and Prometheus, into .stores/; KINDS=kubernetes for one that takes long to build
-	cd $(PROOF) && go run ./cmd/fetch $(KINDS) $(filter $(MORE),$(subst $(comma), ,$(PLACES)))
+	cd $(PROOF) && go run ./cmd/fetch $(KINDS) $(filter $(DEFAULT) $(MORE),$(subst $(comma), ,$(PLACES)))
 
 kube-apiserver: # what make stores leaves out
 	cd $(PROOF) && go run ./cmd/fetch kubernetes
@@ -180,7 +182,7 @@ images: ## build stand-ins for the images of the stores, where no registry can b
 # ELECTOR_TEST_IMAGE_ETCD and the like name others. No store may be a local
 # process here. CASES selects of the suite: backend, elector, or a pattern.
 CASES ?= .
-CONTAINED = $(or $(KINDS),etcd postgres zookeeper dynamodb gcs)
+CONTAINED = $(or $(KINDS),$(DEFAULT))
 test-containers: $(if $(KINDS),stores) ## the suite on the five stores in containers, or KINDS="azureblob consul mysql s3"; starts Docker's engine if none answers
 	@echo "cases of the suite: $(CASES)"
 	@mkdir -p bin && rm -f bin/containers.txt
@@ -191,7 +193,7 @@ test-containers: $(if $(KINDS),stores) ## the suite on the five stores in contai
 	@! grep -E 'DID NOT RUN|failed' bin/containers.txt
 	@test "$$(grep -c 'cases passed; Docker image' bin/containers.txt)" = $(words $(CONTAINED)) || { echo "not all of $(CONTAINED) ran in containers"; exit 1; }
 
-DECLARED_KINDS = $(or $(KINDS),etcd postgres zookeeper dynamodb gcs)
+DECLARED_KINDS = $(or $(KINDS),$(DEFAULT))
 DECLARED := $(CURDIR)/bin/declared
 test-declared: stores ## the suite on real stores with the very client versions that go.mod declares; KINDS="etcd gcs" for some, CASES=backend for some cases
 	@mkdir -p bin && rm -f $(DECLARED).txt
