@@ -8,8 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 
 	"github.com/elector-go/elector/internal/proof/internal/binaries"
 )
@@ -45,11 +43,8 @@ func (s nodeServer) fetch(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	node, err := binaries.Node()
+	node, err := getNode(ctx)
 	if err != nil {
-		return "", err
-	}
-	if err := checkNode(ctx, s.name, node); err != nil {
 		return "", err
 	}
 	if _, err := s.there(); err == nil {
@@ -69,25 +64,12 @@ func (s nodeServer) fetch(ctx context.Context) (string, error) {
 		return "", err
 	}
 	progress("getting %s %s from npm", s.name, s.version)
-	if _, err := command(ctx, dir, nil, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"); err != nil {
+	if _, err := node.run(ctx, dir, "ci", "--ignore-scripts", "--no-audit", "--no-fund"); err != nil {
 		return "", err
 	}
 	// Loads all of it, the compiled part for this system too.
-	if _, err := command(ctx, dir, nil, node, "-e", "require('"+cmp.Or(s.part, s.name)+"')"); err != nil {
+	if _, err := command(ctx, dir, nil, node.program, "-e", "require('"+cmp.Or(s.part, s.name)+"')"); err != nil {
 		return "", fmt.Errorf("the fetched %s does not run: %w", s.name, err)
 	}
 	return "got " + s.name + " from npm: " + path, replace(path, dir)
-}
-
-// checkNode refuses versions that a server does not work with.
-func checkNode(ctx context.Context, server, node string) error {
-	said, err := command(ctx, "", nil, node, "--version")
-	if err != nil {
-		return err
-	}
-	major, _, _ := strings.Cut(strings.TrimPrefix(said, "v"), ".")
-	if n, err := strconv.Atoi(major); err != nil || n < 20 {
-		return fmt.Errorf("%s needs Node.js 20 or later, and %s is %s; install a newer one", server, node, strings.TrimSpace(said))
-	}
-	return nil
 }

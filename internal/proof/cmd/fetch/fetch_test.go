@@ -5,9 +5,13 @@ import (
 	"compress/gzip"
 	"context"
 	"embed"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +24,7 @@ var place = map[string]func(t *testing.T){
 	"etcd": func(t *testing.T) { placeFile(t, binaries.EtcdPath) },
 	"gcs":  func(t *testing.T) { placeFile(t, binaries.FakeGCSPath) },
 	"zookeeper": func(t *testing.T) {
+		placeFile(t, binaries.JavaPath, "bin", "java")
 		for _, class := range binaries.ZooKeeperClasses {
 			placeFile(t, binaries.ZooKeeperPath, class)
 		}
@@ -38,12 +43,18 @@ var place = map[string]func(t *testing.T){
 		placeFile(t, binaries.PrometheusPath, "prometheus")
 		placeFile(t, binaries.PrometheusPath, "promtool")
 	},
-	"dynamodb": func(t *testing.T) { placeFile(t, binaries.DynalitePath, binaries.DynaliteScript) },
-	"consul":   func(t *testing.T) { placeFile(t, binaries.ConsulPath) },
-	"nats":     func(t *testing.T) { placeFile(t, binaries.NATSPath) },
-
-	"azureblob": func(t *testing.T) { placeFile(t, binaries.AzuritePath, binaries.AzuriteScript) },
+	"dynamodb": func(t *testing.T) {
+		placeNode(t)
+		placeFile(t, binaries.DynalitePath, binaries.DynaliteScript)
+	},
+	"consul": func(t *testing.T) { placeFile(t, binaries.ConsulPath) },
+	"nats":   func(t *testing.T) { placeFile(t, binaries.NATSPath) },
+	"azureblob": func(t *testing.T) {
+		placeNode(t)
+		placeFile(t, binaries.AzuritePath, binaries.AzuriteScript)
+	},
 	"s3": func(t *testing.T) {
+		placeNode(t)
 		placeFile(t, binaries.GoFakeS3Path)
 		placeFile(t, binaries.VersityGWPath)
 		placeFile(t, binaries.S3rverPath, binaries.S3rverScript)
@@ -52,6 +63,16 @@ var place = map[string]func(t *testing.T){
 		placeFile(t, binaries.EtcdPath)
 		placeFile(t, binaries.KubernetesPath)
 	},
+}
+
+func placeNode(t *testing.T) {
+	t.Helper()
+	placeFile(t, binaries.NodePath, "bin", "node")
+	path, err := binaries.NodePath()
+	if err != nil {
+		t.Fatal(err)
+	}
+	placeFile(t, func() (string, error) { return binaries.NPMScript(path), nil })
 }
 
 func placeFile(t *testing.T, in func() (string, error), below ...string) {
@@ -115,14 +136,16 @@ func TestMachineWithoutTheTools(t *testing.T) {
 	t.Setenv("JAVA_HOME", "")
 	tools := t.TempDir()
 	t.Setenv("PATH", tools)
-	says := func(fetch func(context.Context) (string, error), want string) {
+	says := func(fetch func(context.Context) (string, error), wants ...string) {
 		t.Helper()
-		if _, err := fetch(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("it says %v, want %q", err, want)
+		_, err := fetch(t.Context())
+		for _, want := range wants {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("it says %v, want %q", err, want)
+			}
 		}
 	}
-	says(fetchZooKeeper, "no java in PATH")
-	says(fetchDynamoDB, "no node in PATH")
+	says(fetchZooKeeper, "no apt-get", "install Java 17")
 	says(fetchMariaDB, "no apt-get")
 	says(fetchRedis, "no apt-get")
 	says(fetchPrometheus, "no apt-get")
@@ -131,23 +154,127 @@ func TestMachineWithoutTheTools(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	tool("java", "exit 0")
+	tool("java", "echo openjdk 11.0.2 2019-01-15")
+	says(fetchZooKeeper, "no apt-get", "install Java 17")
+	t.Setenv("JAVA_HOME", filepath.Dir(tools))
+	says(fetchZooKeeper, "JAVA_HOME")
+	t.Setenv("JAVA_HOME", "")
+	tool("java", "echo openjdk 17.0.15 2025-04-15")
 	says(fetchZooKeeper, "ELECTOR_TEST_ZOOKEEPER")
 	tool("apt-get", `[ "$1" = -o ] || exec echo no such package >&2`+"\nexit 100")
 	says(fetchZooKeeper, "ELECTOR_TEST_ZOOKEEPER")
-	tool("node", "echo v18.20.4")
-	says(fetchDynamoDB, "v18.20.4; install a newer one")
+}
+
+func TestJavaVersions(t *testing.T) {
+	java := filepath.Join(t.TempDir(), "java")
+	for printed, want := range map[string]string{
+		"echo openjdk 17.0.15 2025-04-15":                 "",
+		"echo java 21 2023-09-19 LTS":                     "",
+		"echo openjdk 11.0.2 2019-01-15":                  "is version 11, and ZooKeeper needs 17",
+		"echo Unrecognized option: --version >&2; exit 1": "Unrecognized option", // Java 8
+		"true": "names no version",
+	} {
+		if err := os.WriteFile(java, []byte("#!/bin/sh\n"+printed+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		err := checkJava(t.Context(), java)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: it says %v, want %q", printed, err, want)
+		}
+	}
+}
+
+// Links of Debian's package to what it keeps elsewhere become what they name.
+func TestSelfContained(t *testing.T) {
+	root := t.TempDir()
+	home, kept := filepath.Join(root, "usr", "java"), filepath.Join(root, "etc", "java")
+	for _, dir := range []string{home, kept} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(kept, "security"), []byte("policy"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, target := range map[string]string{"conf": "/etc/java/security", "certificates": "/etc/other/package", "near": "conf"} {
+		if err := os.Symlink(target, filepath.Join(home, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := selfContained(home, root); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"conf", "near"} {
+		if content, err := os.ReadFile(filepath.Join(home, name)); err != nil || string(content) != "policy" {
+			t.Errorf("%s holds %q, %v", name, content, err)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(home, "certificates")); err == nil {
+		t.Error("a link to what is not in the package is left")
+	}
+}
+
+// Node.js comes from the registry of npm's configuration, and nothing is kept that is
+// not the pinned archive.
+func TestNodeFromTheRegistry(t *testing.T) {
+	if nodePackages[runtime.GOOS+"/"+runtime.GOARCH].name == "" {
+		return // no packed Node.js is known for this system, and fetchNode says so
+	}
+	answers := map[string]http.HandlerFunc{
+		"the registry answers 403": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) },
+		"and not the pinned":       func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "another archive") },
+	}
+	for want, answer := range answers {
+		registry := httptest.NewServer(answer)
+		defer registry.Close()
+		t.Setenv("NPM_CONFIG_REGISTRY", registry.URL)
+		t.Setenv("PATH", t.TempDir())
+		dir := t.TempDir()
+		t.Setenv(binaries.FolderVariable, dir)
+		if _, err := getNode(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("it says %v, want %q", err, want)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("left are %v, %v", left, err)
+		}
+	}
+}
+
+// A Node.js of the machine that is too old, or has no npm, is not used.
+func TestInstalledNode(t *testing.T) {
+	tools := t.TempDir()
+	t.Setenv("PATH", tools)
+	tool := func(name, prints string) {
+		if err := os.WriteFile(filepath.Join(tools, name), []byte("#!/bin/sh\necho "+prints+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	says := func(want string) {
+		t.Helper()
+		if _, err := installedNode(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("it says %v, want %q", err, want)
+		}
+	}
+	says("no node in PATH")
+	tool("node", "v18.20.4")
+	says("is version v18.20.4")
+	tool("node", "v22.1.0")
+	says("no npm in PATH")
+	tool("npm", "10")
+	if n, err := installedNode(t.Context()); err != nil || n.program != filepath.Join(tools, "node") {
+		t.Errorf("it is %v, %v", n, err)
+	}
 }
 
 // A ZooKeeper is taken only if it runs.
 func TestBrokenZooKeeper(t *testing.T) {
-	t.Setenv(binaries.FolderVariable, t.TempDir())
-	place["zookeeper"](t)
-	path, err := binaries.ZooKeeperPath()
+	java, err := getJava(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	java, err := binaries.Java()
+	t.Setenv(binaries.FolderVariable, t.TempDir())
+	place["zookeeper"](t)
+	path, err := binaries.ZooKeeperPath()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +353,7 @@ func TestUnpack(t *testing.T) {
 		archive := filepath.Join(dir, "a.tgz")
 		writeArchive(t, archive, name, "content")
 		into := filepath.Join(dir, "into")
-		if err := unpack(t.Context(), archive, into); (err == nil) != ok {
+		if err := unpack(t.Context(), archive, into, nil); (err == nil) != ok {
 			t.Errorf("unpacking %s: %v", name, err)
 		}
 		if !ok {

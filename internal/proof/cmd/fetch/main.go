@@ -20,10 +20,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/elector-go/elector/internal/diagnose"
 	"github.com/elector-go/elector/internal/proof/internal/binaries"
 )
 
@@ -79,7 +79,8 @@ func run(ctx context.Context, wanted []string) error {
 	}
 	removeLeftovers(dir)
 	var running sync.WaitGroup
-	var failed atomic.Int32
+	var mutex sync.Mutex
+	var failed []string
 	for _, f := range fetchers {
 		if len(wanted) > 0 && !slices.Contains(wanted, f.kind) {
 			continue
@@ -92,16 +93,19 @@ func run(ctx context.Context, wanted []string) error {
 			begun := time.Now()
 			did, err := f.fetch(ctx)
 			if err != nil {
-				failed.Add(1)
-				fmt.Fprintf(os.Stderr, "%s: FAILED: %v\n", f.kind, err)
+				mutex.Lock()
+				failed = append(failed, f.kind)
+				mutex.Unlock()
+				fmt.Fprintln(os.Stderr, diagnose.Failure(f.kind+": FAILED", err))
 				return
 			}
 			fmt.Printf("%s: %s (%.1f s)\n", f.kind, did, time.Since(begun).Seconds())
 		})
 	}
 	running.Wait()
-	if n := failed.Load(); n > 0 {
-		return fmt.Errorf("%d of the stores could not be had", n)
+	if len(failed) > 0 {
+		slices.Sort(failed)
+		return fmt.Errorf("no server to test with for: %s; why is above", strings.Join(failed, ", "))
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func fetchZooKeeper(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	java, err := binaries.Java()
+	java, err := getJava(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -22,6 +22,9 @@ const (
 	PostgresVersion = "17.10.0-beta.17" // of the packed binaries; one on the machine is taken as it is
 
 	ZooKeeperVersion  = "3.8.0" // Debian 12's
+	JavaVersion       = "17"    // of Debian 12's package; a machine's own may be later
+	NodeVersion       = "20.20.2"
+	NPMVersion        = "10.9.9"
 	MariaDBVersion    = "10.11" // Debian 12's, with its latest mends
 	DynaliteVersion   = "4.0.0"
 	AzuriteVersion    = "3.37.0"

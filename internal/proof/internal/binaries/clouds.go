@@ -1,9 +1,7 @@
 package binaries
 
 import (
-	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 )
 
@@ -54,13 +52,4 @@ func Azurite() (string, error) {
 	script := filepath.Join(path, AzuriteScript)
 	_, err = os.Stat(script)
 	return script, err
-}
-
-// Node returns the program that runs the servers of npm.
-func Node() (string, error) {
-	path, err := exec.LookPath("node")
-	if err != nil {
-		return "", errors.New("the stand-ins for DynamoDB, S3 and Azure Blob Storage need Node.js 20 or later, and there is no node in PATH; install it (on Debian the package nodejs)")
-	}
-	return path, nil
 }

@@ -3,7 +3,6 @@ package binaries
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 )
 
@@ -45,18 +44,4 @@ func ZooKeeperIn(dir string) (classes []string, err error) {
 		classes, err = append(classes, class), errors.Join(err, missing)
 	}
 	return classes, err
-}
-
-// Java returns the program that runs ZooKeeper: $JAVA_HOME's or the one in
-// PATH.
-func Java() (string, error) {
-	if home := os.Getenv("JAVA_HOME"); home != "" {
-		path := filepath.Join(home, "bin", "java")
-		return path, executable(path)
-	}
-	path, err := exec.LookPath("java")
-	if err != nil {
-		return "", errors.New("ZooKeeper needs Java 17 or later, and there is no java in PATH or JAVA_HOME; install it (on Debian the package openjdk-17-jre-headless)")
-	}
-	return path, nil
 }
