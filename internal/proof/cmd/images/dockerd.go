@@ -81,19 +81,17 @@ func findDockerd(ctx context.Context) (string, error) {
 	}
 	fmt.Println("docker: installing Debian's package docker.io")
 	install := func() error { return aptGet(ctx, "install", "--yes", "--no-install-recommends", "docker.io") }
-	if install() != nil {
-		if err := aptGet(ctx, "update"); err != nil {
-			return "", err
-		}
-		if err := install(); err != nil {
-			return "", err
+	if err := install(); err != nil {
+		if err := errors.Join(aptGet(ctx, "update"), install()); err != nil {
+			return "", fmt.Errorf("no Docker engine answers, and Debian's cannot be installed: %w", err)
 		}
 	}
 	return look()
 }
 
+// aptGet waits for another process that holds apt's lock, but not for long.
 func aptGet(ctx context.Context, args ...string) error {
-	cmd := exec.CommandContext(ctx, "apt-get", append([]string{"-q"}, args...)...)
+	cmd := exec.CommandContext(ctx, "apt-get", append([]string{"-q", "-o", "DPkg::Lock::Timeout=60"}, args...)...)
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("apt-get %s: %w\n%s", strings.Join(args, " "), err, said)

@@ -34,6 +34,7 @@ import (
 	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
 
+	"github.com/elector-go/elector/internal/diagnose"
 	"github.com/elector-go/elector/internal/proof/internal/engine"
 )
 
@@ -43,14 +44,20 @@ func main() {
 	flag.Parse()
 	err := run(ctx, strings.Fields(*kinds), flag.Args())
 	stop()
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() > 0 {
-		os.Exit(exit.ExitCode()) // the command has said why
+	if failed := (commandFailed{}); errors.As(err, &failed) {
+		os.Exit(failed.code) // the command has said why
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "images:", err)
+		fmt.Fprintln(os.Stderr, diagnose.Failure("images", err))
 		os.Exit(1)
 	}
 }
+
+// commandFailed is that the wrapped command exited with a code; programs that this one
+// runs for itself, such as apt-get, fail otherwise.
+type commandFailed struct{ code int }
+
+func (e commandFailed) Error() string { return fmt.Sprintf("the command exited with %d", e.code) }
 
 func run(ctx context.Context, kinds, command []string) (err error) {
 	end, err := ensureEngine(ctx)
@@ -86,7 +93,11 @@ func run(ctx context.Context, kinds, command []string) (err error) {
 	cmd.Env, cmd.Stdout, cmd.Stderr = chosen, os.Stdout, os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it has containers to remove
 	cmd.WaitDelay = time.Minute
-	return cmd.Run()
+	err = cmd.Run()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() > 0 {
+		return commandFailed{exit.ExitCode()}
+	}
+	return err
 }
 
 // published returns the image that the caller has named, or the official one,
