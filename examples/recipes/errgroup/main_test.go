@@ -16,13 +16,13 @@ import (
 func TestMain(m *testing.M) { leak.Main(m, http.DefaultClient.CloseIdleConnections) }
 
 // start runs the recipe. Its worker returns what comes from fails, or nil when it is
-// told to stop. Its handler answers when it may.
-func start(t *testing.T) (stop func() error, l net.Listener, asked, answer chan bool, fails chan error) {
+// told to stop, and then closes told. Its handler answers when it may.
+func start(t *testing.T) (stop func() error, l net.Listener, asked, answer, told chan bool, fails chan error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked, answer, fails = make(chan bool, 1), make(chan bool), make(chan error)
+	asked, answer, told, fails = make(chan bool, 1), make(chan bool), make(chan bool), make(chan error)
 	s := electortest.New(t, "errgroup", nil)
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked <- true
@@ -35,17 +35,18 @@ func start(t *testing.T) (stop func() error, l net.Listener, asked, answer chan 
 			case err := <-fails:
 				return err
 			case <-ctx.Done():
+				close(told)
 				return nil
 			}
 		})
 	})
 	s.Win()
-	return stop, l, asked, answer, fails
+	return stop, l, asked, answer, told, fails
 }
 
 // A process that is told to stop answers the request that is under way.
 func TestStop(t *testing.T) {
-	stop, l, asked, answer, _ := start(t)
+	stop, l, asked, answer, _, _ := start(t)
 	answered := make(chan string, 1)
 	go func() {
 		r, err := http.Get("http://" + l.Addr().String())
@@ -79,7 +80,7 @@ func TestStop(t *testing.T) {
 // If one of them fails, the other ends.
 func TestFailures(t *testing.T) {
 	t.Run("worker", func(t *testing.T) {
-		stop, l, _, _, fails := start(t)
+		stop, l, _, _, _, fails := start(t)
 		broken := errors.New("broken")
 		fails <- broken
 		if err := stop(); !errors.Is(err, broken) {
@@ -91,10 +92,11 @@ func TestFailures(t *testing.T) {
 		}
 	})
 	t.Run("server", func(t *testing.T) {
-		stop, l, _, _, _ := start(t)
+		stop, l, _, _, told, _ := start(t)
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
+		<-told // a stop that comes before the server's error is the end of both without one
 		if err := stop(); !errors.Is(err, net.ErrClosed) {
 			t.Error(err)
 		}
