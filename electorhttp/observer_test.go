@@ -283,10 +283,10 @@ func observerCrash(t *testing.T) {
 	m.led(a)
 	b, _ := m.start("b", nil)
 	time.Sleep(10 * time.Second)
-	stop := m.traffic(b)
 	m.set(func() { a.gone = true })
 	a.fault.Always(fault.Hang)
 	a.fault.CutWatches(backends.ErrUnavailable)
+	stop := m.traffic(b) // none is served by a
 	time.Sleep(30 * time.Second)
 	stop()
 	if m.servedBy(b) < 30*50 {
