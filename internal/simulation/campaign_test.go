@@ -1,9 +1,6 @@
 package simulation
 
 import (
-	"runtime"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -22,20 +19,7 @@ func randomCampaign(t *testing.T) {
 		return
 	}
 	total := tally{taken: map[string]int{}}
-	var next atomic.Uint64
-	var group sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		group.Go(func() {
-			for {
-				seed := next.Add(1)
-				if seed > uint64(*seedsFlag) || t.Failed() {
-					return
-				}
-				total.add(randomRun(t, seed))
-			}
-		})
-	}
-	group.Wait()
+	overSeeds(t, *seedsFlag, func(seed uint64) { total.add(randomRun(t, seed)) })
 	total.report(t)
 }
 

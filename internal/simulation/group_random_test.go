@@ -3,11 +3,9 @@ package simulation
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,26 +24,15 @@ func TestGroups(t *testing.T) {
 	var mutex sync.Mutex
 	total := map[string]int{}
 	var longest time.Duration
-	var next atomic.Uint64
-	var group sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		group.Go(func() {
-			for {
-				seed := next.Add(1)
-				if seed > uint64(*seedsFlag+4)/5 || t.Failed() {
-					return
-				}
-				f := randomFleet(t, seed)
-				mutex.Lock()
-				for kind, n := range f.counts {
-					total[kind] += n
-				}
-				longest = max(longest, f.spoiled[settledAfter])
-				mutex.Unlock()
-			}
-		})
-	}
-	group.Wait()
+	overSeeds(t, (*seedsFlag+4)/5, func(seed uint64) {
+		f := randomFleet(t, seed)
+		mutex.Lock()
+		defer mutex.Unlock()
+		for kind, n := range f.counts {
+			total[kind] += n
+		}
+		longest = max(longest, f.spoiled[settledAfter])
+	})
 	var lines []string
 	for kind, n := range total {
 		lines = append(lines, fmt.Sprintf("%-28s %d", kind, n))
