@@ -20,15 +20,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector"
-	_ "github.com/elector-go/elector/backends/consul"
-	_ "github.com/elector-go/elector/backends/dynamodb"
-	_ "github.com/elector-go/elector/backends/etcd"
 	_ "github.com/elector-go/elector/backends/file"
-	_ "github.com/elector-go/elector/backends/gcs"
-	_ "github.com/elector-go/elector/backends/kubernetes"
-	_ "github.com/elector-go/elector/backends/memory"
-	_ "github.com/elector-go/elector/backends/postgres"
-	_ "github.com/elector-go/elector/backends/zookeeper"
 	"github.com/elector-go/elector/examples/singleton/demo"
 	"github.com/elector-go/elector/examples/singleton/protected"
 )
