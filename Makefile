@@ -5,25 +5,24 @@ SEEDS  ?= 500
 TIME   ?= 60s
 PROOF  := internal/proof
 comma  := ,
+# A go.mod is changed by hand alone, whatever GOFLAGS says elsewhere.
+export GOFLAGS := $(strip $(filter-out -mod=%,$(shell go env GOFLAGS)) -mod=readonly)
 # The other modules. In each the plain go commands work too.
 MODULES := backends/azureblob backends/mysql backends/nats backends/redis backends/s3 bench cmd/elector examples/service examples/recipes integrations/electorprom integrations/electorotel integrations/electorgocron integrations/electorcontroller
 METRICS := internal/proof/metrics
 CONTROLLERS := internal/proof/controllers
-race    = $(if $(filter bench cmd/elector examples/recipes,$(1)),,-race)
 tags    = $(if $(filter $(CONTROLLERS),$(1)),-tags kubernetes)
-TABLE  := $(CURDIR)/bin/table.txt
-FAULTS := $(CURDIR)/bin/faults.txt
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 ERRORLINT   := github.com/polyfloyd/go-errorlint@v1.8.0
 ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.PHONY: help demo demo-partitions demo-stores demo-cli test metrics controllers sim mutants fuzz model chaos soak mixed storms adversary overlap bench bench-partitions bench-peers lint least pictures deps stores kube-apiserver images test-containers test-declared api dist release-check
+.PHONY: help demo demo-partitions demo-stores demo-cli test test-all test-change metrics controllers sim mutants fuzz model chaos soak mixed storms adversary overlap bench bench-partitions bench-peers lint least pictures deps stores kube-apiserver images test-containers test-declared api dist release-check
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
 
 demo: ## three processes elect leaders on this machine; the demo kills, freezes and stops them
-	@mkdir -p bin && go build -o bin/singleton ./examples/singleton
+	@mkdir -p bin && go build -tags fileonly -o bin/singleton ./examples/singleton
 	@exec bin/singleton demo
 
 demo-partitions: ## processes share 24 partitions on this machine; they join, leave, are frozen and killed, and each item is counted once
@@ -40,42 +39,17 @@ demo-cli: stores ## elector run under ROUNDS faults: no descendants of two terms
 	cd $(PROOF) && go run ./cmd/democli -rounds $(ROUNDS) $(if $(SEED),-seed $(SEED)) $(if $(MUTANT),-mutant $(MUTANT))
 
 DEFAULT := etcd postgres zookeeper dynamodb gcs
-# make test leaves these out unless KINDS names them: they take long to get, or their
-# clients are in modules of their own.
 MORE := azureblob consul kubernetes mysql nats redis s3
 
-test: stores ## unit tests, simulation, the suite on seven backends on real stores, and faults of network, processes and stores; KINDS=consul for the suite and the faults on that store alone
-ifeq ($(KINDS),)
-	go test -race -timeout=20m $$(go list ./... | grep -v /internal/simulation)
-	go test -race -timeout=20m ./internal/simulation -seeds=99
-	go test -timeout=20m ./internal/simulation # all seeds; the race detector also shuffles what happens at one instant
-	@mkdir -p bin && rm -f $(TABLE) $(FAULTS)
-	cd $(PROOF) && ELECTOR_TABLE=$(TABLE) go test -count=1 -timeout=20m $$(go list ./... | grep -v /chaos)
-	@cat $(TABLE)
-	@! grep -E 'DID NOT RUN|failed' $(TABLE)
-	cd $(PROOF) && ELECTOR_FAULT_TABLE=$(FAULTS) go test -count=1 -timeout=20m -p 1 ./chaos/...
-	@cat $(FAULTS)
-	@! grep -iE 'DID NOT RUN|failed' $(FAULTS)
-	@$(MAKE) --no-print-directory -j2 --output-sync=target $(addprefix test/,$(MODULES))
-	@for kind in $(MORE); do echo "NOT RUN: $$kind; make test KINDS=$$kind runs it"; done
-else
-	@mkdir -p bin && rm -f $(TABLE) $(FAULTS)
-	cd $(PROOF) && ELECTOR_TABLE=$(TABLE) go test -tags "$(KINDS)" -count=1 -timeout=60m -run '(?i)^Test($(shell echo $(KINDS) | tr ' ' '|'))' ./stores
-	@cat $(TABLE)
-	@! grep -E 'DID NOT RUN|failed' $(TABLE)
-ifneq ($(filter $(MORE),$(KINDS)),)
-	cd $(PROOF) && ELECTOR_FAULT_TABLE=$(FAULTS) go test -tags "$(KINDS)" -count=1 -timeout=60m -p 1 \
-		-run '^Test(Faults|Records)$$|(?i:^Test.*($(shell echo $(KINDS) | tr ' ' '|')))' ./storms ./chaos/network ./chaos/raw ./chaos/cluster
-	@cat $(FAULTS)
-	@! grep -iE 'DID NOT RUN|failed' $(FAULTS)
-endif
-ifneq ($(filter kubernetes,$(KINDS)),)
-	@$(MAKE) --no-print-directory controllers
-endif
-endif
+test: ## the core, the suite on seven backends on real stores, faults, groups, the example service and the commands of the pages, in ten minutes on two processors; KINDS="consul s3" for the suite and the faults on these stores alone
+	@go run ./internal/parts $(if $(KINDS),-kinds "$(KINDS)")
 
-test/%:
-	cd $* && go test -count=1 $(call race,$*) ./...
+test-all: ## everything that can be tested, on all stores; PART=1/4 for a fourth of it; ONLY=suite/ for the parts whose names begin so
+	@go run ./internal/parts -all $(if $(PART),-part $(PART)) $(if $(ONLY),-only $(ONLY))
+
+# SINCE is a revision, for example that of the last push.
+test-change: ## what make test leaves out, and a change since the revision SINCE touches
+	@go run ./internal/parts -since $(SINCE) $(if $(PART),-part $(PART))
 
 metrics: stores ## the alert rules and the dashboard on Prometheus itself, which watches a lease being lost
 	cd $(METRICS) && go test -count=1 -v ./...
@@ -95,8 +69,8 @@ adversary: stores ## leaders stopped STOPS times where it hurts, until a success
 sim: ## the simulation over SEEDS seeds, with its figures
 	go test ./internal/simulation -count=1 -v -timeout=0 -seeds=$(SEEDS)
 
-mutants: ## break the code on purpose: each break must be caught by the case named for it; PART=1/3 for a third of them
-	go run ./internal/mutants $(if $(PART),-part $(PART))
+mutants: ## break the code on purpose: each break must be caught by the case named for it; PART=1/3 for a third of them, SINCE=revision for those that a change touches, MOST=50 for so many
+	go run ./internal/mutants $(if $(PART),-part $(PART)) $(if $(SINCE),-since $(SINCE)) $(if $(MOST),-most $(MOST))
 
 # PLACES selects some, with commas; MUTANT takes a broken candidate, which must
 # be found.
@@ -185,24 +159,13 @@ CASES ?= .
 CONTAINED = $(or $(KINDS),$(DEFAULT))
 test-containers: $(if $(KINDS),stores) ## the suite on the five stores in containers, or KINDS="azureblob consul mysql s3"; starts Docker's engine if none answers
 	@echo "cases of the suite: $(CASES)"
-	@mkdir -p bin && rm -f bin/containers.txt
-	cd $(PROOF) && ELECTOR_TEST_METHOD=docker ELECTOR_TABLE=$(CURDIR)/bin/containers.txt go run ./cmd/images -kinds "$(sort etcd $(CONTAINED))" \
-		go test -tags "containers $(KINDS)" -count=1 -timeout=20m \
-		-run '^Test(?i:$(shell echo $(CONTAINED) | tr ' ' '|'))$$/$(CASES)|^Test(EtcdWithAuth|Docker.*|.*Registry|CancelledPull|StandIn.*)$$' ./stores ./internal/engine
-	@cat bin/containers.txt
-	@! grep -E 'DID NOT RUN|failed' bin/containers.txt
-	@test "$$(grep -c 'cases passed; Docker image' bin/containers.txt)" = $(words $(CONTAINED)) || { echo "not all of $(CONTAINED) ran in containers"; exit 1; }
+	cd $(PROOF) && ELECTOR_TEST_METHOD=docker go run ./cmd/images -kinds "$(sort etcd $(CONTAINED))" \
+		go run -C $(CURDIR) ./internal/parts -only containers/ -kinds "$(CONTAINED)" -cases "$(CASES)"
 
-DECLARED_KINDS = $(or $(KINDS),$(DEFAULT))
-DECLARED := $(CURDIR)/bin/declared
-test-declared: stores ## the suite on real stores with the very client versions that go.mod declares; KINDS="etcd gcs" for some, CASES=backend for some cases
-	@mkdir -p bin && rm -f $(DECLARED).txt
-	cd $(PROOF) && go run ./cmd/declared $(DECLARED).mod
-	cd $(PROOF) && ELECTOR_TABLE=$(DECLARED).txt go test -modfile=$(DECLARED).mod -tags "$(KINDS)" -count=1 -timeout=20m \
-		-run '(?i)^Test($(shell echo $(DECLARED_KINDS) | tr ' ' '|'))$$/$(CASES)' ./stores
-	@grep 'cases passed' $(DECLARED).txt
-	@! grep -E 'DID NOT RUN|failed' $(DECLARED).txt
-	@test "$$(grep -c 'cases passed' $(DECLARED).txt)" = $(words $(DECLARED_KINDS)) || { echo "not all of $(DECLARED_KINDS) ran"; exit 1; }
+test-declared: ## the suite on real stores with the very client versions that go.mod declares; KINDS="etcd gcs" for some, CASES=backend for some cases
+	@mkdir -p bin
+	cd $(PROOF) && go run ./cmd/declared $(CURDIR)/bin/declared.mod
+	@go run ./internal/parts -only declared/ $(if $(KINDS),-kinds "$(KINDS)") -cases "$(CASES)"
 
 # The version is by default what git describe finds, and the times are those of the
 # commit, or SOURCE_DATE_EPOCH.

@@ -6,6 +6,7 @@
 //	go run ./internal/mutants
 //	go run ./internal/mutants -part 1/3
 //	go run ./internal/mutants -only resurrected -v
+//	go run ./internal/mutants -since origin/main -most 50
 //
 // It exits with status 1 if a mutant survives, if it cannot be made, or if the
 // unbroken code fails.
@@ -15,19 +16,24 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"strings"
 	"sync"
 	"syscall"
 	"text/tabwriter"
 	"time"
+
+	"github.com/elector-go/elector/internal/choice"
 )
 
 func main() {
 	seed := flag.Uint64("seed", 1, "seed of the runs")
 	only := flag.String("only", "", "run only the mutants whose name, or what it breaks, holds this text")
-	var of part
+	var of choice.Share
 	flag.Var(&of, "part", "run only part `K/N` of them, for example 1/3")
+	since := flag.String("since", "", "run only the mutants of what a change since this `revision` touches")
+	most := flag.Int("most", 0, "of these run so many at most, others for each commit")
 	jobs := flag.Int("j", 2, "how many to run at a time")
 	verbose := flag.Bool("v", false, "print what the cases print")
 	flag.Parse()
@@ -49,7 +55,16 @@ func main() {
 		l.close()
 		os.Exit(1)
 	}()
-	ok := runAll(l, *only, of, max(1, *jobs), *verbose)
+	chosen, err := choose(l.root, *only, *since, *most, of)
+	ok := err == nil
+	switch {
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+	case len(chosen) == 0 && *since != "":
+		fmt.Println("the change touches no mutant")
+	default:
+		ok = runAll(l, chosen, max(1, *jobs), *verbose)
+	}
 	if err := l.close(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
@@ -58,17 +73,29 @@ func main() {
 	}
 }
 
-// runAll runs the mutants, prints the table, and reports whether all were
-// caught.
-func runAll(l *lab, only string, of part, jobs int, verbose bool) bool {
-	started := time.Now()
+// choose returns the mutants that the flags name.
+func choose(root, only, since string, most int, of choice.Share) ([]mutant, error) {
 	var chosen []mutant
 	for _, m := range mutants {
 		if strings.Contains(m.name, only) || strings.Contains(m.breaks, only) {
 			chosen = append(chosen, m)
 		}
 	}
-	chosen = of.choose(chosen)
+	if since != "" {
+		changed, err := choice.Changed(root, since)
+		if err != nil {
+			return nil, err
+		}
+		chosen = touched(chosen, changed)
+	}
+	commit, _ := exec.Command("git", "-C", root, "rev-parse", "HEAD").Output()
+	return atMost(choice.Of(of, chosen), most, string(commit)), nil
+}
+
+// runAll runs the mutants, prints the table, and reports whether all were
+// caught.
+func runAll(l *lab, chosen []mutant, jobs int, verbose bool) bool {
+	started := time.Now()
 	results := make([]result, len(chosen))
 	turns := make(chan struct{}, jobs)
 	var group sync.WaitGroup

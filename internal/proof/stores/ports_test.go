@@ -2,7 +2,10 @@ package stores
 
 import (
 	"errors"
+	"fmt"
 	"net"
+	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -40,14 +43,56 @@ func TestTakenPort(t *testing.T) {
 
 // A port that was chosen is not chosen again while its server may be down.
 func TestPortsDiffer(t *testing.T) {
+	r, err := newPortRange("")
+	must(t, err)
 	seen := map[int]bool{}
 	for range 1000 {
-		port, err := freePort()
+		port, err := r.free()
 		must(t, err)
 		if seen[port] {
 			t.Fatalf("port %d was chosen twice", port)
 		}
 		seen[port] = true
+	}
+}
+
+// Where nearly all ports are taken, the free one is found, and an error names the range.
+func TestPortsNearlyUsedUp(t *testing.T) {
+	all, err := newPortRange("")
+	must(t, err)
+	var first int
+	var held []net.Listener
+	defer func() {
+		for _, l := range held {
+			l.Close()
+		}
+	}()
+	const count = 20
+	for first = all.first; len(held) < count; first++ { // so many in a row
+		l, err := net.Listen("tcp", loopback(first))
+		if err == nil {
+			held = append(held, l)
+			continue
+		}
+		for _, l := range held {
+			l.Close()
+		}
+		held = nil
+	}
+	r, err := newPortRange(fmt.Sprintf("%d-%d", first-count, first-1))
+	must(t, err)
+	if port, err := r.free(); err == nil || !strings.Contains(err.Error(), strconv.Itoa(first-1)) {
+		t.Errorf("with every port taken: %d, %v", port, err)
+	}
+	free := held[7].Addr().(*net.TCPAddr).Port
+	must(t, held[7].Close())
+	if port, err := r.free(); err != nil || port != free {
+		t.Errorf("with one port left: %d, %v, want %d", port, err, free)
+	}
+	for _, bad := range []string{"1-2", "20000", "20010-20000", "a-b"} {
+		if _, err := newPortRange(bad); err == nil || !strings.Contains(err.Error(), PortsVariable) {
+			t.Errorf("%q is taken for a range: %v", bad, err)
+		}
 	}
 }
 

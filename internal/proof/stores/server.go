@@ -116,35 +116,68 @@ func (s *server) begin(ctx context.Context) (err error) {
 	return fmt.Errorf("%d ports in a row: %w", portTries, err)
 }
 
-// freePort returns a port that nothing listens on. It is below the ports that
-// systems give to outgoing connections, and none that a proxy of package network
-// listens on, so that none of these takes it while the server is down. The port
-// 12000 below it is such a port too: see chooseZooKeeperPorts. The last 3,000 ports that
-// freePort returned are not returned again: the server that owns one may be down.
+// PortsVariable is an environment variable with the ports of this process's servers, by
+// default 20000-25999. Processes side by side get ports of their own with it.
+//
+// The default is below the ports that systems give to outgoing connections, and has none
+// that a proxy of package network listens on, so that none of these takes one while its
+// server is down. The port 12000 below each is such a port too: see chooseZooKeeperPorts.
+const PortsVariable = "ELECTOR_TEST_PORTS"
+
+// A portRange has ports and remembers which of them were chosen.
+type portRange struct {
+	mutex       sync.Mutex
+	first, last int
+	chosen      []int // the latest, of at most half of the ports
+}
+
+func newPortRange(value string) (*portRange, error) {
+	if value == "" {
+		return &portRange{first: 20000, last: 25999}, nil
+	}
+	first, last, _ := strings.Cut(value, "-")
+	from, err := strconv.Atoi(first)
+	to, err2 := strconv.Atoi(last)
+	if errors.Join(err, err2) != nil || from < 13024 || to < from || to > 65535 {
+		return nil, fmt.Errorf("%s is %q; it may be 20000-20999", PortsVariable, value)
+	}
+	return &portRange{first: from, last: to}, nil
+}
+
+var serverPorts = sync.OnceValues(func() (*portRange, error) { return newPortRange(os.Getenv(PortsVariable)) })
+
+// freePort returns a port that nothing listens on.
 func freePort() (int, error) {
-	chosen.Lock()
-	defer chosen.Unlock()
-	err := errors.New("all were chosen before")
-	for range 100 {
-		port := 20000 + rand.IntN(6000)
-		if slices.Contains(chosen.ports[:], port) {
+	r, err := serverPorts()
+	if err != nil {
+		return 0, err
+	}
+	return r.free()
+}
+
+// free returns a port that nothing listens on. It returns none again until half of the
+// others were chosen too: the server that owns one may be down.
+func (r *portRange) free() (int, error) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	var err error
+	count := r.last - r.first + 1
+	begin := rand.IntN(count)
+	for i := range count {
+		port := r.first + (begin+i)%count
+		if slices.Contains(r.chosen, port) {
 			continue
 		}
 		var l net.Listener
 		if l, err = net.Listen("tcp", loopback(port)); err == nil {
-			chosen.ports[chosen.next] = port
-			chosen.next = (chosen.next + 1) % len(chosen.ports)
+			r.chosen = append(r.chosen, port)
+			if len(r.chosen) > count/2 {
+				r.chosen = r.chosen[1:]
+			}
 			return port, l.Close()
 		}
 	}
-	return 0, fmt.Errorf("no free port on 127.0.0.1: %w", err)
-}
-
-// chosen has the ports that freePort returned.
-var chosen struct {
-	sync.Mutex
-	ports [3000]int
-	next  int
+	return 0, fmt.Errorf("no port of 127.0.0.1 from %d to %d is free; end what listens there (ss -ltn shows it): %w", r.first, r.last, err)
 }
 
 var errPortTaken = errors.New("the port was taken by another process")

@@ -11,17 +11,17 @@ import (
 	"github.com/elector-go/elector/conformance"
 	"github.com/elector-go/elector/internal/leak"
 	"github.com/elector-go/elector/internal/proof/child"
-	"github.com/elector-go/elector/internal/proof/table"
+	"github.com/elector-go/elector/internal/table"
 )
 
-// The suite runs on every store. At the end the results are written as one table,
-// which make test prints.
+// The suite runs on every store. At the end the results are saved for the table that
+// make test prints.
 func TestMain(m *testing.M) {
 	if what := os.Getenv(helper); what != "" {
 		startAndHang(what)
 	}
 	child.Prepare()
-	leak.Main(m, func() { results.Save("ELECTOR_TABLE", nil, nil) })
+	leak.Main(m, func() { results.Save("ELECTOR_TABLE", nil) })
 }
 
 var results table.Table

@@ -19,7 +19,7 @@ import (
 	_ "github.com/elector-go/elector/backends/zookeeper"
 	"github.com/elector-go/elector/internal/proof/chaos/raw"
 	"github.com/elector-go/elector/internal/proof/stores"
-	"github.com/elector-go/elector/internal/proof/table"
+	"github.com/elector-go/elector/internal/table"
 )
 
 // A faultCase is one case of faults of a network, or of a store behind it.
@@ -90,9 +90,9 @@ func TestFaults(t *testing.T) {
 					t.Parallel()
 					t.Cleanup(func() {
 						if t.Failed() {
-							results.Report(kind, c.name, "FAILED", "")
+							results.Report(kind, c.name, "failed", "")
 						} else {
-							results.Report(kind, c.name, "passed", "")
+							results.Report(kind, c.name, table.Passed, "")
 						}
 					})
 					here := p

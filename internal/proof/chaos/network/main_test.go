@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	ctx, stop := context.WithCancel(context.Background())
 	var watching sync.WaitGroup
 	watching.Go(func() { (&history.Recorder{Tell: stalls.Tell}).WatchStalls(ctx) })
-	leak.Main(m, func() { stop(); watching.Wait(); results.Save("ELECTOR_FAULT_TABLE", stores.Kinds, names()) })
+	leak.Main(m, func() { stop(); watching.Wait(); results.Save("ELECTOR_FAULT_TABLE", names()) })
 }
 
 // stalls are when this process stood still.

@@ -1,0 +1,5 @@
+//go:build dynamodb
+
+package stores
+
+func init() { only(DynamoDB) }

@@ -1,0 +1,5 @@
+//go:build etcd
+
+package stores
+
+func init() { only(Etcd) }

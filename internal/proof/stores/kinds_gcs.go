@@ -1,0 +1,5 @@
+//go:build gcs
+
+package stores
+
+func init() { only(GCS) }

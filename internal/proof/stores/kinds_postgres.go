@@ -1,0 +1,5 @@
+//go:build postgres
+
+package stores
+
+func init() { only(Postgres) }

@@ -1,0 +1,5 @@
+//go:build zookeeper
+
+package stores
+
+func init() { only(ZooKeeper) }
