@@ -40,6 +40,18 @@ func Of[T any](s Share, all []T) []T {
 	return chosen
 }
 
+// Turn returns all in their order, but beginning with another one for each commit.
+func Turn[T any](all []T, commit string) []T {
+	if len(all) == 0 {
+		return all
+	}
+	begin := 0
+	for _, c := range commit {
+		begin = (begin*31 + int(c)) % len(all)
+	}
+	return append(all[begin:len(all):len(all)], all[:begin]...)
+}
+
 // Changed returns the files, by their paths below root, that differ between a revision and
 // the tree.
 func Changed(root, revision string) (map[string]bool, error) {

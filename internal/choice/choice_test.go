@@ -30,6 +30,25 @@ func TestShares(t *testing.T) {
 	}
 }
 
+func TestTurn(t *testing.T) {
+	all := []int{1, 2, 3}
+	begins := map[int]bool{}
+	for _, commit := range []string{"", "a", "b", "c", "d"} {
+		got := Turn(all, commit)
+		begins[got[0]] = true
+		slices.Sort(got)
+		if !slices.Equal(got, all) {
+			t.Errorf("a turn of %v has %v", all, got)
+		}
+	}
+	if len(begins) < 2 {
+		t.Error("each commit begins with the same one")
+	}
+	if len(Turn([]int{}, "a")) != 0 {
+		t.Error("a turn of nothing has something")
+	}
+}
+
 func TestUnknownRevision(t *testing.T) {
 	if changed, err := Changed(".", "no-such-revision"); err == nil || !strings.Contains(err.Error(), "no-such-revision") {
 		t.Errorf("it says %v, %v", changed, err)

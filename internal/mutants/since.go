@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/elector-go/elector/internal/choice"
 )
 
 // touched returns the mutants of changed files, and those whose case may be in a changed
@@ -30,13 +32,10 @@ func atMost(all []mutant, count int, commit string) []mutant {
 	if count == 0 || len(all) <= count {
 		return all
 	}
-	begin := 0
-	for _, c := range commit {
-		begin = (begin*31 + int(c)) % len(all)
-	}
+	all = choice.Turn(all, commit)
 	var chosen []mutant
 	for i := range count {
-		chosen = append(chosen, all[(begin+i*len(all)/count)%len(all)])
+		chosen = append(chosen, all[i*len(all)/count])
 	}
 	return chosen
 }

@@ -95,12 +95,28 @@ func newChange(root, since string) (*change, error) {
 	return c, nil
 }
 
+// below reports whether a file differs in a folder or below it.
+func (c *change) below(folder string) bool {
+	for f := range c.folders {
+		if f == folder || strings.HasPrefix(f, folder+"/") {
+			return true
+		}
+	}
+	return false
+}
+
 // touches reports whether a file differs in the folder, or below the folder, of a package
 // that the part's tests are built from; files below a package that is none of their own
 // are its test data.
+//
+// The tests of a store whose server takes many minutes to build are touched by its adapter
+// alone.
 func (c *change) touches(p part) (bool, error) {
 	if c.pages && p.pages {
 		return true, nil
+	}
+	if slices.ContainsFunc(slow, p.of) {
+		return slices.ContainsFunc(p.stores, func(kind string) bool { return c.below("backends/" + kind) }), nil
 	}
 	args := []string{"list", "-deps", "-test", "-f", "{{if not .Standard}}{{.Dir}}{{end}}"}
 	if p.tags != "" {

@@ -27,6 +27,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/elector-go/elector/internal/choice"
 	"github.com/elector-go/elector/internal/diagnose"
 )
 
@@ -38,11 +39,12 @@ func main() {
 	flag.StringVar(&c.since, "since", "", "only parts that make test has not, and that a change since this `revision` touches")
 	flag.StringVar(&c.only, "only", "", "only parts whose name begins with this `text`")
 	flag.StringVar(&c.cases, "cases", ".", "of the suite in the parts containers and declared, the cases of this `pattern`")
+	within := flag.Duration("within", 0, "begin no part later than that, and say which were left out; others are for each commit")
 	list := flag.Bool("list", false, "print the parts and run none")
 	jobs := flag.Int("j", 0, "how many parts run at a time; by default four for each processor, of which one in each is busy")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, c, *list, *jobs)
+	err := run(ctx, c, *list, *jobs, *within)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "parts:", err)
@@ -50,7 +52,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, c chooser, list bool, jobs int) error {
+func run(ctx context.Context, c chooser, list bool, jobs int, within time.Duration) error {
 	begun := time.Now()
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
@@ -67,7 +69,7 @@ func run(ctx context.Context, c chooser, list bool, jobs int) error {
 		}
 		return nil
 	}
-	r := &runner{root: root, race: raceDetector(ctx), jobs: jobs}
+	r := &runner{root: root, race: raceDetector(ctx), jobs: jobs, within: within}
 	if r.race == nil {
 		fmt.Println("The race detector is on.")
 	} else {
@@ -77,13 +79,20 @@ func run(ctx context.Context, c chooser, list bool, jobs int) error {
 		fmt.Println("no part to run")
 		return nil
 	}
+	if within > 0 {
+		commit, _ := exec.Command("git", "-C", root, "rev-parse", "HEAD").Output()
+		chosen = choice.Turn(chosen, string(commit))
+	}
 	if err := r.fetch(ctx, chosen); err != nil {
 		return err
 	}
 	if err := r.runAll(ctx, chosen); err != nil {
 		return err
 	}
-	fmt.Printf("all %d parts passed in %.0f s\n", len(chosen), time.Since(begun).Seconds())
+	fmt.Printf("%d parts passed in %.0f s\n", len(r.ended), time.Since(begun).Seconds())
+	if len(r.left) > 0 {
+		fmt.Printf("NOT RUN within %v: %s\n", within, strings.Join(r.left, ", "))
+	}
 	c.leftOut()
 	return nil
 }

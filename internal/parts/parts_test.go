@@ -20,7 +20,14 @@ import (
 	"go/ast"
 )
 
-const root = "../.."
+// root is an absolute path, as the runner's is.
+var root = func() string {
+	dir, err := filepath.Abs("../..")
+	if err != nil {
+		panic(err)
+	}
+	return dir
+}()
 
 // Every test of the tree is in a part: of make test-all, or one that is run by its name.
 func TestEachTestIsInAPart(t *testing.T) {
@@ -147,6 +154,27 @@ func TestShares(t *testing.T) {
 	}
 	if _, err := (chooser{kinds: "clay"}).of(root); err == nil || !strings.Contains(err.Error(), "etcd, postgres") {
 		t.Errorf("a store that is unknown: %v", err)
+	}
+}
+
+func TestTouches(t *testing.T) {
+	for changed, want := range map[string]struct{ touched, untouched string }{
+		"partition":                    {"long/simulation", "modules/backends/s3"},
+		"backends/nats":                {"suite/nats", "suite/consul"},
+		"backends/consul":              {"suite/consul", "suite/nats"},
+		"internal/proof/stores":        {"suite/redis", "suite/consul"},
+		"cmd/elector/internal/cli":     {"modules/cmd/elector", "checker"},
+		"internal/proof/chaos/checker": {"checker", "alike/postgres"},
+	} {
+		c := &change{root: root, folders: map[string]bool{changed: true}}
+		for _, p := range parts(nil, "") {
+			if p.name != want.touched && p.name != want.untouched {
+				continue
+			}
+			if is, err := c.touches(p); err != nil || is != (p.name == want.touched) {
+				t.Errorf("a change of %s touches %s: %v, %v", changed, p.name, is, err)
+			}
+		}
 	}
 }
 

@@ -23,9 +23,10 @@ import (
 
 // A runner runs parts side by side.
 type runner struct {
-	root string
-	race error // why there is no race detector, or nil
-	jobs int
+	root   string
+	race   error // why there is no race detector, or nil
+	jobs   int
+	within time.Duration // no part begins later, unless it is 0
 
 	building sync.Mutex // held by the one that builds
 	slots    chan int   // of those that run
@@ -33,6 +34,7 @@ type runner struct {
 	mutex   sync.Mutex
 	running map[string]*watch
 	ended   []outcome
+	left    []string // the parts that did not begin
 	built   map[string]func() (string, error)
 }
 
@@ -63,6 +65,7 @@ func (r *runner) runAll(ctx context.Context, chosen []part) error {
 	r.running, r.built = map[string]*watch{}, map[string]func() (string, error){}
 	done := make(chan struct{})
 	go r.report(done)
+	begun := time.Now()
 	processors := runtime.GOMAXPROCS(0)
 	turns, busy := make(chan struct{}, cmp.Or(r.jobs, 4*processors)), make(chan struct{}, processors)
 	r.slots = make(chan int, cap(turns)+cap(busy))
@@ -76,12 +79,19 @@ func (r *runner) runAll(ctx context.Context, chosen []part) error {
 			turn = busy
 		}
 		all.Go(func() {
-			if _, err := r.program(ctx, p); err != nil {
-				r.end(outcome{part: p, err: err}, nil)
-				return
+			tooLate := func() bool { return r.within > 0 && time.Since(begun) > r.within }
+			if !tooLate() {
+				if _, err := r.program(ctx, p); err != nil {
+					r.end(outcome{part: p, err: err}, nil)
+					return
+				}
 			}
 			turn <- struct{}{}
 			defer func() { <-turn }()
+			if tooLate() {
+				r.leave(p)
+				return
+			}
 			r.runPart(ctx, p)
 		})
 	}
@@ -125,7 +135,19 @@ func (r *runner) runPart(ctx context.Context, p part) {
 	cmd := r.command(ctx, p)
 	cmd.Env = append(cmd.Env, r.ports(slot))
 	err := w.run(ctx, cmd)
+	if err != nil && w.passed+w.failed == 0 {
+		if line := diagnose.Line(w.failures()); line != "" {
+			err = fmt.Errorf("%s: %w", line, err)
+		}
+	}
 	r.end(outcome{part: p, err: err, took: w.took(), cpu: w.cpu}, w)
+}
+
+// leave notes a part that is left out.
+func (r *runner) leave(p part) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.left = append(r.left, p.name)
 }
 
 // ports returns the variable that gives the servers of parts that run at the same time
@@ -252,7 +274,7 @@ func (r *runner) results(chosen []part) error {
 		}
 		var stores []string
 		for _, p := range chosen {
-			if p.table == t {
+			if p.table == t && !slices.Contains(r.left, p.name) {
 				stores = append(stores, p.columns...)
 			}
 		}

@@ -13,6 +13,7 @@ var (
 	byDefault = []string{"etcd", "postgres", "zookeeper", "dynamodb", "gcs"}
 	byName    = []string{"azureblob", "consul", "kubernetes", "mysql", "nats", "redis", "s3"}
 	known     = slices.Concat(byDefault, byName)
+	slow      = []string{"azureblob", "consul", "kubernetes", "s3"} // to get
 )
 
 // title is how the names of tests begin that are a store's.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/elector-go/elector/internal/proof/internal/binaries"
@@ -109,7 +110,9 @@ func debian(ctx context.Context, dir, into string, packages []string) error {
 		// The machine's lists of packages are missing or old. Lists of our own
 		// leave them alone.
 		ours := []string{"-o", "Dir::State::Lists=" + filepath.Join(dir, "lists"), "-o", "Dir::Cache=" + filepath.Join(dir, "cache")}
-		if _, err := command(ctx, debs, nil, "apt-get", append(ours, aptOptions("update")...)...); err != nil {
+		// Without the option it succeeds with the lists that it had, none here.
+		update := append(slices.Clone(ours), "-o", "APT::Update::Error-Mode=any")
+		if _, err := command(ctx, debs, nil, "apt-get", append(update, aptOptions("update")...)...); err != nil {
 			return err
 		}
 		if err := aptDownload(ctx, debs, ours, packages); err != nil {
