@@ -28,7 +28,7 @@ func electorBadTTL(s *suite) {
 		el := s.election("-" + uniqueName("ttl"))
 		spoil(s, el.name)
 		before := s.h.Raw.Get(s, el.name)
-		a := el.join(s.brisk())
+		a := el.join(s.long()) // TryCampaign makes one attempt, which a slow store has time to answer
 		_, err := a.Campaign(s.context())
 		s.is(err, elector.ErrForeignRecord, "Campaign at a record with TTL "+what)
 		_, err = a.TryCampaign(s.context())

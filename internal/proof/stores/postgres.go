@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -82,17 +81,15 @@ func PostgresStandby(ctx context.Context, primary *Store) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	host, port, err := net.SplitHostPort(primary.Address)
-	if err != nil {
-		return nil, err
-	}
 	s, err := newServer(ctx, recipe{
 		name:    "PostgreSQL, a hot standby",
 		program: filepath.Join(bin, "postgres"),
 		account: account,
 		prepare: func(ctx context.Context, s *server) error {
-			return s.run(ctx, filepath.Join(bin, "pg_basebackup"), "-h", host, "-p", port, "-U", postgresAdmin,
-				"-D", postgresData(s), "-R", "-X", "stream", "-c", "fast", "--no-sync")
+			if err := postgresCopy(ctx, primary, postgresData(s)); err != nil {
+				return fmt.Errorf("copying the primary: %w", err)
+			}
+			return s.owns(postgresData(s))
 		},
 		arguments: func(s *server) []string { return postgresArguments(quick, s) },
 		ready:     func(ctx context.Context, s *server) error { return postgresReady(ctx, s.address(), postgresData(s)) },

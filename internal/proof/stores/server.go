@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -246,6 +247,16 @@ func until(ctx context.Context, attempt time.Duration, ask func(context.Context)
 		case <-again.C:
 		}
 	}
+}
+
+// owns gives a folder to the server's account.
+func (s *server) owns(dir string) error {
+	if s.account == nil {
+		return nil
+	}
+	return filepath.WalkDir(dir, func(at string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Chown(at, int(s.account.Uid), int(s.account.Gid)))
+	})
 }
 
 // cmd is a command that runs as the server's account, in its folder and with
