@@ -51,7 +51,6 @@ func TestAzureBlob(t *testing.T) {
 	} else {
 		open := h.Open
 		h.Open = func(t testing.TB) backends.Backend { return hasten(t, open(t)) }
-		h.TTL = emulated
 	}
 	conform(t, AzureBlob, s.How, h)
 }

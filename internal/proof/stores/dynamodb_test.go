@@ -50,11 +50,9 @@ func TestDynamoDB(t *testing.T) {
 	}
 	if s.server == nil {
 		h.TTL = 5 * time.Second // it may be far away
-	}
-	if s.server != nil {
+	} else {
 		open := h.Open
 		h.Open = func(t testing.TB) backends.Backend { return hasten(t, open(t)) }
-		h.TTL = emulated
 	}
 	conform(t, DynamoDB, s.How, h)
 }

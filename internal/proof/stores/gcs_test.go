@@ -49,7 +49,6 @@ func TestGCS(t *testing.T) {
 	if raw.emulated {
 		open := h.Open
 		h.Open = func(t testing.TB) backends.Backend { return hasten(t, open(t)) }
-		h.TTL = emulated
 	}
 	conform(t, GCS, s.How, h)
 }

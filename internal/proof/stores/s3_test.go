@@ -52,7 +52,6 @@ func TestS3(t *testing.T) {
 	if s.server != nil {
 		open := h.Open
 		h.Open = func(t testing.TB) backends.Backend { return hasten(t, open(t)) }
-		h.TTL = emulated
 	}
 	conform(t, S3, s.How, h)
 }
