@@ -104,7 +104,7 @@ func (l *lane) handovers(ctx context.Context, start func() (*wrapper, error)) (t
 
 // after waits for a term above a token with a whole family.
 func (l *lane) after(ctx context.Context, token uint64) (term, error) {
-	patience := time.Now().Add(60 * time.Second)
+	patience := time.Now().Add(enough)
 	for ctx.Err() == nil && time.Now().Before(patience) {
 		terms, err := l.journal.read()
 		if err != nil {
@@ -115,7 +115,7 @@ func (l *lane) after(ctx context.Context, token uint64) (term, error) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	return term{}, errors.Join(errors.New("no next term within a minute"), context.Cause(ctx))
+	return term{}, errors.Join(fmt.Errorf("no next term within %v", enough), context.Cause(ctx))
 }
 
 // buildEtcdctl builds it from its Go module, as cmd/fetch builds the server.

@@ -29,6 +29,9 @@ type place struct {
 	isolated     bool // its wrappers have --isolate
 }
 
+// enough is much longer than a handover takes on a machine that is busy with other things.
+const enough = 5 * time.Minute
+
 // A lane is an election with two wrappers, which only it breaks.
 type lane struct {
 	place
@@ -104,7 +107,7 @@ type leader struct {
 // leads waits until both wrappers run, one of them leads with a token above after,
 // and its whole family is alive.
 func (l *lane) leads(ctx context.Context, after uint64) (leader, error) {
-	patience := time.Now().Add(60 * time.Second)
+	patience := time.Now().Add(enough)
 	for ctx.Err() == nil && time.Now().Before(patience) {
 		for i, w := range l.wrappers {
 			if w == nil || w.gone() {
@@ -141,7 +144,7 @@ func (l *lane) leads(ctx context.Context, after uint64) (leader, error) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	return leader{}, errors.Join(fmt.Errorf("no leader on %s within a minute", l.name), context.Cause(ctx))
+	return leader{}, errors.Join(fmt.Errorf("no leader on %s within %v", l.name, enough), context.Cause(ctx))
 }
 
 // commandOf is another process of the leader's term.
