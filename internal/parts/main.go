@@ -39,7 +39,7 @@ func main() {
 	flag.StringVar(&c.since, "since", "", "only parts that make test has not, and that a change since this `revision` touches")
 	flag.StringVar(&c.only, "only", "", "only parts whose name begins with this `text`")
 	flag.StringVar(&c.cases, "cases", ".", "of the suite in the parts containers and declared, the cases of this `pattern`")
-	within := flag.Duration("within", 0, "begin no part later than that, and say which were left out; others are for each commit")
+	within := flag.Duration("within", 0, "begin no part later than that, nor one that takes many minutes, and say which were left out; others are for each commit")
 	list := flag.Bool("list", false, "print the parts and run none")
 	jobs := flag.Int("j", 0, "how many parts run at a time; by default four for each processor, of which one in each is busy")
 	flag.Parse()
@@ -81,7 +81,7 @@ func run(ctx context.Context, c chooser, list bool, jobs int, within time.Durati
 	}
 	if within > 0 {
 		commit, _ := exec.Command("git", "-C", root, "rev-parse", "HEAD").Output()
-		chosen = choice.Turn(chosen, string(commit))
+		chosen = choice.Turn(r.short(chosen), string(commit))
 	}
 	if err := r.fetch(ctx, chosen); err != nil {
 		return err

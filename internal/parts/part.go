@@ -19,6 +19,7 @@ type part struct {
 
 	small   bool     // make test runs it too
 	apart   bool     // it runs only if it is named
+	long    bool     // it takes many minutes, so that a run which has few leaves it out
 	busy    bool     // it keeps a processor busy, where the others mostly wait
 	stores  []string // the kinds of stores that it starts
 	table   string   // of results, suite or faults

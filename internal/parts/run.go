@@ -143,6 +143,19 @@ func (r *runner) runPart(ctx context.Context, p part) {
 	r.end(outcome{part: p, err: err, took: w.took(), cpu: w.cpu}, w)
 }
 
+// short returns the parts that do not take many minutes, and notes that the others are left
+// out.
+func (r *runner) short(chosen []part) (short []part) {
+	for _, p := range chosen {
+		if p.long {
+			r.leave(p)
+		} else {
+			short = append(short, p)
+		}
+	}
+	return short
+}
+
 // leave notes a part that is left out.
 func (r *runner) leave(p part) {
 	r.mutex.Lock()

@@ -29,14 +29,14 @@ func (p part) of(kind string) bool { return strings.HasSuffix(p.name, "/"+kind) 
 func parts(kinds []string, cases string) []part {
 	all := []part{
 		{name: "simulation", packages: []string{"./internal/simulation"}, plain: true, cached: true, busy: true, args: []string{"-seeds=100"}, small: true},
-		{name: "long/simulation", packages: []string{"./internal/simulation"}, plain: true, cached: true, busy: true},
-		{name: "race/simulation", packages: []string{"./internal/simulation"}, cached: true, busy: true, args: []string{"-seeds=99"}}, // the race detector also shuffles what happens at one instant
+		{name: "long/simulation", packages: []string{"./internal/simulation"}, plain: true, cached: true, busy: true, long: true},
+		{name: "race/simulation", packages: []string{"./internal/simulation"}, cached: true, busy: true, args: []string{"-seeds=99"}, long: true}, // the race detector also shuffles what happens at one instant
 		{name: "core", packages: []string{"."}, cached: true, busy: true, small: true, pages: true},
 		{name: "core/conformance", packages: []string{"./conformance"}, plain: true, cached: true, small: true},
 		{name: "core/partition", packages: []string{"./partition"}, cached: true, busy: true, small: true},
 		{name: "core/backends", packages: []string{"./backends/...", "./fence/..."}, plain: true, cached: true, small: true},
 		{name: "core/users", packages: []string{"./electorhttp", "./electortest"}, cached: true, small: true},
-		{name: "race/conformance", packages: []string{"./conformance"}, cached: true},
+		{name: "race/conformance", packages: []string{"./conformance"}, cached: true, long: true},
 		{name: "race/backends", packages: []string{"./backends/...", "./fence/..."}, cached: true},
 		{name: "core/internal", packages: []string{"./internal/annex", "./internal/awsclient", "./internal/batcher", "./internal/choice", "./internal/clock", "./internal/deps", "./internal/diagnose", "./internal/fakehttp", "./internal/fault", "./internal/fencing", "./internal/inject", "./internal/leak", "./internal/listening", "./internal/modules", "./internal/mute", "./internal/page", "./internal/parts", "./internal/rule", "./internal/storeurl", "./internal/table", "./internal/tlsfiles", "./internal/tracing"}, cached: true, small: true},
 		{name: "core/commands", packages: []string{"./internal/api", "./internal/dist", "./internal/fuzz/...", "./internal/model", "./internal/mutants", "./internal/overlay", "./internal/pictures"}, cached: true},
@@ -78,7 +78,7 @@ func ofStore(kind, tag string) []part {
 		parts = append(parts, part{name: "clusters/", packages: []string{"./chaos/cluster"}, run: begins + "$"})
 	}
 	if kind == "postgres" {
-		parts = append(parts, part{name: "alike/", packages: []string{"./stores"}, run: begins + "Alike$"})
+		parts = append(parts, part{name: "alike/", packages: []string{"./stores"}, run: begins + "Alike$", long: true})
 	}
 	for i := range parts {
 		p := &parts[i]
@@ -134,9 +134,9 @@ func proofs() []part {
 		{name: "proxy", packages: []string{"./chaos/network"}, skip: "^TestFaults$", shared: true, stores: byDefault},
 		{name: "storms/groups", packages: []string{"./storms"}, skip: kinds, shared: true, stores: byDefault},
 		{name: "clusters", packages: []string{"./chaos/cluster"}, shared: true, stores: []string{"etcd", "zookeeper"}},
-		{name: "campaign", packages: []string{"./chaos"}, stores: byDefault},
+		{name: "campaign", packages: []string{"./chaos"}, stores: byDefault, long: true},
 		{name: "checker", packages: []string{"./chaos/checker", "./chaos/ledger", "./chaos/report", "./chaos/history", "./chaos/data", "./chaos/candidate", "./chaos/task"}, busy: true},
-		{name: "adversary", packages: []string{"./adversary/..."}, stores: byDefault},
+		{name: "adversary", packages: []string{"./adversary/..."}, stores: byDefault, long: true},
 		{name: "deploys", packages: []string{"./deploys"}, stores: []string{"etcd", "postgres"}},
 		{name: "fences", packages: []string{"./fences"}, stores: []string{"postgres", "mysql", "redis"}},
 		{name: "redis", packages: []string{"./redis"}, stores: []string{"redis"}},

@@ -23,7 +23,7 @@ func TestResize(t *testing.T) {
 		t.Errorf("a group that never was: %+v", r)
 	}
 	joined := func(partitions int) (owned chan int, leave func()) {
-		g, err := partition.Join(t.Context(), url, "orders", &partition.Options{Partitions: partitions, Elector: elector.Options{ID: "a", TTL: 300 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)}})
+		g, err := partition.Join(t.Context(), url, "orders", &partition.Options{Partitions: partitions, Elector: elector.Options{ID: "a", TTL: 3 * time.Second, Logger: slog.New(slog.DiscardHandler)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func TestPartitions(t *testing.T) {
 	if r := run(t, env, "partitions", "orders"); r.code != exitUsage || !strings.Contains(r.err, `no group "orders"`) {
 		t.Errorf("a group that never was: %+v", r)
 	}
-	g, err := partition.Join(t.Context(), url, "orders", &partition.Options{Partitions: 5, Weight: 2, Elector: elector.Options{ID: "a", Value: "a:1", TTL: 300 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)}})
+	g, err := partition.Join(t.Context(), url, "orders", &partition.Options{Partitions: 5, Weight: 2, Elector: elector.Options{ID: "a", Value: "a:1", TTL: 3 * time.Second, Logger: slog.New(slog.DiscardHandler)}})
 	if err != nil {
 		t.Fatal(err)
 	}
