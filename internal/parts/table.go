@@ -33,10 +33,11 @@ func parts(kinds []string, cases string) []part {
 		{name: "race/simulation", packages: []string{"./internal/simulation"}, cached: true, busy: true, args: []string{"-seeds=99"}, long: true}, // the race detector also shuffles what happens at one instant
 		{name: "core", packages: []string{"."}, cached: true, busy: true, small: true, pages: true},
 		{name: "core/conformance", packages: []string{"./conformance"}, plain: true, cached: true, small: true},
-		{name: "core/partition", packages: []string{"./partition"}, cached: true, busy: true, small: true},
+		{name: "core/partition", packages: []string{"./partition"}, plain: true, cached: true, small: true},
 		{name: "core/backends", packages: []string{"./backends/...", "./fence/..."}, plain: true, cached: true, small: true},
 		{name: "core/users", packages: []string{"./electorhttp", "./electortest"}, cached: true, small: true},
 		{name: "race/conformance", packages: []string{"./conformance"}, cached: true, long: true},
+		{name: "race/partition", packages: []string{"./partition"}, cached: true, busy: true},
 		{name: "race/backends", packages: []string{"./backends/...", "./fence/..."}, cached: true},
 		{name: "core/internal", packages: []string{"./internal/annex", "./internal/awsclient", "./internal/batcher", "./internal/choice", "./internal/clock", "./internal/deps", "./internal/diagnose", "./internal/fakehttp", "./internal/fault", "./internal/fencing", "./internal/inject", "./internal/leak", "./internal/listening", "./internal/modules", "./internal/mute", "./internal/page", "./internal/parts", "./internal/rule", "./internal/storeurl", "./internal/table", "./internal/tlsfiles", "./internal/tracing"}, cached: true, small: true},
 		{name: "core/commands", packages: []string{"./internal/api", "./internal/dist", "./internal/fuzz/...", "./internal/model", "./internal/mutants", "./internal/overlay", "./internal/pictures"}, cached: true},
