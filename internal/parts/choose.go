@@ -105,9 +105,8 @@ func (c *change) below(folder string) bool {
 	return false
 }
 
-// touches reports whether a file differs in the folder, or below the folder, of a package
-// that the part's tests are built from; files below a package that is none of their own
-// are its test data.
+// touches reports whether a file differs in the folder, or in the folder testdata, of a
+// package that the part's tests are built from.
 //
 // The tests of a store whose server takes many minutes to build are touched by its adapter
 // alone.

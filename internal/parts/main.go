@@ -41,7 +41,7 @@ func main() {
 	flag.StringVar(&c.cases, "cases", ".", "of the suite in the parts containers and declared, the cases of this `pattern`")
 	within := flag.Duration("within", 0, "begin no part later than that, nor one that takes many minutes, and say which were left out; others are for each commit")
 	list := flag.Bool("list", false, "print the parts and run none")
-	jobs := flag.Int("j", 0, "how many parts run at a time; by default four for each processor, of which one in each is busy")
+	jobs := flag.Int("j", 0, "how many parts that mostly wait run at a time, by default four for each processor; of those that compute one runs on each")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, c, *list, *jobs, *within)

@@ -12,10 +12,9 @@ type part struct {
 	tags     string
 	modfile  string   // below the root, instead of the module's go.mod
 	args     []string // of the test program
-	env      []string
-	plain    bool // without the race detector, also where there is a compiler
-	cached   bool // a result that Go has kept will do, because no server or process takes part
-	shared   bool // other parts run tests of the same package: it is built once for all
+	plain    bool     // without the race detector, also where there is a compiler
+	cached   bool     // a result that Go has kept will do, because no server or process takes part
+	shared   bool     // other parts run tests of the same package: it is built once for all
 
 	small   bool     // make test runs it too
 	apart   bool     // it runs only if it is named

@@ -218,7 +218,7 @@ func (r *runner) command(ctx context.Context, p part) *exec.Cmd {
 		cmd = exec.Command("go", args...)
 		cmd.Dir = filepath.Join(r.root, p.dir())
 	}
-	cmd.Env = append(os.Environ(), p.env...)
+	cmd.Env = os.Environ()
 	if p.table != "" {
 		cmd.Env = append(cmd.Env, p.table+"="+filepath.Join(r.folder(), p.table))
 	}
@@ -322,10 +322,7 @@ func (r *runner) results(chosen []part) error {
 }
 
 // An event is a line that go test -json prints.
-type event struct {
-	Action, Package, Test, Output string
-	Elapsed                       float64
-}
+type event struct{ Action, Package, Test, Output string }
 
 // events reads what go test -json prints, and gives each line that is none as output.
 func events(in *bufio.Reader, give func(event)) {

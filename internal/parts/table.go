@@ -37,14 +37,14 @@ func parts(kinds []string, cases string) []part {
 		{name: "core/backends", packages: []string{"./backends/...", "./fence/..."}, plain: true, cached: true, small: true},
 		{name: "core/users", packages: []string{"./electorhttp", "./electortest"}, cached: true, small: true},
 		{name: "race/conformance", packages: []string{"./conformance"}, cached: true, long: true},
-		{name: "race/partition", packages: []string{"./partition"}, cached: true, busy: true},
+		{name: "race/partition", packages: []string{"./partition"}, cached: true, busy: true, long: true},
 		{name: "race/backends", packages: []string{"./backends/...", "./fence/..."}, cached: true},
 		{name: "core/internal", packages: []string{"./internal/annex", "./internal/awsclient", "./internal/batcher", "./internal/choice", "./internal/clock", "./internal/deps", "./internal/diagnose", "./internal/fakehttp", "./internal/fault", "./internal/fencing", "./internal/inject", "./internal/leak", "./internal/listening", "./internal/modules", "./internal/mute", "./internal/page", "./internal/parts", "./internal/rule", "./internal/storeurl", "./internal/table", "./internal/tlsfiles", "./internal/tracing"}, cached: true, small: true},
 		{name: "core/commands", packages: []string{"./internal/api", "./internal/dist", "./internal/fuzz/...", "./internal/model", "./internal/mutants", "./internal/overlay", "./internal/pictures"}, cached: true},
 		{name: "core/examples", packages: []string{"./examples/..."}, cached: true, pages: true},
 	}
 	for _, module := range []string{"bench", "cmd/elector", "examples/recipes", "examples/service"} {
-		all = append(all, part{name: "modules/" + module, module: module, packages: []string{"./..."}, plain: module != "examples/service", busy: module == "bench",
+		all = append(all, part{name: "modules/" + module, module: module, packages: []string{"./..."}, plain: module != "examples/service", busy: module == "bench", long: module == "bench",
 			small: module == "examples/service", pages: true, stores: []string{"etcd", "postgres"}})
 	}
 	all = append(all, part{name: "pages", module: "cmd/elector", packages: []string{"./internal/cli"}, run: "^TestCommandsOnPages$", plain: true, small: true, pages: true})
@@ -53,7 +53,7 @@ func parts(kinds []string, cases string) []part {
 		all = append(all, part{name: "modules/" + module, module: module, packages: []string{"./..."}})
 	}
 	all = append(all,
-		part{name: "metrics", module: proof + "/metrics", packages: []string{"./..."}, plain: true, stores: []string{"prometheus"}},
+		part{name: "metrics", module: proof + "/metrics", packages: []string{"./..."}, plain: true, long: true, stores: []string{"prometheus"}},
 		part{name: "browser", module: "cmd/elector", packages: []string{"./internal/status"}, tags: "browser", plain: true, apart: true}) // it needs Chromium
 	all = append(all, proofs()...)
 	for _, kind := range byDefault {
@@ -139,7 +139,7 @@ func proofs() []part {
 		{name: "checker", packages: []string{"./chaos/checker", "./chaos/ledger", "./chaos/report", "./chaos/history", "./chaos/data", "./chaos/candidate", "./chaos/task"}, busy: true},
 		{name: "adversary", packages: []string{"./adversary/..."}, stores: byDefault, long: true},
 		{name: "deploys", packages: []string{"./deploys"}, stores: []string{"etcd", "postgres"}},
-		{name: "fences", packages: []string{"./fences"}, stores: []string{"postgres", "mysql", "redis"}},
+		{name: "fences", packages: []string{"./fences"}, long: true, stores: []string{"postgres", "mysql", "redis"}},
 		{name: "redis", packages: []string{"./redis"}, stores: []string{"redis"}},
 		{name: "commands", packages: []string{"./cmd/...", "./child", "./internal/...", "./transactor"}, stores: byDefault},
 	}
