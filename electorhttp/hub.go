@@ -25,6 +25,7 @@ type hub struct {
 	seen     bool          // what is observed was known once
 	ended    bool          // it is not observed any more
 	stopping bool          // Serve was told to stop
+	came     time.Time     // the last request that another process had forwarded
 }
 
 // A lease is one on an election or on a partition.

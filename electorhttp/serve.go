@@ -20,9 +20,10 @@ import (
 //  1. Ready fails, so that load balancers send no more requests; the priority becomes 0;
 //     and the worker is told to stop, see Work. When it has returned and the requests
 //     inside were served, this process resigns.
-//  2. Requests are still served: they go to the next leader. That lasts Linger in all, and
-//     for at most Wait while requests wait here and this process has seen no other leader.
-//     Answers ask clients to use another connection.
+//  2. Requests are still served: they go to the next leader. That lasts Linger in all, at
+//     least until no other process has forwarded a request here for a second, and for at
+//     most Wait while requests wait here and this process has seen no other leader. Answers
+//     ask clients to use another connection.
 //  3. The server is shut down, which waits at most Drain for requests.
 //
 // So it may take ReleaseTimeout twice, and then Wait and Drain; longer if the worker or a
@@ -142,23 +143,34 @@ func (h *hub) leaving(next http.Handler) http.Handler {
 	})
 }
 
+// silence is for how long no request was forwarded to a process before it shuts its server
+// down: other processes have seen then that it does not serve. One that had not would send a
+// request just when its connection is closed, and could not tell whether that had an effect.
+const silence = time.Second
+
 // linger waits until requests need this process no longer: others have had the time to see
-// that it stops, and it has seen that they serve, or no request waits for that. It does not
-// wait if it never was ready, or if the server has ended.
+// that it stops and has resigned, and it has seen that they serve, or no request waits for
+// that. It does not wait if it never was ready, or if the server has ended.
 func (h *hub) linger(s service, told time.Time, served <-chan struct{}) {
-	least := s.linger
-	if least == 0 {
+	least, quiet := s.linger, silence
+	switch {
+	case least == 0:
 		least = 3 * time.Second
+	case least < 0:
+		quiet = 0
 	}
 	least = max(0, least-time.Since(told))
-	early, late := time.After(least), time.After(max(least, waits(s.wait)))
+	began, early, late := time.Now(), time.After(least), time.After(max(least, waits(s.wait)))
 	tick := time.NewTicker(shortestPause)
 	defer tick.Stop()
 	for shown := false; ; {
 		h.mutex.Lock()
-		ready, changed, moved := h.seen, h.changed, s.moved()
+		ready, changed, moved, came := h.seen, h.changed, s.moved(), h.came
 		h.mutex.Unlock()
-		if !ready || shown && (moved || h.waiting.Load() == 0) {
+		if came.Before(began) {
+			came = began
+		}
+		if !ready || shown && time.Since(came) >= quiet && (moved || h.waiting.Load() == 0) {
 			return
 		}
 		select {

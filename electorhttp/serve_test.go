@@ -208,7 +208,7 @@ func TestServe(t *testing.T) {
 	bubbles(t, map[string]func(*testing.T){
 		"deploys": serveDeploys, "order": serveOrder, "alone": serveAlone, "follower": serveFollower,
 		"told before": serveToldBefore, "listener fails": serveListenerFails, "never ready": serveNeverReady, "worker fails": serveWorkerFails,
-		"panic": servePanics, "long request": serveLongRequest, "group": serveGroup,
+		"panic": servePanics, "late": serveLate, "long request": serveLongRequest, "group": serveGroup,
 	})
 }
 
@@ -520,6 +520,43 @@ func serveLongRequest(t *testing.T) {
 	}
 	if err := <-answered; err == nil {
 		t.Error("the request was answered")
+	}
+}
+
+// A worker returns after Linger has passed: other processes may not have seen yet that
+// another one leads.
+func serveLate(t *testing.T) {
+	w := newTown(t)
+	a, b := w.build("a"), w.build("b")
+	a.work = func(ctx context.Context, _ *elector.Lease) error {
+		<-ctx.Done()
+		time.Sleep(4 * time.Second)
+		return nil
+	}
+	stop := w.open(a)
+	await(t, "a leads", leads(a))
+	w.open(b)
+	await(t, "b is ready", func() bool { return w.isReady(b) })
+	start := time.Now()
+	go func() {
+		time.Sleep(4*time.Second + 500*time.Millisecond)
+		r, err := http.NewRequest("POST", "http://a:1/", nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		r.Header.Set("Elector-Forwarded", a.e.Name())
+		answer, err := w.client.Do(r)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if answer.Body.Close(); answer.StatusCode != http.StatusServiceUnavailable {
+			t.Error("it answers a request that another process has forwarded with", answer.StatusCode)
+		}
+	}()
+	if err := stop(); err != nil || time.Since(start) < 5500*time.Millisecond || time.Since(start) > 5600*time.Millisecond {
+		t.Errorf("it returns after %v: %v", time.Since(start), err)
 	}
 }
 

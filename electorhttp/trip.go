@@ -110,7 +110,11 @@ func names(r *http.Request, is func(election string) bool) bool {
 
 func (f *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t := &trip{forwarder: f, look: f.look(r), parcel: parcel{request: r}}
-	t.forwarded = names(r, f.forwarded)
+	if t.forwarded = names(r, f.forwarded); t.forwarded {
+		f.mutex.Lock()
+		f.came = time.Now()
+		f.mutex.Unlock()
+	}
 	t.serve(w)
 }
 

@@ -100,8 +100,10 @@ var backendMutants = []mutant{
 		"electorhttp/hub.go", `d.inside.Wait() }()`, `}()`}}},
 	{name: "the server is shut down at once", breaks: "deploy", catch: "order", pkg: "./electorhttp", parent: "TestServe", edits: []edit{{
 		"electorhttp/serve.go", `h.linger(s, told, served)`, `_ = told`}}},
+	{name: "shuts down as soon as another process leads", breaks: "deploy", catch: "late", pkg: "./electorhttp", parent: "TestServe", edits: []edit{{
+		"electorhttp/serve.go", `least, quiet := s.linger, silence`, `least, quiet := s.linger, time.Duration(0)`}}},
 	{name: "lingers only until another process leads", breaks: "deploy", catch: "follower", pkg: "./electorhttp", parent: "TestServe", edits: []edit{{
-		"electorhttp/serve.go", `shown && (moved || h.waiting.Load() == 0)`, `(shown || true) && moved`}}},
+		"electorhttp/serve.go", `shown && time.Since(came) >= quiet && (moved || h.waiting.Load() == 0)`, `(shown || quiet >= 0) && moved`}}},
 	{name: "does not wait for the next leader", breaks: "deploy", catch: "alone", pkg: "./electorhttp", parent: "TestServe", edits: []edit{{
 		"electorhttp/serve.go", `moved || h.waiting.Load() == 0`, `moved || true`}}},
 	{name: "ready although it stops", breaks: "deploy", catch: "order", pkg: "./electorhttp", parent: "TestServe", edits: []edit{{
