@@ -301,17 +301,22 @@ func FuzzCheckName(f *testing.F) {
 	})
 }
 
-// FuzzOpen: whatever a URL is, Open says nothing of its password, nor does
-// Redact; and an Opener gets what was written.
-func FuzzOpen(f *testing.F) {
-	const scheme = "fuzz-open"
-	var opened *url.URL
-	backends.Register(scheme, func(_ context.Context, u *url.URL) (backends.Backend, error) {
+const fuzzScheme = "fuzz-open"
+
+var opened *url.URL // by its Opener last
+
+func init() {
+	backends.Register(fuzzScheme, func(_ context.Context, u *url.URL) (backends.Backend, error) {
 		opened = u
 		return nil, backends.NewParameters(u).Done()
 	})
+}
+
+// FuzzOpen: whatever a URL is, Open says nothing of its password, nor does
+// Redact; and an Opener gets what was written.
+func FuzzOpen(f *testing.F) {
 	check.URLs(f, "db:5432/app?sslmode=disable", "", "/", "a,b:1/c", "[::1]:2/", "db?password=x", "db/a%40b", "db/%zz", "h#fragment", "h?a=1&a=2")
-	schemes := []string{scheme, "oracle", "etcd", "FUZZ-open"}
+	schemes := []string{fuzzScheme, "oracle", "etcd", "FUZZ-open"}
 	f.Fuzz(func(t *testing.T, form uint8, user, before, after, rest string) {
 		a, ok := check.NewAddress(form, schemes, user, before, after, rest)
 		if !ok {

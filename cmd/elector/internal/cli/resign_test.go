@@ -159,12 +159,18 @@ func (b *breaking) Watch(ctx context.Context, name string, changed func(backends
 	return b.Watcher.Watch(ctx, name, changed)
 }
 
+var unseen atomic.Pointer[memory.Store] // behind breaking://
+
+func init() {
+	backends.Register("breaking", func(context.Context, *url.URL) (backends.Backend, error) {
+		return &breaking{Watcher: unseen.Load().Handle()}, nil
+	})
+}
+
 // If resign cannot see who leads next, it fails and says why.
 func TestResignUnseen(t *testing.T) {
 	store := memory.NewStore()
-	backends.Register("breaking", func(context.Context, *url.URL) (backends.Backend, error) {
-		return &breaking{Watcher: store.Handle()}, nil
-	})
+	unseen.Store(store)
 	e, err := elector.New(store.Handle(), "jobs", &elector.Options{ID: "a", TTL: time.Minute, RenewEvery: 20 * time.Millisecond, RequestTimeout: 20 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
