@@ -150,6 +150,14 @@ func (e *Elector) Name() string { return e.name }
 // ID returns the name of this candidate: Options.ID or its default.
 func (e *Elector) ID() string { return e.o.ID }
 
+// FailoverTime returns how long an election whose candidates have this Elector's options is
+// without a leader, at most, after one has crashed and while the store answers:
+// TTL*(1+ClockDrift), and RenewEvery, because a store that is only polled shows the last
+// renewal that much later. It is for time-outs of what waits for a leader.
+func (e *Elector) FailoverTime() time.Duration {
+	return rule.Challenge(e.o.TTL, e.o.ClockDrift) + e.o.RenewEvery
+}
+
 // Token returns the fencing token of the lease that this Elector holds, or
 // ErrNotLeader. Like Lease.Check it reads the clocks and not the store; unlike
 // Check it does not count as a sign of life for Options.StallTimeout.

@@ -65,7 +65,7 @@ func logLines(t *testing.T) []string {
 			lines = append(lines, prefix+what)
 		}
 	}
-	for _, prefix := range all(`WarnContext\(r\.Context\(\), "(elector: [^"]*)"\+refused\.text`, code) {
+	for _, prefix := range all(`WarnContext\(ctx, "(elector: [^"]*)"\+refused\.text`, code) {
 		for _, text := range all(`(?m)^\t(?:unknown|noAddress|unreached|silent): +"([^"]*)",$`, code) { // with an error: others are not logged
 			lines = append(lines, prefix+text)
 		}

@@ -6,7 +6,7 @@
 //	http.Handle("GET /ready", o.Ready())
 //	http.Handle("GET /leader", electorhttp.Leader(e))
 //	http.Handle("/", o.Forward(api))
-//	err := o.Serve(ctx, &http.Server{}, listener, work)
+//	err := o.Serve(ctx, &http.Server{ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}, listener, work)
 //
 // where each candidate publishes its own address in [elector.Options.Value]. Requests
 // wait while the lead moves, and Serve stops a process so that a deploy costs none.

@@ -19,13 +19,16 @@ type Observer struct {
 	// idle connections for one host.
 	Transport http.RoundTripper
 
-	// Logger gets a line for each request that could not be forwarded, with the
-	// reason, except for those that found no leader. Nil means slog.Default().
+	// Logger gets a line when a request could not be forwarded, with the reason, except
+	// for those that found no leader. Of one handler it gets a line for each reason, and
+	// while that lasts one in a minute, with the number of requests since the last. Nil
+	// means slog.Default().
 	Logger *slog.Logger
 
 	// Wait bounds how long a request waits in this process for a leader that serves it.
-	// The default 0 means 10 s, for a handover; a crash takes TTL*(1+ClockDrift) and
-	// more. Below 0 no request waits. A WriteTimeout of the server counts this time too.
+	// The default 0 means 10 s, or two seconds more than a crash takes if that is longer:
+	// 23 s with a TTL of 15 s, see [elector.Elector.FailoverTime]. Below 0 no request
+	// waits. A WriteTimeout of the server counts this time too.
 	Wait time.Duration
 
 	// Linger is how long Serve at least serves requests after Ready has begun to fail,
@@ -101,7 +104,8 @@ func (o *Observer) Work(work func(context.Context, *elector.Lease) error) func(c
 //
 // While the election has no leader, or the lead moves, the request waits: at most Wait
 // here, and at most Wait in the process that it is forwarded to. At most 1,000 requests
-// wait here; while the election is paused, none does. A request is sent again
+// wait here; while the election is paused, none does. A client that does not send the body
+// that it has announced gets 408 after Wait. A request is sent again
 // only if it certainly had no effect: no connection was made, or the other process has
 // answered that it does not lead. One whose connection broke may have had one. It is sent
 // again, once, if it is GET, HEAD, OPTIONS or TRACE, or has the header Idempotency-Key or
@@ -136,7 +140,7 @@ func (o *Observer) Local(local http.Handler) http.Handler { return o.handler(loc
 
 func (o *Observer) handler(local http.Handler, stays bool) http.Handler {
 	return &forwarder{
-		hub: o.hub, words: ofElection, name: o.e.Name(), transport: transport(o.Transport), logger: o.Logger, wait: waits(o.Wait), stays: stays,
+		hub: o.hub, words: ofElection, name: o.e.Name(), transport: transport(o.Transport), logger: o.Logger, wait: waits(o.Wait, o.e.FailoverTime()), stays: stays,
 		forwarded: func(election string) bool { return election == o.e.Name() },
 		look:      func(*http.Request) func() view { return o.look },
 		local: func(w http.ResponseWriter, r *http.Request, l lease) {

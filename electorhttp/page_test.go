@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/electorhttp"
@@ -69,5 +70,6 @@ func serve(ctx context.Context, listener net.Listener, api http.Handler, work fu
 	mux := http.NewServeMux()
 	mux.Handle("GET /ready", o.Ready())
 	mux.Handle("/", o.Forward(api))
-	return o.Serve(ctx, &http.Server{Handler: mux}, listener, work)
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	return o.Serve(ctx, server, listener, work)
 }

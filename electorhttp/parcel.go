@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"sync/atomic"
+	"time"
 )
 
 // A parcel is a request that can be sent more than once, if its body allows that.
@@ -18,25 +19,33 @@ type parcel struct {
 // maxHeld is the longest body that is kept to be sent again.
 const maxHeld = 64 << 10
 
-// hold reads the body, if it is short. It blocks until the client has sent that.
-func (p *parcel) hold() {
+// hold reads the body, if it is short, and reports whether the client has sent it before a
+// time. It breaks the connection then, if w lets it.
+func (p *parcel) hold(w http.ResponseWriter, until time.Time) bool {
 	r := p.request
 	if p.packed || r.Body == nil || r.ContentLength == 0 {
-		return
+		return true
 	}
 	p.packed = true
 	body := io.Reader(r.Body)
 	if r.ContentLength > 0 && r.ContentLength <= maxHeld {
+		late := time.AfterFunc(time.Until(until), func() {
+			http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // of a server, that ends the read below
+		})
 		held, err := io.ReadAll(body)
+		if !late.Stop() {
+			return false
+		}
 		if err == nil {
 			p.held = held
-			return
+			return true
 		}
 		p.lent = &loan{Reader: io.MultiReader(bytes.NewReader(held), body)} // which fails again
 		p.lent.state.Store(lentRead)
-		return
+		return true
 	}
 	p.lent = &loan{Reader: body}
+	return true
 }
 
 // next returns the request, to be sent or served.

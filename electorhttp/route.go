@@ -20,13 +20,14 @@ type Router struct {
 	// idle connections for one host.
 	Transport http.RoundTripper
 
-	// Logger gets a line for each request that could not be forwarded, with the
-	// reason, except for those that found no owner. Nil means slog.Default().
+	// Logger gets a line when a request could not be forwarded, with the reason, except
+	// for those that found no owner: see [Observer.Logger]. Nil means slog.Default().
 	Logger *slog.Logger
 
 	// Wait bounds how long a request waits in this process for an owner that serves it.
-	// The default 0 means 10 s, for a move; a crash takes TTL*(1+ClockDrift) and more.
-	// Below 0 no request waits.
+	// The default 0 means 10 s, or two seconds more than a crash takes if that is longer:
+	// 23 s with a TTL of 15 s, see [partition.Group.FailoverTime]. Below 0 no request
+	// waits.
 	Wait time.Duration
 
 	// Linger and Drain are for Serve: see [Observer].
@@ -113,7 +114,7 @@ func (o *Router) Work(work partition.Work) partition.Work {
 func (o *Router) Forward(key func(*http.Request) string, local func(http.ResponseWriter, *http.Request, *partition.Lease)) http.Handler {
 	prefix := strings.TrimSuffix(partition.Election(o.g.Name(), 0), "0") // of any partition
 	return &forwarder{
-		hub: o.hub, words: ofGroup, name: o.g.Name(), transport: transport(o.Transport), logger: o.Logger, wait: waits(o.Wait),
+		hub: o.hub, words: ofGroup, name: o.g.Name(), transport: transport(o.Transport), logger: o.Logger, wait: waits(o.Wait, o.g.FailoverTime()),
 		forwarded: func(election string) bool {
 			n, ok := strings.CutPrefix(election, prefix)
 			return ok && !strings.Contains(n, ".") // of a group whose name begins with this one's

@@ -46,7 +46,7 @@ func (o *Observer) Serve(ctx context.Context, server *http.Server, l net.Listene
 		moved: func() bool {
 			return o.err == nil && !o.leader.Vacant() && o.leader.ID != o.e.ID()
 		},
-		wait: o.Wait, linger: o.Linger, drain: o.Drain,
+		wait: waits(o.Wait, o.e.FailoverTime()), linger: o.Linger, drain: o.Drain,
 	})
 }
 
@@ -69,7 +69,7 @@ func (o *Router) Serve(ctx context.Context, server *http.Server, l net.Listener,
 			}
 			return o.size > 0
 		},
-		wait: o.Wait, linger: o.Linger, drain: o.Drain,
+		wait: waits(o.Wait, o.g.FailoverTime()), linger: o.Linger, drain: o.Drain,
 	})
 }
 
@@ -79,7 +79,8 @@ type service struct {
 	told  func()                      // is called when it is told to stop
 	moved func() bool                 // others serve the requests; called with the mutex held
 
-	wait, linger, drain time.Duration // fields of the Observer or the Router
+	wait          time.Duration // how long a request waits
+	linger, drain time.Duration // fields of the Observer or the Router
 }
 
 func (h *hub) serve(ctx context.Context, server *http.Server, l net.Listener, s service) error {
@@ -160,7 +161,7 @@ func (h *hub) linger(s service, told time.Time, served <-chan struct{}) {
 		quiet = 0
 	}
 	least = max(0, least-time.Since(told))
-	began, early, late := time.Now(), time.After(least), time.After(max(least, waits(s.wait)))
+	began, early, late := time.Now(), time.After(least), time.After(max(least, s.wait))
 	tick := time.NewTicker(shortestPause)
 	defer tick.Stop()
 	for shown := false; ; {

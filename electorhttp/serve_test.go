@@ -83,9 +83,13 @@ func (w *town) transport() http.RoundTripper {
 	return t
 }
 
-func (w *town) listen(address string) *pipes {
+func pipesAt(address string) *pipes {
 	closed := make(chan struct{})
-	p := &pipes{address: address, calls: make(chan net.Conn), closed: closed, close: sync.OnceFunc(func() { close(closed) }), err: make(chan error, 1)}
+	return &pipes{address: address, calls: make(chan net.Conn), closed: closed, close: sync.OnceFunc(func() { close(closed) }), err: make(chan error, 1)}
+}
+
+func (w *town) listen(address string) *pipes {
+	p := pipesAt(address)
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	w.listeners[address] = p
@@ -351,7 +355,7 @@ func serveAlone(t *testing.T) {
 	for _, c := range []struct {
 		requests    bool
 		least, most time.Duration
-	}{{true, 10 * time.Second, 20 * time.Second}, {false, 3 * time.Second, 4 * time.Second}} {
+	}{{true, 23 * time.Second, 33 * time.Second}, {false, 3 * time.Second, 4 * time.Second}} {
 		w := newTown(t)
 		a := w.build("a")
 		stop := w.open(a)

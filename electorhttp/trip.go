@@ -38,6 +38,7 @@ type forwarder struct {
 	logger    *slog.Logger
 	wait      time.Duration
 	stays     bool // nothing is forwarded
+	refusals  refusals
 
 	forwarded func(election string) bool // reports whether a header names one of these
 	look      func(*http.Request) func() view
@@ -73,10 +74,11 @@ type view struct {
 	changed  <-chan struct{}
 }
 
-// waits returns how long a request waits at most, for a field Wait.
-func waits(field time.Duration) time.Duration {
+// waits returns how long a request waits at most, for a field Wait and the time that a crash
+// takes: by default for that and two seconds.
+func waits(field, failover time.Duration) time.Duration {
 	if field == 0 {
-		return 10 * time.Second
+		return max(10*time.Second, failover+2*time.Second)
 	}
 	return max(0, field)
 }
@@ -109,7 +111,10 @@ func names(r *http.Request, is func(election string) bool) bool {
 }
 
 func (f *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	t := &trip{forwarder: f, look: f.look(r), parcel: parcel{request: r}}
+	t := &trip{forwarder: f, look: f.look(r), parcel: parcel{request: r}, over: time.Now().Add(f.wait)}
+	if f.wait == 0 { // it does not wait for a leader, but bodies come after headers
+		t.over = time.Now().Add(waits(0, 0))
+	}
 	if t.forwarded = names(r, f.forwarded); t.forwarded {
 		f.mutex.Lock()
 		f.came = time.Now()
@@ -125,6 +130,7 @@ type trip struct {
 	forwarded bool     // by another process
 	broke     *refusal // a connection, after the request may have been sent
 	parcel    parcel
+	over      time.Time // by then the client must have sent a body that is held
 }
 
 // A refusal is an answer to a request that was not served. Clients see the text,
@@ -134,6 +140,9 @@ type refusal struct {
 	text string
 	err  error
 }
+
+// unsentBody is the answer to a client that withholds the body of its request.
+var unsentBody = &refusal{http.StatusRequestTimeout, "the client did not send the body of its request", nil}
 
 // The pauses between two tries, unless something changes before.
 const (
@@ -157,15 +166,15 @@ func (t *trip) serve(w http.ResponseWriter) {
 		if refused == nil {
 			return
 		}
-		if pause == shortestPause { // not served at once
+		waits := t.wait > 0 && !final
+		if waits && !t.parcel.hold(w, t.over) { // net/http sees that the client has gone only once the body was read
+			refused, waits = unsentBody, false
+		}
+		if waits && pause == shortestPause { // a place is for those that can be served
 			t.waiting.Add(1)
 			defer t.waiting.Add(-1)
 		}
-		waits := t.wait > 0 && !final && t.waiting.Load() <= mostWaiting
-		if waits {
-			t.parcel.hold() // net/http sees that the client has gone only once the body was read
-			waits = until(r.Context(), v.changed, pause, late.C)
-		}
+		waits = waits && t.waiting.Load() <= mostWaiting && until(r.Context(), v.changed, pause, late.C)
 		if !waits {
 			if t.broke != nil { // the request may have had an effect, whatever came later
 				refused = t.broke
@@ -252,7 +261,9 @@ var errRefused = errors.New("it does not lead")
 
 // forward sends the request to another process.
 func (t *trip) forward(w http.ResponseWriter, target *url.URL, election string) (refused *refusal, final bool) {
-	t.parcel.hold()
+	if !t.parcel.hold(w, t.over) {
+		return unsentBody, true
+	}
 	id := rand.Text()
 	var written atomic.Int32 // to connections: net/http may have repeated it
 	trace := &httptrace.ClientTrace{WroteHeaders: func() { written.Add(1) }}
@@ -333,11 +344,7 @@ func unsent(err error) bool {
 // refuse answers a request that was not served.
 func (f *forwarder) refuse(w http.ResponseWriter, r *http.Request, refused *refusal) {
 	if refused.err != nil && r.Context().Err() == nil { // the client has not gone
-		logger := f.logger
-		if logger == nil {
-			logger = slog.Default()
-		}
-		logger.WarnContext(r.Context(), "elector: did not forward a request: "+refused.text, f.kind, f.name, "error", refused.err)
+		f.report(r.Context(), refused)
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	if refused.code == http.StatusServiceUnavailable {

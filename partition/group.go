@@ -251,6 +251,11 @@ func (g *Group) Name() string { return g.name }
 // ID returns the name of this process: Options.Elector.ID or its default.
 func (g *Group) ID() string { return g.options.ID }
 
+// FailoverTime returns how long the partitions of one member are without an owner, at most,
+// after it has crashed, while the store answers, but for the time that the moves themselves
+// take: see [elector.Elector.FailoverTime].
+func (g *Group) FailoverTime() time.Duration { return g.challenge() + g.options.RenewEvery }
+
 // trail returns what this process has seen of a partition's record. Most processes see few of
 // them, so each is made when it is needed.
 func (g *Group) trail(partition int) *rule.Trail {

@@ -100,6 +100,17 @@ var backendMutants = []mutant{
 		"electorhttp/hub.go", `d.inside.Wait() }()`, `}()`}}},
 	{name: "the server is shut down at once", breaks: "deploy", catch: "order", pkg: "./electorhttp", parent: "TestServe", edits: []edit{{
 		"electorhttp/serve.go", `h.linger(s, told, served)`, `_ = told`}}},
+	{name: "a withheld body has no end", breaks: "waiting", catch: "withheld", pkg: "./electorhttp", parent: "TestObserver", edits: []edit{{
+		"electorhttp/parcel.go", `time.Until(until)`, `time.Until(until)+time.Hour`}}},
+	{name: "a withheld body takes a place", breaks: "waiting", catch: "withheld", pkg: "./electorhttp", parent: "TestObserver", edits: []edit{{
+		"electorhttp/trip.go", `if waits && pause == shortestPause {`, `if pause == shortestPause {`}, {
+		"electorhttp/trip.go", `waits := t.wait > 0 && !final`, `t.waiting.Add(1)
+		defer t.waiting.Add(-1)
+		waits := t.wait > 0 && !final`}}},
+	{name: "each request has a line in the log", breaks: "waiting", catch: "one_line", pkg: "./electorhttp", parent: "TestObserver", edits: []edit{{
+		"electorhttp/refusals.go", `now.Sub(t.logged) < logEvery`, `now.Before(t.logged)`}}},
+	{name: "requests wait for less than a crash takes", breaks: "waiting", catch: "crash", pkg: "./electorhttp", parent: "TestObserver", edits: []edit{{
+		"electorhttp/trip.go", `max(10*time.Second, failover+2*time.Second)`, `max(10*time.Second, failover/2)`}}},
 	{name: "shuts down as soon as another process leads", breaks: "deploy", catch: "late", pkg: "./electorhttp", parent: "TestServe", edits: []edit{{
 		"electorhttp/serve.go", `least, quiet := s.linger, silence`, `least, quiet := s.linger, time.Duration(0)`}}},
 	{name: "lingers only until another process leads", breaks: "deploy", catch: "follower", pkg: "./electorhttp", parent: "TestServe", edits: []edit{{
