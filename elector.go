@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/aside"
 	"github.com/elector-go/elector/internal/batcher"
 	"github.com/elector-go/elector/internal/clock"
 	"github.com/elector-go/elector/internal/rule"
@@ -42,6 +43,7 @@ type Elector struct {
 	timing     timing
 	unanswered [countedTo]atomic.Int32 // requests given up that have not returned, by purpose
 	current    atomic.Pointer[Lease]   // the latest lease, valid or over
+	callbacks  *aside.Queue            // of o.Trace
 	traced     atomic.Uint64           // number of the latest state that was traced
 
 	// See succession.go.
@@ -136,8 +138,11 @@ func New(backend backends.Backend, name string, o *Options) (*Elector, error) {
 		e.view.SameWrite = s.SameWrite
 	}
 	e.priority.Store(int64(options.Priority))
-	e.storeLog = slog.New(guarded{options.Logger.Handler()}).With("store", d.Store)
+	e.storeLog = slog.New(aside.Handler(options.Logger.Handler(), options.patience())).With("store", d.Store)
 	e.log = e.storeLog.With("election", name, "id", options.ID)
+	e.callbacks = aside.New(options.patience(), func(calls int, behind time.Duration) {
+		e.log.Warn("elector: calls of Trace callbacks were lost, because one did not return", "calls", calls, "for", behind)
+	})
 	e.life, e.kill = context.WithCancel(context.Background())
 	e.closing = make(chan struct{})
 	e.requests = batcher.New(backend, e.clock, options.RequestTimeout, &e.active)
@@ -223,8 +228,8 @@ func (e *Elector) Resign(ctx context.Context) error {
 // stop and waits for it, as at the end of Run's context; so the worker itself
 // must not call Close.
 //
-// Close blocks until all that is done. If a worker, a callback or a request does
-// not return within 2*ReleaseTimeout + 4*RequestTimeout, Close does not wait for it
+// Close blocks until all that is done. If a worker or a request does not return
+// within 2*ReleaseTimeout + 4*RequestTimeout, Close does not wait for it
 // and returns an error that says so. Closing the connection then takes what the
 // backend's Close takes. Further calls wait for the first one and return the same
 // error. After Close, methods that ask the store return ErrClosed.
@@ -255,7 +260,7 @@ func (e *Elector) Close() error {
 	select {
 	case <-idle:
 	case <-ctx.Done():
-		errs = append(errs, fmt.Errorf("a worker, a callback or a request to the store has not returned within %v", patience))
+		errs = append(errs, fmt.Errorf("a worker or a request to the store has not returned within %v", patience))
 	}
 	if e.owned {
 		errs = append(errs, e.backend.Close())

@@ -120,14 +120,11 @@ func (e *Elector) newLease(base context.Context, own *acquisition) *Lease {
 	if e.log.Info("elector: leads", "token", l.token); e.lossy != "" {
 		e.log.Warn("elector: another process may lead at the same time, because the store may lose acknowledged writes", "token", l.token, "lossy", e.lossy)
 	}
-	traceDone := make(chan struct{})
-	e.active.Add(1)
-	r := own.record
-	go l.maintain(traceDone)
-	// Before anything renews the lease: they may block.
 	e.traceCampaigned(base, nil)
 	traced(e, e.o.Trace.Acquired, l.ctx, l.info(nil))
-	close(traceDone)
+	e.active.Add(1)
+	r := own.record
+	go l.maintain()
 	if w, ok := e.backend.(backends.PresenceWatcher); ok {
 		l.watchPresence(w, r)
 	}

@@ -49,6 +49,54 @@ func TestLogHandlerPanics(t *testing.T) {
 	}
 }
 
+// stuck is a log handler that does not return until it is freed.
+type stuck struct {
+	slog.Handler
+	free chan struct{}
+}
+
+func (s stuck) Handle(ctx context.Context, r slog.Record) error {
+	<-s.free
+	return s.Handler.Handle(ctx, r)
+}
+func (s stuck) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return stuck{s.Handler.WithAttrs(attrs), s.free}
+}
+
+// A log that nobody reads costs no lease, also in an outage that is harmless otherwise. What
+// it can keep is written when it is read again.
+func TestLogStalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log jsonLines
+		h := stuck{slog.NewJSONHandler(&log, nil), make(chan struct{})}
+		store := memory.NewStore()
+		f, b := fault.Wrap(store.Handle())
+		e := join(t, b, elector.Options{Logger: slog.New(h)})
+		start := time.Now()
+		l := win(t, e)
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("Campaign took %v", took)
+		}
+		for i := range 3 {
+			pass(time.Minute)
+			f.Always(fault.Fails(fmt.Errorf("%w: for the %d. time", backends.ErrUnavailable, i)))
+			pass(6 * time.Second)
+			f.Always(nil)
+		}
+		pass(time.Minute)
+		if err := l.Check(); err != nil {
+			t.Error(err)
+		}
+		close(h.free)
+		pass(time.Second)
+		for _, line := range []string{"elector: leads", "renewal fails", "for the 2. time", "renewal works again"} {
+			if !strings.Contains(string(log.text), line) {
+				t.Errorf("not in the log: %s\n%s", line, log.text)
+			}
+		}
+	})
+}
+
 // jsonLines gathers what is logged, as JSON.
 type jsonLines struct {
 	mutex sync.Mutex

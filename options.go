@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/aside"
 	"github.com/elector-go/elector/internal/clock"
 	"github.com/elector-go/elector/internal/inject"
 	"github.com/elector-go/elector/internal/rule"
@@ -101,7 +102,8 @@ type Options struct {
 	StallTimeout time.Duration
 
 	// Logger gets a line for each change of leadership, and for each new reason
-	// why requests to the store fail. Default slog.Default().
+	// why requests to the store fail. One that does not return holds nothing up: 1,000
+	// lines are kept for it, and it is told how many were lost. Default slog.Default().
 	Logger *slog.Logger
 
 	// Trace has callbacks at each step. Default none.
@@ -210,6 +212,12 @@ const minTTL = 10 * time.Millisecond
 
 // hold is H: see rule.Hold.
 func (o *Options) hold() time.Duration { return rule.Hold(o.TTL, o.ClockDrift) }
+
+// patience is for how long a step waits for a log handler or a callback, before it leaves
+// that behind: what a lease has over after one slow renewal bounds it.
+func (o *Options) patience() time.Duration {
+	return min(aside.Patience, (o.hold()-o.RenewEvery-o.RequestTimeout)/4)
+}
 
 func checkText(what, s string) error {
 	switch {

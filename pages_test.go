@@ -14,7 +14,7 @@ import (
 )
 
 // logSources are the files that log, except for commands and tests.
-var logSources = []string{"*.go", "electorhttp/*.go", "partition/*.go", "backends/*/*.go"}
+var logSources = []string{"*.go", "electorhttp/*.go", "partition/*.go", "backends/*/*.go", "internal/aside/*.go"}
 
 func sources(t *testing.T) (all string) {
 	t.Helper()
@@ -48,7 +48,7 @@ func all(pattern, text string) (found []string) {
 func logLines(t *testing.T) []string {
 	t.Helper()
 	code := sources(t)
-	lines := all(`\.(?:Info|Warn|Error|WarnContext)\((?:r\.Context\(\), )?"(elector: [^"]*)"[,)]`, code)
+	lines := all(`(?:\.(?:Info|Warn|Error)\(|NewRecord\(time\.Now\(\), slog\.LevelWarn, )"(elector: [^"]*)"[,)]`, code)
 	whats := all(`newBackoff\("([^"]*)"\)`, code)
 	for _, suffix := range all(`newBackoff\(what ?\+ ?"([^"]*)"\)`, code) {
 		for _, what := range all(`\.watch\(ctx, \w+, "([^"]*)", `, code) {

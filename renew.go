@@ -11,14 +11,9 @@ import (
 // maintain renews the lease until it is over, and tells the store if it was
 // resigned. Its goroutine is the only one that writes as the holder. It
 // begins once the acquisition was traced, or the lease is over.
-func (l *Lease) maintain(acquired <-chan struct{}) {
-	e := l.e
-	defer e.active.Done()
+func (l *Lease) maintain() {
+	defer l.e.active.Done()
 	defer close(l.idle)
-	select {
-	case <-acquired:
-	case <-l.ended:
-	}
 	l.renewUntilOver()
 	l.place.Leave()
 	l.faults.close()

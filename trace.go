@@ -8,12 +8,13 @@ import (
 )
 
 // A Trace is a set of callbacks at the steps of an election, for metrics and
-// tests; any may be nil. One Trace may serve many elections. A callback runs on
-// the goroutine of its step (a campaign, a renewal, or a caller of Leader or
-// Observe), after everything that safety requires; several may run at the same
-// time. A callback that blocks stops that goroutine: renewals then stop, and the
-// lease expires in time. A panic in a callback is logged. The context has the
-// values of the one that was given to Campaign, Run, Leader or Observe.
+// tests; any may be nil. One Trace may serve many elections. The callbacks of an
+// Elector run one after another, on a goroutine of their own, after everything that
+// safety requires. A step (a campaign, a renewal, or a call of Leader or Observe)
+// waits for its callback, but for 100 ms at most, and then for none until the
+// callback has returned and those after it have been called. Of these 1,000 are kept;
+// how many were lost is logged. A panic in a callback is logged. The context has
+// the values of the one that was given to Campaign, Run, Leader or Observe.
 type Trace struct {
 	// Campaigning: a campaign begins.
 	Campaigning func(context.Context, CampaignInfo)
@@ -109,12 +110,14 @@ func traced[Info any](e *Elector, callback func(context.Context, Info), ctx cont
 	if callback == nil {
 		return
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			e.log.Error("elector: a Trace callback panicked", "panic", p)
-		}
-	}()
-	callback(ctx, info)
+	e.callbacks.Do(func() {
+		defer func() {
+			if p := recover(); p != nil {
+				e.log.Error("elector: a Trace callback panicked", "panic", p)
+			}
+		}()
+		callback(ctx, info)
+	})
 }
 
 func (e *Elector) traceWaiting(ctx context.Context, f *failure) {

@@ -278,56 +278,28 @@ func concurrent(s *suite) {
 	}
 }
 
-// cb/block: callbacks that never return or that panic neither keep a lease alive
-// nor delay Check.
+// cb/block: callbacks that never return hold nothing up, and a check of health that never
+// returns ends the lease in time. So do those that panic.
 func blockingCallbacks(s *suite) {
 	var ends []func()
-	for _, which := range []string{"request", "observed", "renewed", "released", "healthy", "log", "ended"} {
+	for _, which := range []string{"request", "observed", "acquired", "renewed", "released", "healthy", "log", "ended"} {
 		ends = append(ends, s.blocks(which))
 	}
 	for _, end := range ends {
 		end()
 	}
-	s.blocksAcquired()
 	s.panics()
 }
 
-// blocksAcquired blocks the callback Acquired. No worker runs then, so nothing may
-// renew the lease.
-func (s *suite) blocksAcquired() {
-	el := s.election("-acquired")
-	o := s.short()
-	release, entered, campaigned := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	o.Trace = &elector.Trace{Acquired: func(context.Context, elector.LeaseInfo) { close(entered); <-release }}
-	o.Logger = slog.New(slog.NewTextHandler(&el.log, nil))
-	e, err := elector.New(s.open(), el.name, &o)
-	s.must(err, "elector.New")
-	go func() {
-		defer close(campaigned)
-		e.Campaign(s.context())
-	}()
-	wait(s, entered, "the callback acquired is called")
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(s.limit()); err == nil; <-tick.C {
-		if _, err = e.Token(); err == nil && time.Now().After(end) {
-			s.Errorf("the lease is renewed while the callback acquired does not return")
-			break
-		}
-	}
-	close(release)
-	wait(s, campaigned, "Campaign returns after the callback")
-	s.must(e.Close(), "Close after the callback returned")
-}
-
-// blocks blocks one callback after the candidate has won. It returns a function
-// that waits for the consequences.
+// blocks blocks one callback, once the candidate has won unless it is acquired. It returns a
+// function that waits for the consequences.
 func (s *suite) blocks(which string) (end func()) {
 	s.Helper()
 	el := s.election("-" + which)
 	release := make(chan struct{})
 	entered := make(chan struct{})
 	var armed atomic.Bool
+	armed.Store(which == "acquired")
 	var once sync.Once
 	block := func(what string) {
 		if what == which && armed.Load() {
@@ -335,9 +307,12 @@ func (s *suite) blocks(which string) (end func()) {
 			<-release
 		}
 	}
-	o := s.expiring(4)
-	o.RenewEvery = o.TTL / 24 // it is called long before a slow machine loses the lease
-	o.RequestTimeout = o.RenewEvery
+	o := s.brisk()
+	if which == "healthy" || which == "ended" { // then it ends
+		o = s.expiring(4)
+		o.RenewEvery = o.TTL / 24 // it is called long before a slow machine loses the lease
+		o.RequestTimeout = o.RenewEvery
+	}
 	o.Trace = callbacks(block)
 	o.Healthy = func(context.Context) error { block("healthy"); return nil }
 	o.Logger = slog.New(blockingHandler{slog.NewTextHandler(&el.log, nil), func() { block("log") }})
@@ -352,20 +327,48 @@ func (s *suite) blocks(which string) (end func()) {
 	l, err := e.Campaign(s.context())
 	s.must(err, "Campaign")
 	armed.Store(true)
+	resigned := make(chan error, 1)
 	switch which {
 	case "log", "ended":
 		faults.Always(fault.RequestLost) // so that the callback is called
 	case "released":
-		go l.Resign(s.context())
+		go func() { resigned <- l.Resign(s.context()) }()
 	}
 	wait(s, entered, "the callback "+which+" is called")
 	return func() {
 		s.Helper()
-		// The store works: a callback that blocks stops the renewals.
-		wait(s, l.Context().Done(), "the lease ends although the callback "+which+" does not return")
-		checked := make(chan error, 1)
-		go func() { checked <- l.Check() }()
-		s.is(wait(s, checked, "Check returns although the callback "+which+" does not"), elector.ErrNotLeader, "Check")
+		switch which {
+		case "healthy", "ended":
+			wait(s, l.Context().Done(), "the lease ends although the callback "+which+" does not return")
+			checked := make(chan error, 1)
+			go func() { checked <- l.Check() }()
+			s.is(wait(s, checked, "Check returns although the callback "+which+" does not"), elector.ErrNotLeader, "Check")
+			return
+		case "released":
+		default:
+			faults.Always(nil)
+			s.renews(l, "although the callback "+which+" does not return")
+			go func() { resigned <- l.Resign(s.context()) }()
+		}
+		s.must(wait(s, resigned, "Resign returns although the callback "+which+" does not"), "Resign")
+	}
+}
+
+// renews waits until a lease was renewed three times.
+func (s *suite) renews(l *elector.Lease, although string) {
+	s.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	end := time.Now().Add(s.limit())
+	for renewals, left := 0, l.Remaining(); renewals < 3; <-tick.C {
+		now := l.Remaining()
+		if now > left {
+			renewals++
+		}
+		left = now
+		if time.Now().After(end) {
+			s.Fatalf("the lease is not renewed %s: %v is left of it", although, left)
+		}
 	}
 }
 

@@ -30,6 +30,7 @@ import (
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/aside"
 	"github.com/elector-go/elector/internal/batcher"
 	"github.com/elector-go/elector/internal/clock"
 	"github.com/elector-go/elector/internal/inject"
@@ -73,19 +74,20 @@ type Options struct {
 // A Group is this process's part in a group. Join and New make it. Many goroutines may use
 // it at the same time; Run runs once at a time.
 type Group struct {
-	name     string
-	backend  backends.Backend
-	owned    bool // Close closes the backend
-	store    string
-	o        Options
-	options  elector.Options // with their defaults
-	clock    clock.Clock
-	random   func() uint64
-	log      *slog.Logger
-	requests *batcher.Member
-	active   sync.WaitGroup
-	audit    atomic.Int64 // A
-	drift    float64
+	name      string
+	backend   backends.Backend
+	owned     bool // Close closes the backend
+	store     string
+	o         Options
+	options   elector.Options // with their defaults
+	clock     clock.Clock
+	random    func() uint64
+	log       *slog.Logger
+	callbacks *aside.Queue // of o.Trace
+	requests  *batcher.Member
+	active    sync.WaitGroup
+	audit     atomic.Int64 // A
+	drift     float64
 
 	// Owned by Run and what it starts.
 	seats  []*seat
@@ -197,7 +199,10 @@ func New(backend backends.Backend, name string, o *Options) (*Group, error) {
 	}
 	g.audit.Store(int64(rule.Audit(g.options.TTL)))
 	g.trails = make([]atomic.Pointer[rule.Trail], g.o.Partitions)
-	g.log = g.options.Logger.With("store", g.store, "group", name, "id", g.options.ID)
+	g.log = slog.New(aside.Handler(g.options.Logger.Handler(), aside.Patience)).With("store", g.store, "group", name, "id", g.options.ID)
+	g.callbacks = aside.New(aside.Patience, func(calls int, behind time.Duration) {
+		g.log.Warn("elector: calls of Trace callbacks were lost, because one did not return", "calls", calls, "for", behind)
+	})
 	g.alive, g.kill = context.WithCancelCause(context.Background())
 	g.requests = batcher.New(backend, g.clock, g.options.RequestTimeout, &g.active)
 	return g, nil

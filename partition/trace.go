@@ -9,12 +9,10 @@ import (
 )
 
 // A Trace is a set of callbacks at the steps of a process's part in a group, for metrics and
-// tests; any may be nil. One Trace may serve many groups. A callback runs under no lock,
-// after everything that safety requires, and several may run at the same time. Failed runs
-// on the goroutine of the worker. The others run on the one that moves partitions: until a
-// callback returns, this process takes no partition, gives none up, and does not leave. A
-// callback must not call Drain or Close. A panic in a callback is logged. The context has
-// the values of the one that was given to Run.
+// tests; any may be nil. One Trace may serve many groups. The callbacks of a Group run one
+// after another, on a goroutine of their own, after everything that safety requires. A
+// step waits for its callback, but for 100 ms at most: see [elector.Trace]. A panic in a
+// callback is logged. The context has the values of the one that was given to Run.
 type Trace struct {
 	// Planned: Run begins or the process has left its seat, and Planned is 0; or the
 	// process follows a new plan.
@@ -85,12 +83,14 @@ func traced[Info any](g *Group, callback func(context.Context, Info), ctx contex
 	if callback == nil {
 		return
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			g.log.Error("elector: a Trace callback panicked", "panic", p)
-		}
-	}()
-	callback(ctx, info)
+	g.callbacks.Do(func() {
+		defer func() {
+			if p := recover(); p != nil {
+				g.log.Error("elector: a Trace callback panicked", "panic", p)
+			}
+		}()
+		callback(ctx, info)
+	})
 }
 
 func (g *Group) tracePlanned(ctx context.Context, planned int) {

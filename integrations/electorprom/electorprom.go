@@ -70,8 +70,8 @@
 //
 // # Cost
 //
-// A renewal allocates nothing more with metrics than without, and [elector.Lease.Check]
-// allocates nothing in either case.
+// A renewal allocates fewer than 8 times more with metrics than without, for the goroutine that
+// calls them: see [elector.Trace]. [elector.Lease.Check] allocates nothing in either case.
 package electorprom
 
 import (

@@ -286,8 +286,8 @@ func TestAllocations(t *testing.T) {
 	trace := electorprom.New().Trace()
 	without, with := renewal(nil), renewal(trace)
 	t.Logf("a renewal allocates %v times, and %v times with metrics", without, with)
-	if with > without+3 { // with the race detector neither is exact
-		t.Errorf("metrics cost a renewal %v allocations", with-without)
+	if with >= without+8 {
+		t.Errorf("metrics cost a renewal %v allocations, not fewer than 8", with-without)
 	}
 	if n := testing.AllocsPerRun(100, func() {
 		trace.Request(t.Context(), elector.RequestInfo{Election: "invoices", Store: "memory://", Op: "swap", Result: "ok", Duration: time.Second})

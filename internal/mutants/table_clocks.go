@@ -34,14 +34,14 @@ var clockMutants = []mutant{
 }`}}},
 	{name: "renewal capped by the new deadline", breaks: "6", catch: "ren/slow-then-cut", edits: []edit{{
 		"renew.go", `min(l.e.o.RequestTimeout, l.Remaining())`, `min(l.e.o.RequestTimeout, l.hold)`}}},
-	{name: "a callback that blocks before the worker begins keeps the office", breaks: "6", catch: "Campaigned", pkg: ".", parent: "TestBlockedAcquired", edits: []edit{{
-		"lease.go", `	e.traceCampaigned(base, nil)
-	traced(e, e.o.Trace.Acquired, l.ctx, l.info(nil))
-	close(traceDone)
-`, `	close(traceDone)
-	e.traceCampaigned(base, nil)
-	traced(e, e.o.Trace.Acquired, l.ctx, l.info(nil))
-`}}},
+	{name: "a step waits for a callback until it returns", breaks: "aside", catch: "Renewed", pkg: ".", parent: "TestBlockedAcquired", edits: []edit{{
+		"internal/aside/queue.go", `&Queue{patience: patience,`, `&Queue{patience: patience + 1000*time.Hour,`}}},
+	{name: "a step waits for each callback behind one that does not return", breaks: "aside", catch: "TestQueue", pkg: "./internal/aside", edits: []edit{{
+		"internal/aside/queue.go", `if q.stalled {`, `if false {`}}},
+	{name: "a log that nobody reads stops a renewal", breaks: "aside", catch: "TestLogStalls", pkg: ".", edits: []edit{{
+		"internal/aside/handler.go", `l.queue.Do(func() { handle(l.Handler, ctx, r) })`, `handle(l.Handler, ctx, r)`}}},
+	{name: "lost lines of the log are not told", breaks: "aside", catch: "TestQueue", pkg: "./internal/aside", edits: []edit{{
+		"internal/aside/queue.go", `q.dropped++`, `_ = q.dropped`}}},
 	{name: "a dead worker kept in office", breaks: "StallTimeout", catch: "ren/stall", edits: []edit{{
 		"renew.go", `if l.stalled() {`, `if false {`}}},
 

@@ -1,0 +1,61 @@
+package aside
+
+import (
+	"runtime"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Quick calls are over when Do returns; while one is stuck, nothing waits but for the
+// patience, once; and what has no room is counted.
+func TestQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lost []int
+		var behind time.Duration
+		q := New(time.Second, func(n int, d time.Duration) { lost, behind = append(lost, n), d })
+		var called []int
+		do := func(i int) { q.Do(func() { called = append(called, i) }) }
+		for i := range 3 {
+			if do(i); len(called) != i+1 {
+				t.Fatalf("after call %d: %v", i, called)
+			}
+		}
+		free, start := make(chan struct{}), time.Now()
+		q.Do(func() { <-free })
+		if took := time.Since(start); took != time.Second {
+			t.Errorf("Do waited for %v", took)
+		}
+		start = time.Now()
+		for i := range most + 7 {
+			do(3 + i)
+		}
+		if took := time.Since(start); took != 0 || len(called) != 3 {
+			t.Errorf("behind a call that is stuck, Do waited for %v, and %d were called", took, len(called))
+		}
+		time.Sleep(time.Minute)
+		close(free)
+		synctest.Wait()
+		if len(called) != 3+most || !slices.IsSorted(called) || !slices.Equal(lost, []int{7}) || behind != time.Minute {
+			t.Errorf("%d were called, in order: %v; lost: %v, behind for %v", len(called), slices.IsSorted(called), lost, behind)
+		}
+		if do(-1); called[len(called)-1] != -1 {
+			t.Error("Do does not wait although the queue is empty again")
+		}
+	})
+}
+
+// A call that ends its goroutine does not stop those after it.
+func TestGoexit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(time.Second, nil)
+		q.Do(runtime.Goexit)
+		called := false
+		q.Do(func() { called = true })
+		synctest.Wait()
+		if !called {
+			t.Error("the call after it is not made")
+		}
+	})
+}
