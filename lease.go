@@ -121,10 +121,11 @@ func (e *Elector) newLease(base context.Context, own *acquisition) *Lease {
 		e.log.Warn("elector: another process may lead at the same time, because the store may lose acknowledged writes", "token", l.token, "lossy", e.lossy)
 	}
 	e.traceCampaigned(base, nil)
-	traced(e, e.o.Trace.Acquired, l.ctx, l.info(nil))
+	wait := queued(e, e.o.Trace.Acquired, l.ctx, l.info(nil))
 	e.active.Add(1)
 	r := own.record
-	go l.maintain()
+	go l.maintain() // before the callback has returned: it may resign
+	wait()
 	if w, ok := e.backend.(backends.PresenceWatcher); ok {
 		l.watchPresence(w, r)
 	}

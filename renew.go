@@ -9,8 +9,7 @@ import (
 )
 
 // maintain renews the lease until it is over, and tells the store if it was
-// resigned. Its goroutine is the only one that writes as the holder. It
-// begins once the acquisition was traced, or the lease is over.
+// resigned. Its goroutine is the only one that writes as the holder.
 func (l *Lease) maintain() {
 	defer l.e.active.Done()
 	defer close(l.idle)

@@ -107,17 +107,27 @@ type LeaseInfo struct {
 
 // traced runs a user's callback so that its panic does not end the election.
 func traced[Info any](e *Elector, callback func(context.Context, Info), ctx context.Context, info Info) {
-	if callback == nil {
-		return
+	if callback != nil {
+		e.callbacks.Do(func() { call(e, callback, ctx, info) })
 	}
-	e.callbacks.Do(func() {
-		defer func() {
-			if p := recover(); p != nil {
-				e.log.Error("elector: a Trace callback panicked", "panic", p)
-			}
-		}()
-		callback(ctx, info)
-	})
+}
+
+// queued is the first half of traced: callbacks after it are called after it. The function
+// that it returns is the other half, which waits.
+func queued[Info any](e *Elector, callback func(context.Context, Info), ctx context.Context, info Info) (wait func()) {
+	if callback == nil {
+		return func() {}
+	}
+	return e.callbacks.Add(func() { call(e, callback, ctx, info) })
+}
+
+func call[Info any](e *Elector, callback func(context.Context, Info), ctx context.Context, info Info) {
+	defer func() {
+		if p := recover(); p != nil {
+			e.log.Error("elector: a Trace callback panicked", "panic", p)
+		}
+	}()
+	callback(ctx, info)
 }
 
 func (e *Elector) traceWaiting(ctx context.Context, f *failure) {

@@ -45,8 +45,17 @@ func New(patience time.Duration, lost func(calls int, stalled time.Duration)) *Q
 // Do calls f after all calls before it. While they are quick, Do returns when f has; once one
 // took longer than the patience of the Queue, Do does not wait until the Queue is empty again.
 // f must not panic. If it ends its goroutine, the next call gets another one.
-func (q *Queue) Do(f func()) {
+func (q *Queue) Do(f func()) { q.wait(q.add(f)) }
+
+// Add is the first half of Do, and the function that it returns, which must be called once,
+// is the other.
+func (q *Queue) Add(f func()) (wait func()) {
 	c := q.add(f)
+	return func() { q.wait(c) }
+}
+
+// wait waits for a call, unless it is nil.
+func (q *Queue) wait(c *call) {
 	if c == nil {
 		return
 	}
