@@ -105,7 +105,7 @@ func parse(u *url.URL, transport *http.Transport) (*Backend, error) {
 	scheme := "http"
 	if u.Scheme == "consuls" {
 		scheme = "https"
-		config, err := files.Config()
+		config, err := files.Config(strings.Split(u.Host, ",")...)
 		if err != nil {
 			return refuse("%w", err)
 		}

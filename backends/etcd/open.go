@@ -94,7 +94,7 @@ func parse(u *url.URL) (config clientv3.Config, prefix string, readOnly bool, er
 	transport := "http://"
 	if u.Scheme == "etcds" {
 		transport = "https://"
-		if config.TLS, err = files.Config(); err != nil {
+		if config.TLS, err = files.Config(strings.Split(u.Host, ",")...); err != nil {
 			return refuse("%w", err)
 		}
 	} else if files != (tlsfiles.Files{}) {

@@ -209,7 +209,7 @@ func parse(u *url.URL) (config, error) {
 		c.base = "http://"
 	} else {
 		var err error
-		if c.tls, err = files.Config(); err != nil {
+		if c.tls, err = files.Config(host); err != nil {
 			return refuse("%w", err)
 		}
 		c.base = "https://"

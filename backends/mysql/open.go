@@ -122,7 +122,7 @@ func connect(ctx context.Context, configs []*gomysql.Config, store string, o Opt
 // exposed reports whether a password crosses a network to a server that may be another.
 func exposed(c *gomysql.Config) bool {
 	host := (&url.URL{Host: c.Addr}).Hostname()
-	checked := c.TLS != nil && !c.TLS.InsecureSkipVerify && !c.AllowFallbackToPlaintext || c.TLSConfig == "true"
+	checked := c.TLS != nil && (!c.TLS.InsecureSkipVerify || c.TLS.VerifyConnection != nil) && !c.AllowFallbackToPlaintext || c.TLSConfig == "true"
 	return !checked && c.Net == "tcp" && host != "localhost" && !net.ParseIP(host).IsLoopback()
 }
 
@@ -164,7 +164,7 @@ func parse(u *url.URL) ([]*gomysql.Config, Options, error) {
 	if err != nil {
 		return refuse("%w", err)
 	}
-	config, err := files.Config()
+	config, err := files.Config(strings.Split(u.Host, ",")...)
 	switch {
 	case err != nil:
 		return refuse("%w", err)

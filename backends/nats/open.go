@@ -186,7 +186,7 @@ func parse(u *url.URL) (b *Backend, options natsgo.Options, replicas int, err er
 	if u.Scheme == "natss" {
 		scheme = "tls://"
 		options.Secure, options.TLSHandshakeFirst = true, first
-		if options.TLSConfig, err = files.Config(); err != nil {
+		if options.TLSConfig, err = files.Config(strings.Split(u.Host, ",")...); err != nil {
 			return refuse("%w", err)
 		}
 	} else if files != (tlsfiles.Files{}) || first {

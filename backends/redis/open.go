@@ -221,7 +221,7 @@ func parse(u *url.URL) (config *goredis.Options, hosts []string, o Options, err 
 		return refuse("it names %d servers, and a failover from one to another loses acknowledged writes; name one%s", len(hosts), orLossy)
 	}
 	if u.Scheme == "rediss" {
-		if config.TLSConfig, err = files.Config(); err != nil {
+		if config.TLSConfig, err = files.Config(strings.Split(u.Host, ",")...); err != nil {
 			return refuse("%w", err)
 		}
 	}

@@ -147,7 +147,7 @@ func parse(u *url.URL) (settings, error) {
 
 	if u.Scheme == "zookeepers" {
 		var err error
-		if o.tls, err = files.Config(); err != nil {
+		if o.tls, err = files.Config(strings.Split(u.Host, ",")...); err != nil {
 			return refuse("%w", err)
 		}
 	} else if files != (tlsfiles.Files{}) {

@@ -34,6 +34,10 @@ var clockMutants = []mutant{
 }`}}},
 	{name: "renewal capped by the new deadline", breaks: "6", catch: "ren/slow-then-cut", edits: []edit{{
 		"renew.go", `min(l.e.o.RequestTimeout, l.Remaining())`, `min(l.e.o.RequestTimeout, l.hold)`}}},
+	{name: "authorities are read once", breaks: "rotation", catch: "TestAuthoritiesRotate", pkg: "./internal/tlsfiles", edits: []edit{{
+		"internal/tlsfiles/tlsfiles.go", `config.InsecureSkipVerify = true`, `config.RootCAs, _ = f.authorities()`}}},
+	{name: "a certificate for any name is taken", breaks: "rotation", catch: "TestAuthoritiesRotate", pkg: "./internal/tlsfiles", edits: []edit{{
+		"internal/tlsfiles/tlsfiles.go", `for _, o.DNSName = range names {`, `for range names {`}}},
 	{name: "a step waits for a callback until it returns", breaks: "aside", catch: "Renewed", pkg: ".", parent: "TestBlockedAcquired", edits: []edit{{
 		"internal/aside/queue.go", `&Queue{patience: patience,`, `&Queue{patience: patience + 1000*time.Hour,`}}},
 	{name: "a step waits for each callback behind one that does not return", breaks: "aside", catch: "TestQueue", pkg: "./internal/aside", edits: []edit{{

@@ -1,12 +1,6 @@
 package tlsfiles
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
-	"math/big"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -16,6 +10,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/testca"
 )
 
 func TestConfig(t *testing.T) {
@@ -31,7 +26,7 @@ func TestConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if config.RootCAs == nil || config.ServerName != "other" {
+	if config.VerifyConnection == nil || config.ServerName != "other" {
 		t.Error("ca or server_name is not used")
 	}
 	before, err := config.GetClientCertificate(nil)
@@ -61,28 +56,16 @@ func TestConfig(t *testing.T) {
 	}
 
 	plain, err := Files{}.Config()
-	if err != nil || plain.RootCAs != nil || plain.GetClientCertificate != nil {
+	if err != nil || plain.InsecureSkipVerify || plain.VerifyConnection != nil || plain.GetClientCertificate != nil {
 		t.Errorf("nothing was asked for: got %+v and error %v", plain, err)
 	}
 }
 
 func writePair(t *testing.T, cert, key string) {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
-	signed, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: signed}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+	certificate, secret := testca.Pair(t, testca.New(t).Issue(time.Now().Add(time.Hour), "db-1"))
+	for file, content := range map[string][]byte{cert: certificate, key: secret} {
+		if err := os.WriteFile(file, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
