@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/url"
 	"regexp"
@@ -150,16 +151,37 @@ func parse(u *url.URL) (*pgxpool.Config, Options, error) {
 	if v.Path == "" {
 		v.Path = "/" // without it, and without a host, the URL would lose its slashes
 	}
-	config, err := pgxpool.ParseConfig(v.String())
+	config, err := configure(v.String(), options.ReadOnly)
 	if err != nil {
 		return nil, options, fmt.Errorf("%w %s: a parameter, or an environment variable of libpq, is not valid: %w", backends.ErrURL, backends.Redact(u), withoutConfig(err))
+	}
+	// The server's refusals end a connection, and not its age: a new one may not be had.
+	if !forward.Has("pool_max_conn_lifetime") {
+		config.MaxConnLifetime = math.MaxInt64 / 2
+	}
+	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
+		now, err := configure(v.String(), options.ReadOnly) // with what its files hold now
+		if err != nil {
+			return fmt.Errorf("a file that the URL names, or a variable of libpq, cannot be used now: %w", withoutConfig(err))
+		}
+		*c = *now.ConnConfig
+		return nil
+	}
+	return config, options, nil
+}
+
+// configure parses a URL that the client library takes, and reads the files that it names.
+func configure(url string, readOnly bool) (*pgxpool.Config, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, err
 	}
 	c := config.ConnConfig
 	if c.ConnectTimeout == 0 { // a host that is gone must leave time for the next one
 		c.ConnectTimeout = 5 * time.Second
 	}
 	c.DefaultQueryExecMode = pgx.QueryExecModeExec
-	if !options.ReadOnly {
+	if !readOnly {
 		c.ValidateConnect = takesWrites
 	}
 	c.OnNotice = OnNotice
@@ -170,7 +192,7 @@ func parse(u *url.URL) (*pgxpool.Config, Options, error) {
 	// A ping before each renewal would double the requests; query deals with dead
 	// connections.
 	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
-	return config, options, nil
+	return config, nil
 }
 
 // takesWrites is target_session_attrs=read-write, with an error of its own.

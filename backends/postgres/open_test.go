@@ -54,6 +54,9 @@ func TestParse(t *testing.T) {
 	if options != (Options{Table: "elector"}) || config.MaxConns != 4 || config.ConnConfig.Host != "db" {
 		t.Errorf("defaults: %+v, %d connections, host %q", options, config.MaxConns, config.ConnConfig.Host)
 	}
+	if config.MaxConnLifetime < 100*365*24*time.Hour {
+		t.Errorf("a connection that works is given up after %v: a full server may grant no other", config.MaxConnLifetime)
+	}
 
 	// To read alone, any server will do, unless the URL says otherwise.
 	for attrs, any := range map[string]bool{"": true, "&target_session_attrs=any": true, "&target_session_attrs=standby": false, "&target_session_attrs=primary": false} {

@@ -110,7 +110,7 @@ func (b *Backend) load(ctx context.Context, name string) (backends.Record, error
 }
 
 // refuses returns why a server cannot be used: it takes no writes, and may be behind,
-// and this handle does not only read.
+// and this handle does not only read. Its connections are given up.
 func (b *Backend) refuses(readOnly string) error {
 	switch {
 	case readOnly == "off" || b.base.ReadOnly():
@@ -118,7 +118,16 @@ func (b *Backend) refuses(readOnly string) error {
 	case readOnly == followers:
 		return errFollowers
 	}
+	b.leave()
 	return errReadOnly
+}
+
+// leave gives up the connections of an own pool, once they are not in use: new ones look at
+// all hosts of the URL again, for one that takes writes.
+func (b *Backend) leave() {
+	if b.ownPool {
+		b.pool.Reset()
+	}
 }
 
 // read returns the record in the row that sql reads.
@@ -290,10 +299,11 @@ func (b *Backend) query(ctx context.Context, sql string, args []any, read func(p
 		err = errUnreplicated
 	}
 	cancelled := errors.Is(err, context.Canceled) && !errors.Is(context.Cause(ctx), context.DeadlineExceeded)
-	if b.ownPool && conn.Conn().IsClosed() && !cancelled {
-		// The server restarted or the network is gone: the idle connections are
-		// dead too. Finding out one call at a time could cost a lease.
-		b.pool.Reset()
+	if conn.Conn().IsClosed() && !cancelled || code(err) == "25006" {
+		// The server restarted, takes no writes any more, or the network is gone: that
+		// holds for the idle connections too. Finding out one call at a time could cost
+		// a lease.
+		b.leave()
 	}
 	if err != nil {
 		err = withoutConfig(err)
