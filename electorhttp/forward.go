@@ -26,9 +26,9 @@ type Observer struct {
 	Logger *slog.Logger
 
 	// Wait bounds how long a request waits in this process for a leader that serves it.
-	// The default 0 means 10 s, or two seconds more than a crash takes if that is longer:
-	// 23 s with a TTL of 15 s, see [elector.Elector.FailoverTime]. Below 0 no request
-	// waits. A WriteTimeout of the server counts this time too.
+	// The default 0 means 10 s, or two seconds more than a crash takes if that is longer,
+	// but a minute at most: 23 s with a TTL of 15 s, see [elector.Elector.FailoverTime].
+	// Below 0 no request waits. A WriteTimeout of the server counts this time too.
 	Wait time.Duration
 
 	// Linger is how long Serve at least serves requests after Ready has begun to fail,
@@ -105,7 +105,7 @@ func (o *Observer) Work(work func(context.Context, *elector.Lease) error) func(c
 // While the election has no leader, or the lead moves, the request waits: at most Wait
 // here, and at most Wait in the process that it is forwarded to. At most 1,000 requests
 // wait here; while the election is paused, none does. A client that does not send the body
-// that it has announced gets 408 after Wait. A request is sent again
+// that it has announced gets 408 after Wait, and not before 10 s. A request is sent again
 // only if it certainly had no effect: no connection was made, or the other process has
 // answered that it does not lead. One whose connection broke may have had one. It is sent
 // again, once, if it is GET, HEAD, OPTIONS or TRACE, or has the header Idempotency-Key or

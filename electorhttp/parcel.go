@@ -29,11 +29,14 @@ func (p *parcel) hold(w http.ResponseWriter, until time.Time) bool {
 	p.packed = true
 	body := io.Reader(r.Body)
 	if r.ContentLength > 0 && r.ContentLength <= maxHeld {
+		fired := make(chan struct{})
 		late := time.AfterFunc(time.Until(until), func() {
+			defer close(fired)
 			http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // of a server, that ends the read below
 		})
 		held, err := io.ReadAll(body)
 		if !late.Stop() {
+			<-fired // w must not be used once the handler has returned
 			return false
 		}
 		if err == nil {

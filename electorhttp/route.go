@@ -25,9 +25,9 @@ type Router struct {
 	Logger *slog.Logger
 
 	// Wait bounds how long a request waits in this process for an owner that serves it.
-	// The default 0 means 10 s, or two seconds more than a crash takes if that is longer:
-	// 23 s with a TTL of 15 s, see [partition.Group.FailoverTime]. Below 0 no request
-	// waits.
+	// The default 0 means 10 s, or two seconds more than a crash takes if that is longer,
+	// but a minute at most: 23 s with a TTL of 15 s, see [partition.Group.FailoverTime].
+	// Below 0 no request waits.
 	Wait time.Duration
 
 	// Linger and Drain are for Serve: see [Observer].

@@ -161,7 +161,7 @@ func (h *hub) linger(s service, told time.Time, served <-chan struct{}) {
 		quiet = 0
 	}
 	least = max(0, least-time.Since(told))
-	began, early, late := time.Now(), time.After(least), time.After(max(least, s.wait))
+	began, early, late := time.Now(), time.After(least), time.After(max(least, s.wait, quiet))
 	tick := time.NewTicker(shortestPause)
 	defer tick.Stop()
 	for shown := false; ; {

@@ -74,11 +74,18 @@ type view struct {
 	changed  <-chan struct{}
 }
 
+// The least and the most that a request waits by default. A body that a client has announced
+// gets the least too, whatever Wait is.
+const (
+	shortestWait = 10 * time.Second
+	longestWait  = time.Minute
+)
+
 // waits returns how long a request waits at most, for a field Wait and the time that a crash
 // takes: by default for that and two seconds.
 func waits(field, failover time.Duration) time.Duration {
 	if field == 0 {
-		return max(10*time.Second, failover+2*time.Second)
+		return min(max(shortestWait, failover+2*time.Second), longestWait)
 	}
 	return max(0, field)
 }
@@ -111,10 +118,7 @@ func names(r *http.Request, is func(election string) bool) bool {
 }
 
 func (f *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	t := &trip{forwarder: f, look: f.look(r), parcel: parcel{request: r}, over: time.Now().Add(f.wait)}
-	if f.wait == 0 { // it does not wait for a leader, but bodies come after headers
-		t.over = time.Now().Add(waits(0, 0))
-	}
+	t := &trip{forwarder: f, look: f.look(r), parcel: parcel{request: r}, over: time.Now().Add(max(shortestWait, f.wait))}
 	if t.forwarded = names(r, f.forwarded); t.forwarded {
 		f.mutex.Lock()
 		f.came = time.Now()
@@ -152,7 +156,7 @@ const (
 
 // mostWaiting is how many requests wait in a process at most, for all its handlers of an
 // election or a group. Each one has a goroutine, a connection and at most maxHeld of
-// its body.
+// its body. One whose body has not come yet does not count.
 const mostWaiting = 1000
 
 // serve tries until the request is answered, cannot be repeated, or has waited too long.
@@ -347,8 +351,11 @@ func (f *forwarder) refuse(w http.ResponseWriter, r *http.Request, refused *refu
 		f.report(r.Context(), refused)
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	if refused.code == http.StatusServiceUnavailable {
+	switch refused.code {
+	case http.StatusServiceUnavailable:
 		w.Header().Set("Retry-After", "1")
+	case http.StatusRequestTimeout:
+		w.Header().Set("Connection", "close") // it is past its deadline
 	}
 	http.Error(w, fmt.Sprintf("%s %q: %s", f.kind, f.name, refused.text), refused.code)
 }

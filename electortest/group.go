@@ -267,7 +267,7 @@ func (m *Member) Leave() error {
 		g.settle()
 		return m.err
 	case <-late.C:
-		g.t.Fatalf("electortest: Run of %q in group %q has not returned within %v of the end of its context; does a callback block?", m.Group.ID(), g.name, g.patience)
+		g.t.Fatalf("electortest: Run of %q in group %q has not returned within %v of the end of its context; does its backend hang?", m.Group.ID(), g.name, g.patience)
 		return nil
 	}
 }
