@@ -140,7 +140,9 @@ func New(backend backends.Backend, name string, o *Options) (*Elector, error) {
 	e.priority.Store(int64(options.Priority))
 	e.storeLog = slog.New(aside.Handler(options.Logger.Handler(), options.patience())).With("store", d.Store)
 	e.log = e.storeLog.With("election", name, "id", options.ID)
-	e.callbacks = aside.New(options.patience(), func(calls int, behind time.Duration) {
+	e.callbacks = aside.New(options.patience(), func() {
+		e.log.Warn("elector: a Trace callback has not returned; nothing waits for it")
+	}, func(calls int, behind time.Duration) {
 		e.log.Warn("elector: calls of Trace callbacks were lost, because one did not return", "calls", calls, "for", behind)
 	})
 	e.life, e.kill = context.WithCancel(context.Background())
@@ -155,10 +157,11 @@ func (e *Elector) Name() string { return e.name }
 // ID returns the name of this candidate: Options.ID or its default.
 func (e *Elector) ID() string { return e.o.ID }
 
-// FailoverTime returns how long an election whose candidates have this Elector's options is
-// without a leader, at most, after one has crashed and while the store answers:
+// FailoverTime returns for about how long, at most, an election whose candidates have this
+// Elector's options is without a leader after one has crashed and while the store answers:
 // TTL*(1+ClockDrift), and RenewEvery, because a store that is only polled shows the last
-// renewal that much later. It is for time-outs of what waits for a leader.
+// renewal that much later. A preferred candidate that is dead too may cost RenewEvery more. It
+// is for time-outs of what waits for a leader.
 func (e *Elector) FailoverTime() time.Duration {
 	return rule.Challenge(e.o.TTL, e.o.ClockDrift) + e.o.RenewEvery
 }
@@ -228,7 +231,8 @@ func (e *Elector) Resign(ctx context.Context) error {
 // stop and waits for it, as at the end of Run's context; so the worker itself
 // must not call Close.
 //
-// Close blocks until all that is done. If a worker or a request does not return
+// Close waits for Trace callbacks and for the log, for a second each. It blocks until all
+// that is done. If a worker or a request does not return
 // within 2*ReleaseTimeout + 4*RequestTimeout, Close does not wait for it
 // and returns an error that says so. Closing the connection then takes what the
 // backend's Close takes. Further calls wait for the first one and return the same
@@ -262,6 +266,8 @@ func (e *Elector) Close() error {
 	case <-ctx.Done():
 		errs = append(errs, fmt.Errorf("a worker or a request to the store has not returned within %v", patience))
 	}
+	e.callbacks.Flush(flushes)
+	aside.Flush(e.log, flushes)
 	if e.owned {
 		errs = append(errs, e.backend.Close())
 	}

@@ -102,8 +102,9 @@ type Options struct {
 	StallTimeout time.Duration
 
 	// Logger gets a line for each change of leadership, and for each new reason
-	// why requests to the store fail. One that does not return holds nothing up: 1,000
-	// lines are kept for it, and it is told how many were lost. Default slog.Default().
+	// why requests to the store fail. A handler whose Handle does not return holds nothing
+	// up: 1,000 lines are kept for it, and it is told how many were lost. Default
+	// slog.Default().
 	Logger *slog.Logger
 
 	// Trace has callbacks at each step. Default none.
@@ -212,6 +213,9 @@ const minTTL = 10 * time.Millisecond
 
 // hold is H: see rule.Hold.
 func (o *Options) hold() time.Duration { return rule.Hold(o.TTL, o.ClockDrift) }
+
+// flushes is for how long Close waits for callbacks, and for the log.
+const flushes = time.Second
 
 // patience is for how long a step waits for a log handler or a callback, before it leaves
 // that behind: what a lease has over after one slow renewal bounds it.

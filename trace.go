@@ -11,9 +11,9 @@ import (
 // tests; any may be nil. One Trace may serve many elections. The callbacks of an
 // Elector run one after another, on a goroutine of their own, after everything that
 // safety requires. A step (a campaign, a renewal, or a call of Leader or Observe)
-// waits for its callback, but for 100 ms at most, and then for none until the
-// callback has returned and those after it have been called. Of these 1,000 are kept;
-// how many were lost is logged. A panic in a callback is logged. The context has
+// waits for its callback, but for 100 ms at most, which is logged, and then for none
+// until the callback has returned and those after it have been called. Of these 1,000
+// are kept; how many were lost is logged. A panic in a callback is logged. The context has
 // the values of the one that was given to Campaign, Run, Leader or Observe.
 type Trace struct {
 	// Campaigning: a campaign begins.

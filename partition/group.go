@@ -200,7 +200,9 @@ func New(backend backends.Backend, name string, o *Options) (*Group, error) {
 	g.audit.Store(int64(rule.Audit(g.options.TTL)))
 	g.trails = make([]atomic.Pointer[rule.Trail], g.o.Partitions)
 	g.log = slog.New(aside.Handler(g.options.Logger.Handler(), aside.Patience)).With("store", g.store, "group", name, "id", g.options.ID)
-	g.callbacks = aside.New(aside.Patience, func(calls int, behind time.Duration) {
+	g.callbacks = aside.New(aside.Patience, func() {
+		g.log.Warn("elector: a Trace callback has not returned; nothing waits for it")
+	}, func(calls int, behind time.Duration) {
 		g.log.Warn("elector: calls of Trace callbacks were lost, because one did not return", "calls", calls, "for", behind)
 	})
 	g.alive, g.kill = context.WithCancelCause(context.Background())
@@ -478,8 +480,10 @@ func (g *Group) close() error {
 	select {
 	case <-idle:
 	case <-ctx.Done():
-		errs = append(errs, fmt.Errorf("a worker, a callback or a request to the store has not returned within %v", patience))
+		errs = append(errs, fmt.Errorf("a worker or a request to the store has not returned within %v", patience))
 	}
+	g.callbacks.Flush(time.Second)
+	aside.Flush(g.log, time.Second)
 	if g.owned {
 		errs = append(errs, g.backend.Close())
 	}

@@ -16,16 +16,22 @@ type handler struct {
 // Handler returns a slog.Handler that calls h and waits for it for as long as patience at
 // most: see [Queue]. If records were lost, h gets one that says how many.
 func Handler(h slog.Handler, patience time.Duration) slog.Handler {
-	return handler{h, New(patience, func(records int, stalled time.Duration) {
+	return handler{h, New(patience, nil, func(records int, behind time.Duration) {
 		r := slog.NewRecord(time.Now(), slog.LevelWarn, "elector: lines of this log were lost, because it was not written", 0)
-		r.AddAttrs(slog.Int("lines", records), slog.Duration("for", stalled))
+		r.AddAttrs(slog.Int("lines", records), slog.Duration("for", behind))
 		handle(h, context.Background(), r)
 	})}
 }
 
+// Flush waits until a logger of [Handler] has written all its lines, for as long as limit at
+// most.
+func Flush(l *slog.Logger, limit time.Duration) { l.Handler().(handler).queue.Flush(limit) }
+
 func handle(h slog.Handler, ctx context.Context, r slog.Record) {
 	defer func() { _ = recover() }()
-	_ = h.Handle(ctx, r) // nothing can be told of its error
+	if h.Enabled(ctx, r.Level) {
+		_ = h.Handle(ctx, r) // nothing can be told of its error
+	}
 }
 
 func (l handler) Handle(ctx context.Context, r slog.Record) error {

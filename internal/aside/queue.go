@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// most is how many calls wait in a Queue at most.
+// most is how many calls wait in a Queue that is behind, at most.
 const most = 1000
 
 // Patience is for how long a step waits for a user's code, unless its lease has less to spare.
@@ -16,7 +16,8 @@ const Patience = 100 * time.Millisecond
 // A Queue makes calls one after another, on a goroutine that it has while there are any.
 type Queue struct {
 	patience time.Duration
-	lost     func(calls int, stalled time.Duration)
+	stuck    func()
+	lost     func(calls int, behind time.Duration)
 
 	mutex   sync.Mutex
 	calls   []*call
@@ -35,11 +36,11 @@ type call struct {
 	late *time.Timer
 }
 
-// New returns a Queue. Do waits for a call for as long as patience. lost is called, as the
-// calls are, once others have had no room: it gets how many, and for how long the Queue was
-// behind.
-func New(patience time.Duration, lost func(calls int, stalled time.Duration)) *Queue {
-	return &Queue{patience: patience, lost: lost}
+// New returns a Queue. Do waits for a call for as long as patience; then it calls stuck, if
+// that is not nil. lost is called, as the calls are, once others have had no room: it gets how
+// many, and for how long the Queue was behind.
+func New(patience time.Duration, stuck func(), lost func(calls int, behind time.Duration)) *Queue {
+	return &Queue{patience: patience, stuck: stuck, lost: lost}
 }
 
 // Do calls f after all calls before it. While they are quick, Do returns when f has; once one
@@ -77,7 +78,7 @@ func (q *Queue) wait(c *call) {
 func (q *Queue) add(f func()) *call {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
-	if len(q.calls) == most {
+	if q.stalled && len(q.calls) >= most {
 		q.dropped++
 		return nil
 	}
@@ -105,9 +106,31 @@ func (q *Queue) reuse(c *call) {
 
 func (q *Queue) stall(c *call) {
 	q.mutex.Lock()
-	defer q.mutex.Unlock()
-	if !c.over && !q.stalled {
+	first := !c.over && !q.stalled
+	if first {
 		q.stalled, q.since = true, time.Now()
+	}
+	q.mutex.Unlock()
+	if first && q.stuck != nil {
+		q.stuck()
+	}
+}
+
+// Flush waits until all calls have been made, for as long as limit at most.
+func (q *Queue) Flush(limit time.Duration) {
+	q.mutex.Lock()
+	if !q.running {
+		q.mutex.Unlock()
+		return
+	}
+	c := &call{f: func() {}, done: make(chan struct{}, 1)}
+	q.calls = append(q.calls, c)
+	q.mutex.Unlock()
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	select {
+	case <-c.done:
+	case <-late.C:
 	}
 }
 

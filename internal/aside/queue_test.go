@@ -14,7 +14,8 @@ func TestQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lost []int
 		var behind time.Duration
-		q := New(time.Second, func(n int, d time.Duration) { lost, behind = append(lost, n), d })
+		stuck := 0
+		q := New(time.Second, func() { stuck++ }, func(n int, d time.Duration) { lost, behind = append(lost, n), d })
 		var called []int
 		do := func(i int) { q.Do(func() { called = append(called, i) }) }
 		for i := range 3 {
@@ -26,6 +27,9 @@ func TestQueue(t *testing.T) {
 		q.Do(func() { <-free })
 		if took := time.Since(start); took != time.Second {
 			t.Errorf("Do waited for %v", took)
+		}
+		if stuck != 1 {
+			t.Errorf("it was told %d times that a call is stuck", stuck)
 		}
 		start = time.Now()
 		for i := range most + 7 {
@@ -49,13 +53,39 @@ func TestQueue(t *testing.T) {
 // A call that ends its goroutine does not stop those after it.
 func TestGoexit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(time.Second, nil)
+		q := New(time.Second, nil, nil)
 		q.Do(runtime.Goexit)
 		called := false
 		q.Do(func() { called = true })
 		synctest.Wait()
 		if !called {
 			t.Error("the call after it is not made")
+		}
+	})
+}
+
+// However many calls there are at once, none is lost while they are quick; and Flush waits for
+// one that is not.
+func TestCrowd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(time.Second, nil, func(n int, _ time.Duration) { t.Errorf("%d calls were lost", n) })
+		called := 0
+		for range 10 * most {
+			go q.Do(func() { called++ })
+		}
+		synctest.Wait()
+		q.Flush(time.Second)
+		if called != 10*most {
+			t.Errorf("%d were called", called)
+		}
+		q.Do(func() { time.Sleep(3 * time.Second); called = 0 })
+		start := time.Now()
+		q.Flush(time.Second)
+		if took := time.Since(start); took != time.Second {
+			t.Errorf("Flush took %v", took)
+		}
+		if q.Flush(time.Minute); called != 0 || time.Since(start) != 2*time.Second {
+			t.Errorf("Flush took %v", time.Since(start))
 		}
 	})
 }
