@@ -43,7 +43,7 @@ func TestParse(t *testing.T) {
 	} {
 		got, err := parsed(t, s)
 		must(t, err)
-		if (got.tls == nil) != strings.HasPrefix(got.base, "http://") || strings.Contains(s, "ca=") && got.tls.RootCAs == nil || strings.Contains(s, "server_name") && got.tls.ServerName != "x" {
+		if (got.tls == nil) != strings.HasPrefix(got.base, "http://") || strings.Contains(s, "ca=") && got.tls.VerifyConnection == nil || strings.Contains(s, "server_name") && got.tls.ServerName != "x" {
 			t.Errorf("%s: TLS is %+v", s, got.tls)
 		}
 		if got.tls = nil; got != want {
@@ -67,7 +67,7 @@ func TestInCluster(t *testing.T) {
 	for s, namespace := range map[string]string{"kubernetes://": "team", "kubernetes:///": "team", "kubernetes:///other": "other"} {
 		c, err := parsed(t, s)
 		must(t, err)
-		if c.namespace != namespace || c.base != "https://[fd00::1]:443" || c.tokenFile != f.tokenFile || c.tls.RootCAs == nil || c.store != "kubernetes:///"+namespace {
+		if c.namespace != namespace || c.base != "https://[fd00::1]:443" || c.tokenFile != f.tokenFile || c.tls.VerifyConnection == nil || c.store != "kubernetes:///"+namespace {
 			t.Errorf("%s: got %+v", s, c)
 		}
 	}

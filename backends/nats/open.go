@@ -2,6 +2,7 @@ package nats
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -186,8 +187,21 @@ func parse(u *url.URL) (b *Backend, options natsgo.Options, replicas int, err er
 	if u.Scheme == "natss" {
 		scheme = "tls://"
 		options.Secure, options.TLSHandshakeFirst = true, first
-		if options.TLSConfig, err = files.Config(strings.Split(u.Host, ",")...); err != nil {
+		if err := files.Check(); err != nil {
 			return refuse("%w", err)
+		}
+		options.TLSConfig = &tls.Config{ServerName: files.ServerName}
+		if files.CA != "" {
+			options.RootCAsCB = files.Authorities
+		}
+		if files.Cert != "" {
+			options.TLSCertCB = func() (tls.Certificate, error) {
+				c, err := files.Certificate()
+				if err != nil {
+					return tls.Certificate{}, err
+				}
+				return *c, nil
+			}
 		}
 	} else if files != (tlsfiles.Files{}) || first {
 		return refuse("ca, cert, key, server_name and tls_first are for TLS; write natss://")

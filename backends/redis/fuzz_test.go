@@ -45,7 +45,7 @@ func FuzzURL(f *testing.F) {
 		if err != nil {
 			return // backends.Open says nothing of it
 		}
-		c, hosts, options, err := parse(u)
+		c, to, options, err := parse(u)
 		a.Hides(t, err, options.Prefix)
 		if err != nil {
 			if !errors.Is(err, backends.ErrURL) {
@@ -57,8 +57,8 @@ func FuzzURL(f *testing.F) {
 		if user != "" {
 			a.Means(t, c.Username, c.Password)
 		}
-		if len(hosts) == 0 || c.DB < 0 {
-			t.Fatalf("%q: %q, %+v", a.Text, hosts, c)
+		if len(to.hosts) == 0 || c.DB < 0 {
+			t.Fatalf("%q: %q, %+v", a.Text, to.hosts, c)
 		}
 	})
 }

@@ -61,29 +61,42 @@ func New(ctx context.Context, config *goredis.Options, options *Options) (*Backe
 		scheme = "rediss"
 	}
 	store := &url.URL{Scheme: scheme, Host: c.Addr, Path: "/" + strconv.Itoa(c.DB)}
-	return connect(ctx, &c, []string{c.Addr}, store.String(), *options)
+	return connect(ctx, &c, &servers{hosts: []string{c.Addr}, tls: given(c.TLSConfig)}, store.String(), *options)
+}
+
+// given returns what makes a configuration of TLS for an address from one; nil for none.
+func given(config *tls.Config) func(address string) (*tls.Config, error) {
+	if config == nil {
+		return nil
+	}
+	return func(address string) (*tls.Config, error) {
+		c := config.Clone()
+		c.ServerName = cmp.Or(c.ServerName, (&url.URL{Host: address}).Hostname())
+		return c, nil
+	}
 }
 
 func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
-	config, hosts, options, err := parse(u)
+	config, servers, options, err := parse(u)
 	if err != nil {
 		return nil, err
 	}
-	b, err := connect(ctx, config, hosts, backends.Redact(u), options)
+	b, err := connect(ctx, config, servers, backends.Redact(u), options)
 	if err != nil {
 		return nil, err // not a nil *Backend in a Backend
 	}
 	return b, nil
 }
 
-func connect(ctx context.Context, c *goredis.Options, hosts []string, store string, o Options) (*Backend, error) {
+func connect(ctx context.Context, c *goredis.Options, servers *servers, store string, o Options) (*Backend, error) {
 	o.Prefix = cmp.Or(o.Prefix, DefaultPrefix)
 	switch o.Durability {
 	case Checked, Stated, Lossy:
 	default:
 		return nil, fmt.Errorf("%w: durability must be stated or lossy, or left out", backends.ErrURL)
 	}
-	b := &Backend{options: o, calls: make(chan struct{}, maxCalls), user: c.Username, servers: &servers{hosts: hosts, tls: c.TLSConfig, dial: c.Dialer}}
+	b := &Backend{options: o, calls: make(chan struct{}, maxCalls), user: c.Username, servers: servers}
+	servers.dial = c.Dialer
 	b.base = backends.NewBase(store, b.classify)
 	b.base.SetReadOnly(o.ReadOnly)
 	b.hub.Listen = b.listen
@@ -144,8 +157,8 @@ func (e oneLine) Unwrap() error { return e.error }
 // servers are those of which one is the primary.
 type servers struct {
 	hosts   []string
-	current atomic.Uint32 // modulo their number
-	tls     *tls.Config
+	current atomic.Uint32                             // modulo their number
+	tls     func(address string) (*tls.Config, error) // nil for none
 	dial    func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -174,20 +187,19 @@ func (s *servers) to(ctx context.Context, network, address string) (net.Conn, er
 	if s.tls == nil {
 		return dialer.DialContext(ctx, network, address)
 	}
-	config := s.tls
-	if config.ServerName == "" {
-		config = config.Clone()
-		config.ServerName = (&url.URL{Host: address}).Hostname()
+	config, err := s.tls(address)
+	if err != nil {
+		return nil, err
 	}
 	return (&tls.Dialer{NetDialer: &dialer, Config: config}).DialContext(ctx, network, address)
 }
 
 // parse reads a URL. It touches no network, but reads the files of TLS.
-func parse(u *url.URL) (config *goredis.Options, hosts []string, o Options, err error) {
+func parse(u *url.URL) (config *goredis.Options, to *servers, o Options, err error) {
 	if storeurl.Misread(u) {
 		return nil, nil, o, fmt.Errorf("%w: it is not of the form redis://user:password@host:6379/0 (not shown, it may hold a password); percent-encode special characters, such as @ # ? /, in user, password and parameters", backends.ErrURL)
 	}
-	refuse := func(format string, args ...any) (*goredis.Options, []string, Options, error) {
+	refuse := func(format string, args ...any) (*goredis.Options, *servers, Options, error) {
 		return nil, nil, o, fmt.Errorf("%w %s: %w", backends.ErrURL, backends.Redact(u), fmt.Errorf(format, args...))
 	}
 	p := backends.NewParameters(u)
@@ -214,16 +226,18 @@ func parse(u *url.URL) (config *goredis.Options, hosts []string, o Options, err 
 			return refuse("its path is not the number of a database")
 		}
 	}
-	if hosts, err = storeurl.Hosts(u, "6379"); err != nil {
+	to = &servers{}
+	if to.hosts, err = storeurl.Hosts(u, "6379"); err != nil {
 		return refuse("%w", err)
 	}
-	if len(hosts) > 1 && o.Durability != Lossy {
-		return refuse("it names %d servers, and a failover from one to another loses acknowledged writes; name one%s", len(hosts), orLossy)
+	if len(to.hosts) > 1 && o.Durability != Lossy {
+		return refuse("it names %d servers, and a failover from one to another loses acknowledged writes; name one%s", len(to.hosts), orLossy)
 	}
 	if u.Scheme == "rediss" {
-		if config.TLSConfig, err = files.Config(strings.Split(u.Host, ",")...); err != nil {
+		if err := files.Check(); err != nil {
 			return refuse("%w", err)
 		}
+		to.tls = files.For
 	}
-	return config, hosts, o, nil
+	return config, to, o, nil
 }

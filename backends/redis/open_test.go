@@ -21,13 +21,13 @@ func parseURL(t *testing.T, raw string) *url.URL {
 }
 
 func TestParse(t *testing.T) {
-	c, hosts, o, err := parse(parseURL(t, "redis://me:p%40s%2Fs%3A%25@h1,h2:6380/7?prefix=ops:&durability=lossy&readonly=true"))
-	if err != nil || c.Username != "me" || c.Password != "p@s/s:%" || c.DB != 7 || c.TLSConfig != nil || !slices.Equal(hosts, []string{"h1:6379", "h2:6380"}) || o != (Options{Prefix: "ops:", Durability: Lossy, ReadOnly: true}) {
-		t.Errorf("%+v, %q, %+v, %v", c, hosts, o, err)
+	c, to, o, err := parse(parseURL(t, "redis://me:p%40s%2Fs%3A%25@h1,h2:6380/7?prefix=ops:&durability=lossy&readonly=true"))
+	if err != nil || c.Username != "me" || c.Password != "p@s/s:%" || c.DB != 7 || to.tls != nil || !slices.Equal(to.hosts, []string{"h1:6379", "h2:6380"}) || o != (Options{Prefix: "ops:", Durability: Lossy, ReadOnly: true}) {
+		t.Errorf("%+v, %q, %+v, %v", c, to.hosts, o, err)
 	}
-	c, hosts, o, err = parse(parseURL(t, "rediss://:secret@[::1]?server_name=other"))
-	if err != nil || c.Username != "" || c.Password != "secret" || c.DB != 0 || c.TLSConfig == nil || c.TLSConfig.ServerName != "other" || !slices.Equal(hosts, []string{"[::1]:6379"}) || o != (Options{Prefix: DefaultPrefix}) {
-		t.Errorf("defaults: %+v, %q, %+v, %v", c, hosts, o, err)
+	c, to, o, err = parse(parseURL(t, "rediss://:secret@[::1]?server_name=other"))
+	if err != nil || c.Username != "" || c.Password != "secret" || c.DB != 0 || to.tls == nil || !slices.Equal(to.hosts, []string{"[::1]:6379"}) || o != (Options{Prefix: DefaultPrefix}) {
+		t.Errorf("defaults: %+v, %q, %+v, %v", c, to.hosts, o, err)
 	}
 }
 

@@ -2,7 +2,6 @@ package zookeeper
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"math"
@@ -39,7 +38,7 @@ type settings struct {
 	prefix         string
 	user, password string
 	timeout        time.Duration
-	tls            *tls.Config // nil for none
+	tls            zkconn.Secure // nil for none
 	readOnly       bool
 	readable       bool // anyone may read what is created
 }
@@ -146,10 +145,10 @@ func parse(u *url.URL) (settings, error) {
 	}
 
 	if u.Scheme == "zookeepers" {
-		var err error
-		if o.tls, err = files.Config(strings.Split(u.Host, ",")...); err != nil {
+		if err := files.Check(); err != nil {
 			return refuse("%w", err)
 		}
+		o.tls = files.For
 	} else if files != (tlsfiles.Files{}) {
 		return refuse("ca, cert, key and server_name are for TLS; write zookeepers://")
 	}

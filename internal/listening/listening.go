@@ -62,6 +62,15 @@ func (h *Hub) Wait() {
 	}
 }
 
+// Drop ends the connection, if there is one. The next Watch makes another.
+func (h *Hub) Drop() {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if h.current != nil {
+		h.current.end()
+	}
+}
+
 func (h *Hub) join(name string, wake chan struct{}) *connection {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()

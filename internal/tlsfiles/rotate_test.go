@@ -51,7 +51,7 @@ func TestAuthoritiesRotate(t *testing.T) {
 	}
 	before, after := testca.New(t), testca.New(t)
 	write(before.PEM())
-	config, err := Files{CA: file}.Config("db-1:2379", "10.0.0.1:2379", "[fd00::1]:2379")
+	config, err := Files{CA: file}.Config("db-1:2379", "10.0.0.1:2379", "[fd00::1]")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,6 +95,20 @@ func TestAuthoritiesRotate(t *testing.T) {
 	check("no file", "db-1", after.Issue(later, "db-1"), "no such file")
 	write(after.PEM())
 	check("the file is there again", "db-1", after.Issue(later, "db-1"), "")
+
+	// A configuration for one address is exact.
+	exact, err := Files{CA: file}.For("10.0.0.1:2379")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := connect(exact, "", after.Issue(later, "10.0.0.1")); err != nil {
+		t.Error("For:", err)
+	}
+	for what, server := range map[string]tls.Certificate{"another address": after.Issue(later, "10.0.0.2"), "another authority": before.Issue(later, "10.0.0.1")} {
+		if err := connect(exact, "", server); !errors.As(err, new(*tls.CertificateVerificationError)) {
+			t.Errorf("For: a certificate of %s: %v", what, err)
+		}
+	}
 
 	named, err := Files{CA: file, ServerName: "other"}.Config("10.0.0.1:2379")
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 
 	"github.com/elector-go/elector/backends"
@@ -23,9 +24,29 @@ func From(p *backends.Parameters) Files {
 	return Files{CA: p.String("ca", ""), Cert: p.String("cert", ""), Key: p.String("key", ""), ServerName: p.String("server_name", "")}
 }
 
-// Config returns a configuration for connections to the hosts, each with a port or without.
-// It reads the files, and refuses them as they are now if they are wrong. Each connection
-// reads them again, so that certificates, keys and authorities can be rotated: see verify.
+// For returns a configuration for one connection to an address, with a port or without one, with
+// what the files have now: a client makes it anew for each connection, so that certificates,
+// keys and authorities can be rotated.
+func (f Files) For(address string) (*tls.Config, error) {
+	config := &tls.Config{ServerName: cmp.Or(f.ServerName, hostOf(address))}
+	if f.CA != "" {
+		roots, err := f.authorities()
+		if err != nil {
+			return nil, err
+		}
+		config.RootCAs = roots
+	}
+	return config, f.identify(config)
+}
+
+// Check reads the files, and returns why they cannot be used.
+func (f Files) Check() error {
+	_, err := f.For("")
+	return err
+}
+
+// Config returns a configuration for all connections to the hosts, for a client library that
+// takes no other. Each connection reads the files again, see verify.
 func (f Files) Config(hosts ...string) (*tls.Config, error) {
 	config := &tls.Config{ServerName: f.ServerName}
 	if f.CA != "" {
@@ -37,20 +58,25 @@ func (f Files) Config(hosts ...string) (*tls.Config, error) {
 		config.InsecureSkipVerify = true
 		config.VerifyConnection = func(s tls.ConnectionState) error { return f.verify(s, hosts) }
 	}
-	if (f.Cert == "") != (f.Key == "") {
-		return nil, fmt.Errorf("parameters cert and key go together")
-	}
-	if f.Cert == "" {
-		return config, nil
-	}
-	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return f.certificate() }
-	_, err := f.certificate()
-	return config, err
+	return config, f.identify(config)
 }
 
-// verify verifies a server's certificate as package tls does by default, against the
-// authorities that are in the file now. Package tls does not tell the server's address if
-// that is an IP address: then the certificate must be for one of those in the URL.
+// identify gives a configuration the client's certificate, which it reads.
+func (f Files) identify(config *tls.Config) error {
+	if (f.Cert == "") != (f.Key == "") {
+		return fmt.Errorf("parameters cert and key go together")
+	}
+	if f.Cert == "" {
+		return nil
+	}
+	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return f.Certificate() }
+	_, err := f.Certificate()
+	return err
+}
+
+// verify verifies a server's certificate as package tls does, against the authorities that are
+// in the file now. Package tls does not tell it the server's address if that is an IP address:
+// then the certificate may be for any of those that the URL names.
 func (f Files) verify(s tls.ConnectionState, hosts []string) error {
 	roots, err := f.authorities()
 	if err != nil {
@@ -76,14 +102,22 @@ func (f Files) verify(s tls.ConnectionState, hosts []string) error {
 // addresses returns the IP addresses among hosts.
 func addresses(hosts []string) (found []string) {
 	for _, host := range hosts {
-		if name, _, err := net.SplitHostPort(host); err == nil {
-			host = name
-		}
-		if net.ParseIP(host) != nil {
+		if host = hostOf(host); net.ParseIP(host) != nil {
 			found = append(found, host)
 		}
 	}
 	return found
+}
+
+// hostOf returns an address without its port and the brackets of IPv6.
+func hostOf(address string) string { return (&url.URL{Host: address}).Hostname() }
+
+// Authorities returns those of ca, as they are now; nil, for those of the system, without it.
+func (f Files) Authorities() (*x509.CertPool, error) {
+	if f.CA == "" {
+		return nil, nil
+	}
+	return f.authorities()
 }
 
 func (f Files) authorities() (*x509.CertPool, error) {
@@ -98,7 +132,8 @@ func (f Files) authorities() (*x509.CertPool, error) {
 	return roots, nil
 }
 
-func (f Files) certificate() (*tls.Certificate, error) {
+// Certificate returns the client's, as it is now.
+func (f Files) Certificate() (*tls.Certificate, error) {
 	pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
 	if err != nil {
 		return nil, fmt.Errorf("parameters cert and key: %w", err)

@@ -11,7 +11,6 @@ package zkconn
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"sync"
 	"time"
@@ -38,17 +37,17 @@ type Conn struct {
 func Wrap(client *zk.Conn) *Conn { return &Conn{Conn: client} }
 
 // Dial starts to connect to one of the hosts, each as host:port, with TLS if
-// config is not nil. It does not wait for the session; see Wait. The timeout is
+// secure is not nil. It does not wait for the session; see Wait. The timeout is
 // that of the session. A server that does not answer is left after a sixth of
 // it, and a second at least: that leaves time to try some other servers before
 // the session expires.
-func Dial(hosts []string, config *tls.Config, timeout time.Duration) (*Conn, error) {
-	return dial(hosts, config, timeout, max(timeout/6, time.Second))
+func Dial(hosts []string, secure Secure, timeout time.Duration) (*Conn, error) {
+	return dial(hosts, secure, timeout, max(timeout/6, time.Second))
 }
 
-func dial(hosts []string, config *tls.Config, timeout, patience time.Duration) (*Conn, error) {
+func dial(hosts []string, secure Secure, timeout, patience time.Duration) (*Conn, error) {
 	life, end := context.WithCancel(context.Background())
-	c := &Conn{servers: newServers(life, hosts, config, patience), end: end, ready: make(chan struct{})}
+	c := &Conn{servers: newServers(life, hosts, secure, patience), end: end, ready: make(chan struct{})}
 	var err error
 	c.Conn, c.ended, err = zk.Connect(hosts, timeout,
 		zk.WithDialer(c.servers.dial), zk.WithHostProvider(c.servers),

@@ -15,7 +15,7 @@ import (
 // and forgets the names, which TLS needs.
 type servers struct {
 	hosts    []string
-	tls      *tls.Config // nil for none
+	tls      Secure // nil for none
 	patience time.Duration
 	life     context.Context // ends with Close
 
@@ -34,8 +34,8 @@ const lasting = time.Second
 
 var errNothing = errors.New("not connected yet")
 
-func newServers(life context.Context, hosts []string, config *tls.Config, patience time.Duration) *servers {
-	return &servers{hosts: hosts, tls: config, patience: patience, life: life, err: errNothing, exhausted: make(chan struct{})}
+func newServers(life context.Context, hosts []string, secure Secure, patience time.Duration) *servers {
+	return &servers{hosts: hosts, tls: secure, patience: patience, life: life, err: errNothing, exhausted: make(chan struct{})}
 }
 
 // Init, Len, Next and Connected implement the library's HostProvider. When Next
@@ -76,16 +76,26 @@ func (s *servers) Connected() {
 	s.since, s.err = time.Now(), nil
 }
 
+// Secure returns the configuration of TLS for a connection to an address.
+type Secure func(address string) (*tls.Config, error)
+
+func (s *servers) connect(ctx context.Context, network, address string) (net.Conn, error) {
+	dialer := &net.Dialer{}
+	if s.tls == nil {
+		return dialer.DialContext(ctx, network, address)
+	}
+	config, err := s.tls(address)
+	if err != nil {
+		return nil, err
+	}
+	return (&tls.Dialer{NetDialer: dialer, Config: config}).DialContext(ctx, network, address)
+}
+
 // dial is the library's Dialer.
 func (s *servers) dial(network, address string, _ time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(s.life, s.patience)
 	defer cancel()
-	dialer := &net.Dialer{}
-	dial := dialer.DialContext
-	if s.tls != nil {
-		dial = (&tls.Dialer{NetDialer: dialer, Config: s.tls}).DialContext
-	}
-	conn, err := dial(ctx, network, address)
+	conn, err := s.connect(ctx, network, address)
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.current != nil {
