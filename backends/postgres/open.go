@@ -164,10 +164,23 @@ func parse(u *url.URL) (*pgxpool.Config, Options, error) {
 		if err != nil {
 			return fmt.Errorf("a file that the URL names, or a variable of libpq, cannot be used now: %w", withoutConfig(err))
 		}
+		if to := now.ConnConfig; !slices.Equal(places(c), places(to)) {
+			return fmt.Errorf("%w: a service file that the URL names, or a variable of libpq, names another server or database now: two processes might use two; restart all to use that", backends.ErrMisconfigured)
+		}
 		*c = *now.ConnConfig
 		return nil
 	}
 	return config, options, nil
+}
+
+// places are the databases of a configuration. There is one for each host, with TLS and
+// without.
+func places(c *pgx.ConnConfig) []string {
+	all := []string{fmt.Sprintf("%s:%d/%s", c.Host, c.Port, c.Database)}
+	for _, f := range c.Fallbacks {
+		all = append(all, fmt.Sprintf("%s:%d", f.Host, f.Port))
+	}
+	return all
 }
 
 // configure parses a URL that the client library takes, and reads the files that it names.

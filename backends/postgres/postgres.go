@@ -122,11 +122,12 @@ func (b *Backend) refuses(readOnly string) error {
 	return errReadOnly
 }
 
-// leave gives up the connections of an own pool, once they are not in use: new ones look at
-// all hosts of the URL again, for one that takes writes.
+// leave gives up the connections of an own pool, once they are not in use, and the one that
+// listens: new ones look at all hosts of the URL again, for one that takes writes.
 func (b *Backend) leave() {
 	if b.ownPool {
 		b.pool.Reset()
+		b.hub.Drop()
 	}
 }
 
@@ -299,11 +300,13 @@ func (b *Backend) query(ctx context.Context, sql string, args []any, read func(p
 		err = errUnreplicated
 	}
 	cancelled := errors.Is(err, context.Canceled) && !errors.Is(context.Cause(ctx), context.DeadlineExceeded)
-	if conn.Conn().IsClosed() && !cancelled || code(err) == "25006" {
-		// The server restarted, takes no writes any more, or the network is gone: that
-		// holds for the idle connections too. Finding out one call at a time could cost
-		// a lease.
+	switch {
+	case code(err) == "25006":
 		b.leave()
+	case b.ownPool && conn.Conn().IsClosed() && !cancelled:
+		// The server restarted or the network is gone: the idle connections are
+		// dead too. Finding out one call at a time could cost a lease.
+		b.pool.Reset()
 	}
 	if err != nil {
 		err = withoutConfig(err)
