@@ -13,23 +13,40 @@ import (
 	gomysql "github.com/go-sql-driver/mysql"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/setup"
 )
 
 // maxConns is how many connections a handle has at most. The server has one limit
 // for all machines.
 const maxConns = 4
 
-// A connector connects to the first server that takes writes.
+// A connector connects to the first server that takes writes. Log-in and settings take more
+// than ten round trips, which may be more than a request has: see package setup.
 type connector struct {
 	backend *Backend
 	servers []driver.Connector
+	maker   *setup.Maker[driver.Conn]
+}
+
+func newConnector(b *Backend, servers ...driver.Connector) *connector {
+	c := &connector{backend: b, servers: servers}
+	c.maker = setup.New(c.make, func(conn driver.Conn) { conn.Close() })
+	return c
 }
 
 // Driver implements [driver.Connector].
 func (c *connector) Driver() driver.Driver { return &gomysql.MySQLDriver{} }
 
 // Connect implements [driver.Connector].
-func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
+func (c *connector) Connect(ctx context.Context) (driver.Conn, error) { return c.maker.Get(ctx) }
+
+// Close implements [io.Closer], for [sql.DB.Close].
+func (c *connector) Close() error {
+	c.maker.Stop()
+	return nil
+}
+
+func (c *connector) make(ctx context.Context) (driver.Conn, error) {
 	var failed []error
 	for i, server := range c.servers {
 		conn, err := c.connect(ctx, server, len(c.servers)-i)
@@ -158,13 +175,28 @@ func (b *Backend) once(ctx context.Context, use func(*sql.Conn) error) error {
 	if err == nil && b.semiSync.Load() && !b.options.AllowAsync {
 		err = replicated(ctx, conn)
 	}
-	if broken(err) && !errors.Is(context.Cause(ctx), context.Canceled) {
-		// The server restarted or the network is gone: the idle connections are
-		// dead too. Finding out one call at a time could cost a lease.
+	refused := readOnly(err)
+	if refused {
+		conn.Raw(func(any) error { return driver.ErrBadConn })
+	}
+	if refused || broken(err) && !errors.Is(context.Cause(ctx), context.Canceled) {
+		// The server restarted, takes no writes any more, or the network is gone: that
+		// holds for the idle connections too. Finding out one call at a time could cost
+		// a lease. The next connection looks at all servers again.
+		b.connector.maker.Drop()
 		b.db.SetMaxIdleConns(0)
 		b.db.SetMaxIdleConns(maxConns)
 	}
 	return err
+}
+
+// readOnly reports whether a server has refused a write because it takes none.
+func readOnly(err error) bool {
+	switch number(err) {
+	case 1290, 1792, 1836:
+		return true
+	}
+	return errors.Is(err, errReadOnly)
 }
 
 // acquire waits for a connection for at most half of the time that ctx has left. A

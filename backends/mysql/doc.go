@@ -9,7 +9,7 @@
 //
 // mysqls:// uses TLS and checks the server's certificate; mysql:// uses TLS if the
 // server offers it, and checks nothing. The parameters are table, create, one_node,
-// allow_async, readonly, and with mysqls ca, cert, key and server_name.
+// allow_async, readonly, password_file, and with mysqls ca, cert, key and server_name.
 //
 // [New] takes a configuration of the driver instead of a URL.
 //

@@ -45,7 +45,8 @@ func (f *fake) Connect(context.Context) (driver.Conn, error) {
 func (f *fake) backend(t testing.TB, o Options) *Backend {
 	b := &Backend{table: table{"db", "elector"}, user: "app", options: o}
 	b.base = backends.NewBase("mysql://h/db?table=db.elector", b.classify)
-	b.db = sql.OpenDB(&connector{backend: b, servers: []driver.Connector{f}})
+	b.connector = newConnector(b, f)
+	b.db = sql.OpenDB(b.connector)
 	b.db.SetMaxOpenConns(maxConns)
 	t.Cleanup(func() { b.Close() })
 	return b

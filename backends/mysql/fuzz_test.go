@@ -102,7 +102,7 @@ func FuzzURL(f *testing.F) {
 		if err != nil {
 			return // backends.Open says nothing of it
 		}
-		configs, options, err := parse(u)
+		configs, options, err := parse(t.Context(), u)
 		a.Hides(t, err, options.Table)
 		if err != nil {
 			if !errors.Is(err, backends.ErrURL) {

@@ -14,14 +14,15 @@ import (
 
 // A Backend keeps records in one table. Open and New make it.
 type Backend struct {
-	base     *backends.Base
-	db       *sql.DB
-	table    table
-	user     string
-	options  Options
-	exposed  bool        // the server's certificate is not checked, see Inspect
-	semiSync atomic.Bool // the server waits for its replicas, see do
-	wsrep    atomic.Bool // the server could be a node of Galera, see unguarded
+	base      *backends.Base
+	db        *sql.DB
+	connector *connector // of db
+	table     table
+	user      string
+	options   Options
+	exposed   bool        // the server's certificate is not checked, see Inspect
+	semiSync  atomic.Bool // the server waits for its replicas, see do
+	wsrep     atomic.Bool // the server could be a node of Galera, see unguarded
 }
 
 var (

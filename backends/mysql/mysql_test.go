@@ -62,7 +62,8 @@ func TestHosts(t *testing.T) {
 	replica, primary := &fake{variables: serving("read_only", "ON")}, &fake{variables: serving(), row: absent()}
 	b := replica.backend(t, Options{})
 	b.db.Close()
-	c := &connector{backend: b, servers: []driver.Connector{replica, primary}}
+	c := newConnector(b, replica, primary)
+	defer c.Close()
 	conn, err := c.Connect(t.Context())
 	if err != nil || replica.connected != 1 || primary.connected != 1 {
 		t.Fatalf("connected to %d and %d servers, %v", replica.connected, primary.connected, err)
@@ -84,6 +85,30 @@ func TestReadOfReplica(t *testing.T) {
 			t.Errorf("%s: got %v, want ErrReadOnly", name, err)
 		}
 	}
+}
+
+// A server that takes no writes any more costs its connection: the next one looks at all
+// servers again.
+func TestReadOnlyCostsTheConnection(t *testing.T) {
+	f := &fake{variables: serving(), row: absent()}
+	b := f.backend(t, Options{})
+	load := func(want error, connected int) {
+		t.Helper()
+		if _, err := b.Load(t.Context(), "a"); !errors.Is(err, want) || f.connected != connected {
+			t.Errorf("after %d connections, not %d: %v, want %v", f.connected, connected, err, want)
+		}
+	}
+	load(nil, 1)
+	load(nil, 1)
+	f.row[0] = []byte("1")
+	load(backends.ErrReadOnly, 1)
+	f.row[0] = int64(0)
+	load(nil, 2)
+	f.fails = []error{&gomysql.MySQLError{Number: 1290}}
+	if _, err := b.Swap(t.Context(), "a", backends.Record{}, record(1)); !errors.Is(err, backends.ErrReadOnly) {
+		t.Error(err)
+	}
+	load(nil, 3)
 }
 
 // The comparison names every field, and extensions.

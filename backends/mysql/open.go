@@ -3,7 +3,6 @@ package mysql
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
@@ -75,7 +74,7 @@ func New(ctx context.Context, config *gomysql.Config, options *Options) (*Backen
 }
 
 func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
-	configs, options, err := parse(u)
+	configs, options, err := parse(ctx, u)
 	if err != nil {
 		return nil, err
 	}
@@ -100,15 +99,16 @@ func connect(ctx context.Context, configs []*gomysql.Config, store string, o Opt
 	b := &Backend{table: t, user: configs[0].User, options: o, exposed: slices.ContainsFunc(configs, exposed)}
 	b.base = backends.NewBase(store+"?table="+strings.Join(t, "."), b.classify)
 	b.base.SetReadOnly(o.ReadOnly)
-	servers := &connector{backend: b}
+	var servers []driver.Connector
 	for _, c := range configs {
 		server, err := serverOf(c)
 		if err != nil {
 			return nil, b.base.Explain(ctx, "opening "+b.base.Store(), fmt.Errorf("%w: %w", backends.ErrURL, err))
 		}
-		servers.servers = append(servers.servers, server)
+		servers = append(servers, server)
 	}
-	b.db = sql.OpenDB(servers)
+	b.connector = newConnector(b, servers...)
+	b.db = sql.OpenDB(b.connector)
 	b.db.SetMaxOpenConns(maxConns)
 	b.db.SetMaxIdleConns(maxConns)
 	b.db.SetConnMaxIdleTime(time.Minute) // wait_timeout may be short
@@ -122,7 +122,7 @@ func connect(ctx context.Context, configs []*gomysql.Config, store string, o Opt
 // exposed reports whether a password crosses a network to a server that may be another.
 func exposed(c *gomysql.Config) bool {
 	host := (&url.URL{Host: c.Addr}).Hostname()
-	checked := c.TLS != nil && (!c.TLS.InsecureSkipVerify || c.TLS.VerifyConnection != nil) && !c.AllowFallbackToPlaintext || c.TLSConfig == "true"
+	checked := c.TLS != nil && !c.TLS.InsecureSkipVerify && !c.AllowFallbackToPlaintext || c.TLSConfig == "true"
 	return !checked && c.Net == "tcp" && host != "localhost" && !net.ParseIP(host).IsLoopback()
 }
 
@@ -138,7 +138,7 @@ func serverOf(c *gomysql.Config) (driver.Connector, error) {
 	return gomysql.NewConnector(c)
 }
 
-func parse(u *url.URL) ([]*gomysql.Config, Options, error) {
+func parse(ctx context.Context, u *url.URL) ([]*gomysql.Config, Options, error) {
 	var o Options
 	if storeurl.Misread(u) {
 		return nil, o, fmt.Errorf("%w: it is not of the form mysql://user:password@host:3306/database (not shown, it may hold a password); percent-encode special characters, such as @ # ? /, in user, password and parameters", backends.ErrURL)
@@ -147,7 +147,7 @@ func parse(u *url.URL) ([]*gomysql.Config, Options, error) {
 		return nil, o, fmt.Errorf("%w %s: %w", backends.ErrURL, backends.Redact(u), fmt.Errorf(format, args...))
 	}
 	p := backends.NewParameters(u)
-	files := tlsfiles.From(p)
+	files, passwordFile := tlsfiles.From(p), p.String("password_file", "")
 	o = Options{Table: p.String("table", "elector"), Create: p.Bool("create", false), OneNode: p.Bool("one_node", false), AllowAsync: p.Bool("allow_async", false), ReadOnly: p.Bool("readonly", false)}
 	if err := p.Done(); err != nil {
 		return nil, o, err
@@ -164,37 +164,46 @@ func parse(u *url.URL) ([]*gomysql.Config, Options, error) {
 	if err != nil {
 		return refuse("%w", err)
 	}
-	config, err := files.Config(strings.Split(u.Host, ",")...)
-	switch {
+	switch err := files.Check(); {
 	case err != nil:
 		return refuse("%w", err)
 	case u.Scheme == "mysql" && files != (tlsfiles.Files{}):
 		return refuse("ca, cert, key and server_name are for TLS; write mysqls://")
 	}
+	login, err := storeurl.LoginOf(ctx, u, passwordFile)
+	if err != nil {
+		return refuse("%w", err)
+	}
+	encrypted := u.Scheme == "mysqls"
+	again := gomysql.BeforeConnect(func(_ context.Context, c *gomysql.Config) (err error) {
+		if encrypted {
+			if c.TLS, err = files.For(c.Addr); err != nil {
+				return err
+			}
+		}
+		c.User, c.Passwd, err = login()
+		return err
+	})
 	var all []*gomysql.Config
 	for _, host := range hosts {
 		c := gomysql.NewConfig()
 		c.User = u.User.Username()
 		c.Passwd, _ = u.User.Password()
+		if err := c.Apply(again); err != nil {
+			return refuse("%w", err)
+		}
 		c.Net, c.Addr, c.DBName = "tcp", host, database
 		c.Timeout = 5 * time.Second
 		c.Logger = &gomysql.NopLogger{} // errors are returned
 		c.ConnectionAttributes = "program_name:elector"
 		c.TLSConfig = "preferred"
-		if u.Scheme == "mysqls" {
+		if encrypted {
 			c.TLSConfig = ""
-			c.TLS = tlsFor(config, host)
+			if c.TLS, err = files.For(host); err != nil {
+				return refuse("%w", err)
+			}
 		}
 		all = append(all, c)
 	}
 	return all, o, nil
-}
-
-// tlsFor names the server whose certificate is checked.
-func tlsFor(config *tls.Config, address string) *tls.Config {
-	config = config.Clone()
-	if config.ServerName == "" {
-		config.ServerName = (&url.URL{Host: address}).Hostname()
-	}
-	return config
 }

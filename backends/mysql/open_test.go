@@ -22,7 +22,7 @@ func parseURL(t *testing.T, raw string) *url.URL {
 }
 
 func TestParse(t *testing.T) {
-	configs, options, err := parse(parseURL(t, "mysql://me:p%40s%2Fs%3A%25@h1,h2:3307/base?table=ops.elections&create=true&one_node=true&allow_async=true"))
+	configs, options, err := parse(t.Context(), parseURL(t, "mysql://me:p%40s%2Fs%3A%25@h1,h2:3307/base?table=ops.elections&create=true&one_node=true&allow_async=true"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,17 +37,17 @@ func TestParse(t *testing.T) {
 			t.Errorf("configuration %+v", c)
 		}
 	}
-	configs, options, err = parse(parseURL(t, "mysqls://[::1]/db?server_name=other"))
+	configs, options, err = parse(t.Context(), parseURL(t, "mysqls://[::1]/db?server_name=other"))
 	if err != nil || options != (Options{Table: "elector"}) || configs[0].Addr != "[::1]:3306" {
 		t.Fatalf("defaults: %+v, %v", options, err)
 	}
 	if c := configs[0]; c.TLS == nil || c.TLS.ServerName != "other" || c.TLSConfig != "" {
 		t.Errorf("TLS: %+v", c.TLS)
 	}
-	if _, options, err = parse(parseURL(t, "mysql://h/db?readonly=true")); err != nil || options != (Options{Table: "elector", ReadOnly: true}) {
+	if _, options, err = parse(t.Context(), parseURL(t, "mysql://h/db?readonly=true")); err != nil || options != (Options{Table: "elector", ReadOnly: true}) {
 		t.Errorf("to read alone: %+v, %v", options, err)
 	}
-	configs, _, err = parse(parseURL(t, "mysqls://h1,h2/db"))
+	configs, _, err = parse(t.Context(), parseURL(t, "mysqls://h1,h2/db"))
 	if err != nil || configs[1].TLS.ServerName != "h2" || exposed(configs[0]) {
 		t.Errorf("the certificate of the second host is not checked: %v", err)
 	}

@@ -39,7 +39,7 @@ func parts(kinds []string, cases string) []part {
 		{name: "race/conformance", packages: []string{"./conformance"}, cached: true, long: true},
 		{name: "race/partition", packages: []string{"./partition"}, cached: true, busy: true, long: true},
 		{name: "race/backends", packages: []string{"./backends/...", "./fence/..."}, cached: true},
-		{name: "core/internal", packages: []string{"./internal/annex", "./internal/awsclient", "./internal/batcher", "./internal/choice", "./internal/clock", "./internal/deps", "./internal/diagnose", "./internal/fakehttp", "./internal/fault", "./internal/fencing", "./internal/inject", "./internal/leak", "./internal/listening", "./internal/modules", "./internal/mute", "./internal/page", "./internal/parts", "./internal/rule", "./internal/storeurl", "./internal/table", "./internal/tlsfiles", "./internal/tracing"}, cached: true, small: true},
+		{name: "core/internal", packages: []string{"./internal/annex", "./internal/aside", "./internal/awsclient", "./internal/batcher", "./internal/choice", "./internal/clock", "./internal/deps", "./internal/diagnose", "./internal/fakehttp", "./internal/fault", "./internal/fencing", "./internal/inject", "./internal/leak", "./internal/listening", "./internal/modules", "./internal/mute", "./internal/page", "./internal/parts", "./internal/rule", "./internal/setup", "./internal/storeurl", "./internal/table", "./internal/tlsfiles", "./internal/tracing"}, cached: true, small: true},
 		{name: "core/commands", packages: []string{"./internal/api", "./internal/dist", "./internal/fuzz/...", "./internal/model", "./internal/mutants", "./internal/overlay", "./internal/pictures"}, cached: true},
 		{name: "core/examples", packages: []string{"./examples/..."}, cached: true, pages: true},
 	}
