@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/elector-go/elector/internal/storeurl"
 )
 
 // An Opener connects to the store that u names and makes sure that the store can
@@ -80,6 +82,18 @@ func Open(ctx context.Context, rawURL string) (Backend, error) {
 		return nil, err
 	}
 	return openURL(ctx, u)
+}
+
+// OpenFrom is Open for a URL that read returns, with or without the end of a line. Where it has
+// a user and a password, the backends of this module read it again when they sign in for a new
+// connection, so that the password can be rotated: etcd, MySQL, NATS, PostgreSQL, Redis and
+// ZooKeeper. It must name the same store then.
+func OpenFrom(ctx context.Context, read func() (string, error)) (Backend, error) {
+	text, err := read()
+	if err != nil {
+		return nil, fmt.Errorf("%w: it cannot be read: %w", ErrURL, err)
+	}
+	return Open(storeurl.WithSource(ctx, read), strings.TrimSpace(text))
 }
 
 // OpenReadOnly is Open with the parameter readonly=true, which each backend of this

@@ -20,10 +20,11 @@ const minTTL = 500 * time.Millisecond
 
 // A Backend keeps each record in one key. Open and New make it.
 type Backend struct {
-	base   *backends.Base
-	client *clientv3.Client
-	prefix string
-	own    bool // Close closes the client
+	base    *backends.Base
+	client  *clientv3.Client
+	prefix  string
+	own     bool     // Close closes the client
+	session *session // nil without a user
 }
 
 var (
@@ -148,6 +149,9 @@ func (b *Backend) Close() error {
 	return b.base.Close(func() error {
 		if !b.own {
 			return nil
+		}
+		if b.session != nil {
+			b.session.tries.Stop()
 		}
 		return b.client.Close()
 	})

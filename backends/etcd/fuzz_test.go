@@ -122,7 +122,8 @@ func FuzzURL(f *testing.F) {
 		if err != nil {
 			return // backends.Open says nothing of it
 		}
-		config, prefix, _, err := parse(u)
+		o, err := parse(t.Context(), u)
+		config, prefix := o.client, o.prefix
 		a.Hides(t, err, prefix, config.Endpoints)
 		if err != nil {
 			if !errors.Is(err, backends.ErrURL) {
@@ -131,9 +132,13 @@ func FuzzURL(f *testing.F) {
 			return
 		}
 		a.Hides(t, backends.Redact(u)) // the name of the store from now on
-		a.Means(t, config.Username, config.Password)
-		if config.Username == "" { // the library would then not sign in at all
+		if o.login == nil {
 			t.Fatalf("%q was taken without a user", a.Text)
+		}
+		if name, password, err := o.login(); err != nil {
+			t.Fatal(err)
+		} else {
+			a.Means(t, name, password)
 		}
 		if !strings.HasSuffix(prefix, "/") || len(prefix) < 2 || len(config.Endpoints) == 0 || (config.TLS != nil) != (u.Scheme == "etcds") {
 			t.Fatalf("%q: prefix %q, servers %q, TLS %v", a.Text, prefix, config.Endpoints, config.TLS != nil)

@@ -9,6 +9,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/storeurl"
@@ -24,25 +26,28 @@ func init() {
 const patience = 10 * time.Second
 
 func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
-	config, prefix, readOnly, err := parse(u)
+	o, err := parse(ctx, u)
 	if err != nil {
 		return nil, err
 	}
-	// The client lives on when ctx has ended, but must not begin after it: with
-	// a user it signs in before New returns.
+	// The client lives on when ctx has ended, but must not begin after it.
 	life, end := context.WithCancel(context.Background())
-	config.Context = life
-	b := newBackend(backends.Redact(u), prefix)
+	o.client.Context = life
+	b := newBackend(backends.Redact(u), o.prefix)
 	b.own = true
-	b.base.SetReadOnly(readOnly)
+	if o.login != nil {
+		b.session = newSession(o.login)
+		o.client.DialOptions = append(b.session.dialOptions(), o.client.DialOptions...)
+	}
+	b.base.SetReadOnly(o.readOnly)
 	err = b.base.Open(ctx, patience, func(ctx context.Context) (err error) {
 		stop := context.AfterFunc(ctx, end)
-		if b.client, err = clientv3.New(config); err != nil {
+		if b.client, err = clientv3.New(o.client); err != nil {
 			return err
 		}
-		if readOnly {
+		if o.readOnly {
 			// No election has this key, and a user who may read the prefix may read it.
-			_, err = b.client.Get(ctx, prefix, clientv3.WithKeysOnly())
+			_, err = b.client.Get(ctx, o.prefix, clientv3.WithKeysOnly())
 		} else {
 			err = b.probe(ctx)
 		}
@@ -61,21 +66,29 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 	return b, nil
 }
 
-// parse reads a URL. It touches no network, but reads the files of TLS.
-func parse(u *url.URL) (config clientv3.Config, prefix string, readOnly bool, err error) {
+// settings are what a URL says.
+type settings struct {
+	client   clientv3.Config
+	login    storeurl.Login // nil without a user
+	prefix   string
+	readOnly bool
+}
+
+// parse reads a URL. It touches no network, but reads the files that it names.
+func parse(ctx context.Context, u *url.URL) (o settings, err error) {
 	if storeurl.Misread(u) {
-		return config, "", false, fmt.Errorf("%w: it is not of the form etcd://user:password@host:2379/prefix (not shown, it may hold a password); percent-encode special characters such as @ # ? / in user and password", backends.ErrURL)
+		return o, fmt.Errorf("%w: it is not of the form etcd://user:password@host:2379/prefix (not shown, it may hold a password); percent-encode special characters such as @ # ? / in user and password", backends.ErrURL)
 	}
-	refuse := func(format string, args ...any) (clientv3.Config, string, bool, error) {
-		return clientv3.Config{}, "", false, fmt.Errorf("%w %s: %w", backends.ErrURL, backends.Redact(u), fmt.Errorf(format, args...))
+	refuse := func(format string, args ...any) (settings, error) {
+		return settings{}, fmt.Errorf("%w %s: %w", backends.ErrURL, backends.Redact(u), fmt.Errorf(format, args...))
 	}
 	p := backends.NewParameters(u)
-	files := tlsfiles.From(p)
-	readOnly = p.Bool("readonly", false)
+	files, passwordFile := tlsfiles.From(p), p.String("password_file", "")
+	o.readOnly = p.Bool("readonly", false)
 	if err := p.Done(); err != nil {
-		return config, "", false, err
+		return o, err
 	}
-	config = clientv3.Config{
+	o.client = clientv3.Config{
 		Logger:               zap.NewNop(), // by default it writes to standard error
 		MaxUnaryRetries:      3,            // of what was refused: see once
 		DialKeepAliveTime:    10 * time.Second,
@@ -83,10 +96,11 @@ func parse(u *url.URL) (config clientv3.Config, prefix string, readOnly bool, er
 		DialOptions:          dialOptions(),
 	}
 
-	if u.User != nil {
-		config.Username = u.User.Username()
-		config.Password, _ = u.User.Password()
-		if config.Username == "" || config.Password == "" {
+	if u.User != nil || passwordFile != "" {
+		if o.login, err = storeurl.LoginOf(ctx, u, passwordFile); err != nil {
+			return refuse("%w", err)
+		}
+		if user, password, err := o.login(); err == nil && (user == "" || password == "") {
 			return refuse("user and password go together; a client certificate needs neither")
 		}
 	}
@@ -94,9 +108,10 @@ func parse(u *url.URL) (config clientv3.Config, prefix string, readOnly bool, er
 	transport := "http://"
 	if u.Scheme == "etcds" {
 		transport = "https://"
-		if config.TLS, err = files.Config(strings.Split(u.Host, ",")...); err != nil {
+		if o.client.TLS, err = files.For(""); err != nil { // the library wants one
 			return refuse("%w", err)
 		}
+		o.client.DialOptions = append(o.client.DialOptions, grpc.WithTransportCredentials(secure{credentials.NewTLS(o.client.TLS), files}))
 	} else if files != (tlsfiles.Files{}) {
 		return refuse("ca, cert, key and server_name are for TLS; write etcds://")
 	}
@@ -105,11 +120,11 @@ func parse(u *url.URL) (config clientv3.Config, prefix string, readOnly bool, er
 		return refuse("%w", err)
 	}
 	for _, host := range hosts {
-		config.Endpoints = append(config.Endpoints, transport+host)
+		o.client.Endpoints = append(o.client.Endpoints, transport+host)
 	}
 
-	if prefix = strings.TrimSuffix(u.Path, "/") + "/"; prefix == "/" {
-		prefix = DefaultPrefix
+	if o.prefix = strings.TrimSuffix(u.Path, "/") + "/"; o.prefix == "/" {
+		o.prefix = DefaultPrefix
 	}
-	return config, prefix, readOnly, nil
+	return o, nil
 }

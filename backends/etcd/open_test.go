@@ -29,13 +29,17 @@ func TestParse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		config, prefix, _, err := parse(u)
+		o, err := parse(t.Context(), u)
 		if err != nil {
 			t.Errorf("%s: %v", test.url, err)
 			continue
 		}
-		if prefix != test.prefix || !slices.Equal(config.Endpoints, test.endpoints) || config.Username != test.user {
-			t.Errorf("%s: got %q, %q, user %q", test.url, prefix, config.Endpoints, config.Username)
+		config, user := o.client, ""
+		if o.login != nil {
+			user, _, _ = o.login()
+		}
+		if o.prefix != test.prefix || !slices.Equal(config.Endpoints, test.endpoints) || user != test.user {
+			t.Errorf("%s: got %q, %q, user %q", test.url, o.prefix, config.Endpoints, user)
 		}
 		if (config.TLS != nil) != strings.HasPrefix(test.url, "etcds") {
 			t.Errorf("%s: TLS is %v", test.url, config.TLS != nil)
@@ -56,6 +60,8 @@ func TestParseRefuses(t *testing.T) {
 		"etcd://user@h",
 		"etcd://:hunter2@h",
 		"etcd://h?tls=true",
+		"etcd://h?password_file=/no/such/file",
+		"etcd://u:hunter2@h?password_file=/no/such/file",
 		"etcd://h?ca=/ca.pem",
 		"etcd://h?server_name=i",
 		"etcds://h?ca=/no/such/file",
@@ -71,7 +77,7 @@ func TestParseRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, _, err = parse(u)
+		_, err = parse(t.Context(), u)
 		if !errors.Is(err, backends.ErrURL) {
 			t.Errorf("%s: got %v, want ErrURL", s, err)
 		} else if strings.Contains(err.Error(), "hunter2") {
@@ -85,9 +91,9 @@ func TestParseTakesTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, _, _, err := parse(u)
-	if err != nil || config.TLS == nil || config.TLS.ServerName != "other" {
-		t.Errorf("got %+v and error %v", config.TLS, err)
+	o, err := parse(t.Context(), u)
+	if err != nil || o.client.TLS == nil || o.client.TLS.ServerName != "other" {
+		t.Errorf("got %+v and error %v", o.client.TLS, err)
 	}
 }
 

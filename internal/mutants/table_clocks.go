@@ -34,6 +34,17 @@ var clockMutants = []mutant{
 }`}}},
 	{name: "renewal capped by the new deadline", breaks: "6", catch: "ren/slow-then-cut", edits: []edit{{
 		"renew.go", `min(l.e.o.RequestTimeout, l.Remaining())`, `min(l.e.o.RequestTimeout, l.hold)`}}},
+	{name: "a sign-in ends with its request", breaks: "setup", catch: "TestOutlives", pkg: "./internal/setup", edits: []edit{{
+		"internal/setup/tries.go", `		return t.late(ctx, now)
+`, `		t.kill()
+		return t.late(ctx, now)
+`}}},
+	{name: "sign-ins at the same time", breaks: "setup", catch: "TestOneAtATime", pkg: "./internal/setup", edits: []edit{{
+		"internal/setup/tries.go", `if t.now == nil {`, `if true {`}}},
+	{name: "the next sign-in without a pause", breaks: "setup", catch: "TestRefusals", pkg: "./internal/setup", edits: []edit{{
+		"internal/setup/tries.go", `if t.failed == 0 {`, `if t.failed >= 0 {`}}},
+	{name: "MySQL: a server that takes no writes keeps its connections", breaks: "setup", catch: "TestReadOnlyCostsTheConnection", module: "backends/mysql", pkg: ".", edits: []edit{{
+		"backends/mysql/connect.go", `refused := readOnly(err)`, `refused := readOnly(nil)`}}},
 	{name: "authorities are read once", breaks: "rotation", catch: "TestAuthoritiesRotate", pkg: "./internal/tlsfiles", edits: []edit{{
 		"internal/tlsfiles/tlsfiles.go", `config.InsecureSkipVerify = true`, `config.RootCAs, _ = f.authorities()`}}},
 	{name: "a certificate for any name is taken", breaks: "rotation", catch: "TestAuthoritiesRotate", pkg: "./internal/tlsfiles", edits: []edit{{

@@ -133,10 +133,14 @@ func etcdClient(ctx context.Context, address string, as Login) (*clientv3.Client
 // which wants a password. Admin may do everything; User may read and write the keys that
 // begin with prefix and no others. PasswordURL and URL are the same.
 func EtcdWithAuth(ctx context.Context, prefix string) (*Store, error) {
+	return etcdWithAuth(ctx, quick, prefix)
+}
+
+func etcdWithAuth(ctx context.Context, m manner, prefix string) (*Store, error) {
 	admin := &Login{}
 	s, err := first(ctx, Etcd, []method{
-		{byDocker, func(ctx context.Context, _ string) (*Store, error) { return dockerEtcd(ctx, quick, admin) }},
-		{byProcess, func(ctx context.Context, _ string) (*Store, error) { return startEtcdAs(ctx, quick, admin) }},
+		{byDocker, func(ctx context.Context, _ string) (*Store, error) { return dockerEtcd(ctx, m, admin) }},
+		{byProcess, func(ctx context.Context, _ string) (*Store, error) { return startEtcdAs(ctx, m, admin) }},
 	})
 	if err != nil {
 		return nil, err
