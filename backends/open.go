@@ -84,10 +84,9 @@ func Open(ctx context.Context, rawURL string) (Backend, error) {
 	return openURL(ctx, u)
 }
 
-// OpenFrom is Open for a URL that read returns, with or without the end of a line. Where it has
-// a user and a password, the backends of this module read it again when they sign in for a new
-// connection, so that the password can be rotated: etcd, MySQL, NATS, PostgreSQL, Redis and
-// ZooKeeper. It must name the same store then.
+// OpenFrom is Open for a URL that read returns, with or without the end of a line. If it has a
+// user and a password, etcd and MySQL read it again when they sign in for a new connection, so
+// that the password can be rotated. It must name the same store then.
 func OpenFrom(ctx context.Context, read func() (string, error)) (Backend, error) {
 	text, err := read()
 	if err != nil {
