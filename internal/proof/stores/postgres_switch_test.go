@@ -52,7 +52,7 @@ func TestPostgresSwitchover(t *testing.T) {
 	next := r
 	next.Attempt.Sequence++
 	for {
-		if _, err = b.Swap(ctx, "switched", r, next); err == nil {
+		if _, err = b.Swap(ctx, "switched", r, next); err == nil || errors.Is(err, backends.ErrConflict) { // with a try before
 			break
 		}
 		if ctx.Err() != nil {
