@@ -191,9 +191,15 @@ func (c *container) pause() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), orders)
 	defer cancel()
-	_, err := c.provider.Client().ContainerPause(ctx, c.running.GetContainerID(), client.ContainerPauseOptions{})
-	c.paused = c.paused || err == nil
-	return err
+	for {
+		_, err := c.provider.Client().ContainerPause(ctx, c.running.GetContainerID(), client.ContainerPauseOptions{})
+		c.paused = c.paused || err == nil
+		// On a busy machine runc gives up, thaws the container and leaves it to its caller to
+		// try again: see https://github.com/opencontainers/runc/pull/4388.
+		if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "unable to freeze") {
+			return err
+		}
+	}
 }
 
 func (c *container) resume() error {
