@@ -143,11 +143,11 @@ func (r *runner) runPart(ctx context.Context, p part) {
 	r.end(outcome{part: p, err: err, took: w.took(), cpu: w.cpu}, w)
 }
 
-// short returns the parts that do not take many minutes, and notes that the others are left
-// out.
+// short returns the parts that do not take many minutes, with the building of their server,
+// and notes that the others are left out.
 func (r *runner) short(chosen []part) (short []part) {
 	for _, p := range chosen {
-		if p.long {
+		if p.long || slices.ContainsFunc(slow, p.of) {
 			r.leave(p)
 		} else {
 			short = append(short, p)
