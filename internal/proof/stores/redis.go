@@ -143,13 +143,16 @@ func redisReady(ctx context.Context, address string, pid int) error {
 			return err
 		}
 	}
-	if _, err := fmt.Fprintf(conn, "INFO server\r\n"); err != nil {
+	if _, err := fmt.Fprintf(conn, "INFO\r\n"); err != nil {
 		return err
 	}
 	for lines := bufio.NewScanner(conn); lines.Scan(); {
-		if is, found := strings.CutPrefix(lines.Text(), "process_id:"); found {
-			if is != strconv.Itoa(pid) {
-				return errors.New("another Redis answers on its port")
+		if is, found := strings.CutPrefix(lines.Text(), "process_id:"); found && is != strconv.Itoa(pid) {
+			return errors.New("another Redis answers on its port")
+		}
+		if is, found := strings.CutPrefix(lines.Text(), "loading:"); found {
+			if is != "0" {
+				return errors.New("it is loading its data")
 			}
 			return nil
 		}
