@@ -13,7 +13,7 @@ var readingMutants = []mutant{
 	{name: "a handle of files that only reads writes a probe", breaks: "Open", catch: "TestReaderOfAnotherUser", pkg: "./backends/file", edits: []edit{{
 		"backends/file/disk.go", `if how == reading {`, `if false {`}}},
 	{name: "a handle of PostgreSQL that only reads wants a server that takes writes", breaks: "Open", catch: "TestParse", pkg: "./backends/postgres", edits: []edit{{
-		"backends/postgres/open.go", `	if !options.ReadOnly {
+		"backends/postgres/open.go", `	if !readOnly {
 		c.Validate`, `	if c != nil {
 		c.Validate`}}},
 	{name: "a handle of MySQL that only reads refuses a replica", breaks: "Open", catch: "a_replica,_to_read_alone", parent: "TestSettle", module: "backends/mysql", pkg: ".", edits: []edit{{
