@@ -50,7 +50,7 @@ func parts(kinds []string, cases string) []part {
 	all = append(all, part{name: "pages", module: "cmd/elector", packages: []string{"./internal/cli"}, run: "^TestCommandsOnPages$", plain: true, small: true, pages: true})
 	for _, module := range []string{"backends/azureblob", "backends/mysql", "backends/nats", "backends/redis", "backends/s3",
 		"integrations/electorcontroller", "integrations/electorgocron", "integrations/electorotel", "integrations/electorprom"} {
-		all = append(all, part{name: "modules/" + module, module: module, packages: []string{"./..."}})
+		all = append(all, part{name: "modules/" + module, module: module, packages: []string{"./..."}, long: module == "integrations/electorcontroller"}) // to build
 	}
 	all = append(all,
 		part{name: "metrics", module: proof + "/metrics", packages: []string{"./..."}, plain: true, long: true, stores: []string{"prometheus"}},
