@@ -127,7 +127,7 @@ func (b *Backend) refuses(readOnly string) error {
 func (b *Backend) leave() {
 	if b.ownPool {
 		b.pool.Reset()
-		b.hub.Drop()
+		b.hub.Drop(errReadOnly)
 	}
 }
 

@@ -30,7 +30,7 @@ func Flush(l *slog.Logger, limit time.Duration) { l.Handler().(handler).queue.Fl
 func handle(h slog.Handler, ctx context.Context, r slog.Record) {
 	defer func() { _ = recover() }()
 	if h.Enabled(ctx, r.Level) {
-		_ = h.Handle(ctx, r) // nothing can be told of its error
+		_ = h.Handle(ctx, r) // nobody gets its error
 	}
 }
 

@@ -3,6 +3,7 @@
 package listening
 
 import (
+	"cmp"
 	"context"
 	"sync"
 )
@@ -21,12 +22,13 @@ type Hub struct {
 // A connection is not repaired: when it is lost, all its Watches end, and the next Watch
 // makes another.
 type connection struct {
-	ctx   context.Context
-	end   context.CancelFunc
-	ready chan struct{}                     // closed when no change is missed any more
-	gone  chan struct{}                     // closed when Listen has returned, for err
-	err   error                             // why it ended
-	all   map[string]map[chan struct{}]bool // the Watches by name; one is what wakes it
+	ctx     context.Context
+	end     context.CancelFunc
+	ready   chan struct{}                     // closed when no change is missed any more
+	gone    chan struct{}                     // closed when Listen has returned, for err
+	err     error                             // why it ended
+	dropped error                             // why Drop ended it, guarded by the Hub's mutex
+	all     map[string]map[chan struct{}]bool // the Watches by name; one is what wakes it
 }
 
 // Watch calls read when the Hub listens, and each time the record may have changed since,
@@ -62,12 +64,14 @@ func (h *Hub) Wait() {
 	}
 }
 
-// Drop ends the connection, if there is one. The next Watch makes another.
-func (h *Hub) Drop() {
+// Drop ends the connection, if there is one, and its Watches with why. The next Watch makes
+// another.
+func (h *Hub) Drop(why error) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	if h.current != nil {
-		h.current.end()
+	if c := h.current; c != nil && c.ctx.Err() == nil {
+		c.dropped = why
+		c.end()
 	}
 }
 
@@ -79,7 +83,10 @@ func (h *Hub) join(name string, wake chan struct{}) *connection {
 		c.ctx, c.end = context.WithCancel(context.Background())
 		h.current = c
 		go func() {
-			c.err = h.Listen(c.ctx, func() { close(c.ready) }, func(name string) { h.wake(c, name) })
+			err := h.Listen(c.ctx, func() { close(c.ready) }, func(name string) { h.wake(c, name) })
+			h.mutex.Lock()
+			c.err = cmp.Or(c.dropped, err)
+			h.mutex.Unlock()
 			c.end()
 			close(c.gone)
 		}()
