@@ -140,11 +140,7 @@ func New(backend backends.Backend, name string, o *Options) (*Elector, error) {
 	e.priority.Store(int64(options.Priority))
 	e.storeLog = slog.New(aside.Handler(options.Logger.Handler(), options.patience())).With("store", d.Store)
 	e.log = e.storeLog.With("election", name, "id", options.ID)
-	e.callbacks = aside.New(options.patience(), func() {
-		e.log.Warn("elector: a Trace callback has not returned; nothing waits for it")
-	}, func(calls int, behind time.Duration) {
-		e.log.Warn("elector: calls of Trace callbacks were lost, because one did not return", "calls", calls, "for", behind)
-	})
+	e.callbacks = aside.Callbacks(e.log, options.patience())
 	e.life, e.kill = context.WithCancel(context.Background())
 	e.closing = make(chan struct{})
 	e.requests = batcher.New(backend, e.clock, options.RequestTimeout, &e.active)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/elector-go/elector/internal/aside"
 	"github.com/elector-go/elector/internal/tracing"
 )
 
@@ -108,7 +109,7 @@ type LeaseInfo struct {
 // traced runs a user's callback so that its panic does not end the election.
 func traced[Info any](e *Elector, callback func(context.Context, Info), ctx context.Context, info Info) {
 	if callback != nil {
-		e.callbacks.Do(func() { call(e, callback, ctx, info) })
+		e.callbacks.Do(func() { aside.Call(e.log, callback, ctx, info) })
 	}
 }
 
@@ -118,16 +119,7 @@ func queued[Info any](e *Elector, callback func(context.Context, Info), ctx cont
 	if callback == nil {
 		return func() {}
 	}
-	return e.callbacks.Add(func() { call(e, callback, ctx, info) })
-}
-
-func call[Info any](e *Elector, callback func(context.Context, Info), ctx context.Context, info Info) {
-	defer func() {
-		if p := recover(); p != nil {
-			e.log.Error("elector: a Trace callback panicked", "panic", p)
-		}
-	}()
-	callback(ctx, info)
+	return e.callbacks.Add(func() { aside.Call(e.log, callback, ctx, info) })
 }
 
 func (e *Elector) traceWaiting(ctx context.Context, f *failure) {

@@ -1,13 +1,11 @@
 package electorhttp_test
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -208,7 +206,7 @@ func TestObserver(t *testing.T) {
 	bubbles(t, map[string]func(*testing.T){
 		"handovers": func(t *testing.T) { observerHandovers(t, false) }, "handovers, polled": func(t *testing.T) { observerHandovers(t, true) },
 		"crash": func(t *testing.T) { observerCrash(t, false) }, "crash, polled": func(t *testing.T) { observerCrash(t, true) },
-		"withheld": observerWithheld, "one line": observerOneLine,
+		"withheld": observerWithheld, "deadline at the end": observerDeadlineAtTheEnd, "one line": observerOneLine,
 		"no leader": observerNoLeader, "may have had an effect": observerEffect,
 		"drain": func(t *testing.T) { observerDrain(t, false) }, "slow worker": func(t *testing.T) { observerDrain(t, true) }, "lost": observerLost,
 		"long inside": observerLongInside, "panic": observerPanics, "without Work": observerBare, "paused": observerPaused, "too many": observerTooMany, "local": observerLocal, "lease": observerLease,
@@ -296,66 +294,6 @@ func observerCrash(t *testing.T, polls bool) {
 	stop()
 	if m.servedBy(b) < 30*50 {
 		t.Errorf("b has served %d requests, not all", m.servedBy(b))
-	}
-}
-
-// Clients announce bodies and withhold them while nobody leads: they are told so after Wait,
-// and take no place from the others.
-func observerWithheld(t *testing.T) {
-	m := newTeam(t)
-	a := m.join("a")
-	p := pipesAt("a:1")
-	server := &http.Server{Handler: a.http}
-	go server.Serve(p)
-	defer server.Close()
-	start := time.Now()
-	var all sync.WaitGroup
-	for range 1200 {
-		near, far := net.Pipe()
-		p.calls <- far
-		all.Go(func() {
-			defer near.Close()
-			io.WriteString(near, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf")
-			answer, err := http.ReadResponse(bufio.NewReader(near), nil)
-			if err != nil || answer.StatusCode != http.StatusRequestTimeout || time.Since(start) != 23*time.Second {
-				t.Errorf("a withheld body, after %v: %v %v", time.Since(start), answer, err)
-			}
-		})
-	}
-	synctest.Wait()
-	time.Sleep(time.Second)
-	honest := make(chan *httptest.ResponseRecorder)
-	go func() { honest <- post(a.http, "/") }()
-	synctest.Wait()
-	a.o.Work(nil)
-	b, _ := m.start("b", nil)
-	m.led(b)
-	if w := <-honest; w.Code != 200 || time.Since(start) > 2*time.Second {
-		t.Errorf("an honest request, after %v: %d %s", time.Since(start), w.Code, w.Body)
-	}
-	all.Wait()
-}
-
-// One reason has one line in the log, and one in each minute while it lasts.
-func observerOneLine(t *testing.T) {
-	m := newTeam(t)
-	a, _ := m.start("a", nil)
-	m.led(a)
-	b := m.join("b")
-	var log strings.Builder
-	b.o = electorhttp.Observe(t.Context(), b.e)
-	b.o.Wait, b.o.Transport, b.o.Logger = -1, m, slog.New(slog.NewTextHandler(&log, nil))
-	h := b.o.Forward(http.NotFoundHandler())
-	synctest.Wait()
-	m.set(func() { a.gone = true })
-	for range 61 {
-		if w := post(h, "/"); w.Code != 503 {
-			t.Errorf("%d %s", w.Code, w.Body)
-		}
-		time.Sleep(time.Second)
-	}
-	if n := strings.Count(log.String(), "the leader cannot be reached"); n != 2 || !strings.Contains(log.String(), " requests=60 ") {
-		t.Errorf("%d lines:\n%s", n, log.String())
 	}
 }
 

@@ -145,7 +145,8 @@ func (h *hub) leaving(next http.Handler) http.Handler {
 }
 
 // silence is for how long no request was forwarded to a process before it shuts its server
-// down: other processes have seen then that it does not serve. One that had not would send a
+// down, but a process whose requests do not wait stays for no longer than that after it has
+// resigned: other processes have seen then that it does not serve. One that had not would send a
 // request just when its connection is closed, and could not tell whether that had an effect.
 const silence = time.Second
 

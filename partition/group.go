@@ -200,11 +200,7 @@ func New(backend backends.Backend, name string, o *Options) (*Group, error) {
 	g.audit.Store(int64(rule.Audit(g.options.TTL)))
 	g.trails = make([]atomic.Pointer[rule.Trail], g.o.Partitions)
 	g.log = slog.New(aside.Handler(g.options.Logger.Handler(), aside.Patience)).With("store", g.store, "group", name, "id", g.options.ID)
-	g.callbacks = aside.New(aside.Patience, func() {
-		g.log.Warn("elector: a Trace callback has not returned; nothing waits for it")
-	}, func(calls int, behind time.Duration) {
-		g.log.Warn("elector: calls of Trace callbacks were lost, because one did not return", "calls", calls, "for", behind)
-	})
+	g.callbacks = aside.Callbacks(g.log, aside.Patience)
 	g.alive, g.kill = context.WithCancelCause(context.Background())
 	g.requests = batcher.New(backend, g.clock, g.options.RequestTimeout, &g.active)
 	return g, nil

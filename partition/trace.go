@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/internal/aside"
 	"github.com/elector-go/elector/internal/tracing"
 )
 
@@ -80,17 +81,9 @@ func (g *Group) info(l *Lease) LeaseInfo {
 
 // traced runs a user's callback so that its panic does not end the process.
 func traced[Info any](g *Group, callback func(context.Context, Info), ctx context.Context, info Info) {
-	if callback == nil {
-		return
+	if callback != nil {
+		g.callbacks.Do(func() { aside.Call(g.log, callback, ctx, info) })
 	}
-	g.callbacks.Do(func() {
-		defer func() {
-			if p := recover(); p != nil {
-				g.log.Error("elector: a Trace callback panicked", "panic", p)
-			}
-		}()
-		callback(ctx, info)
-	})
 }
 
 func (g *Group) tracePlanned(ctx context.Context, planned int) {

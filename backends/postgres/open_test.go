@@ -1,12 +1,19 @@
 package postgres
 
 import (
+	"errors"
+	"fmt"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
+	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/fuzz/check"
 )
 
@@ -121,5 +128,45 @@ func TestCreateSQL(t *testing.T) {
 	const want = `create table "ops"."Elections" (name text collate "C" primary key, schema integer not null, holder text not null, token bigint not null, ttl bigint not null, renew_every bigint not null, attempt text not null, value text not null, ext text not null default '', unique (name, token)) with (fillfactor = 50)`
 	if got := (table{"ops", "Elections"}).createSQL(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// What a service file names may be rotated, but not the database: one process would use two.
+func TestServiceFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "services")
+	write := func(host, database, password string) {
+		t.Helper()
+		if err := os.WriteFile(file, fmt.Appendf(nil, "[app]\nhost=%s\ndbname=%s\nuser=me\npassword=%s\n", host, database, password), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("db-1,db-2", "one", "a")
+	config, _, err := parse(parseURL(t, "postgres://?service=app&servicefile="+url.QueryEscape(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	connect := func() (*pgx.ConnConfig, error) {
+		c := config.ConnConfig.Copy()
+		return c, config.BeforeConnect(t.Context(), c)
+	}
+	write("db-1,db-2", "one", "b")
+	if c, err := connect(); err != nil || c.Password != "b" {
+		t.Errorf("a new password: %q, %v", c.Password, err)
+	}
+	for _, to := range [][2]string{{"db-3,db-2", "one"}, {"db-1,db-3", "one"}, {"db-1,db-2", "two"}} {
+		write(to[0], to[1], "b")
+		if c, err := connect(); !errors.Is(err, backends.ErrMisconfigured) || c.Password != "a" {
+			t.Errorf("%v: %v", to, err)
+		}
+	}
+	if err := os.Truncate(file, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := connect(); err == nil {
+		t.Error("an empty file is used")
+	}
+	write("db-1,db-2", "one", "c")
+	if c, err := connect(); err != nil || c.Password != "c" {
+		t.Errorf("it is as it was: %q, %v", c.Password, err)
 	}
 }

@@ -70,6 +70,8 @@ func TestCrowd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(time.Second, nil, func(n int, _ time.Duration) { t.Errorf("%d calls were lost", n) })
 		called := 0
+		go q.Do(func() { time.Sleep(time.Second / 2) })
+		synctest.Wait()
 		for range 10 * most {
 			go q.Do(func() { called++ })
 		}

@@ -100,6 +100,8 @@ var backendMutants = []mutant{
 		"electorhttp/hub.go", `d.inside.Wait() }()`, `}()`}}},
 	{name: "the server is shut down at once", breaks: "deploy", catch: "order", pkg: "./electorhttp", parent: "TestServe", edits: []edit{{
 		"electorhttp/serve.go", `h.linger(s, told, served)`, `_ = told`}}},
+	{name: "a deadline is set after the handler", breaks: "waiting", catch: "deadline_at_the_end", pkg: "./electorhttp", parent: "TestObserver", edits: []edit{{
+		"electorhttp/parcel.go", `<-fired //`, `//`}}},
 	{name: "a withheld body has no end", breaks: "waiting", catch: "withheld", pkg: "./electorhttp", parent: "TestObserver", edits: []edit{{
 		"electorhttp/parcel.go", `time.Until(until)`, `time.Until(until)+time.Hour`}}},
 	{name: "a withheld body takes a place", breaks: "waiting", catch: "withheld", pkg: "./electorhttp", parent: "TestObserver", edits: []edit{{

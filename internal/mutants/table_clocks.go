@@ -55,6 +55,12 @@ var clockMutants = []mutant{
 		"internal/aside/queue.go", `if q.stalled {`, `if false {`}}},
 	{name: "a log that nobody reads stops a renewal", breaks: "aside", catch: "TestLogStalls", pkg: ".", edits: []edit{{
 		"internal/aside/handler.go", `l.queue.Do(func() { handle(l.Handler, ctx, r) })`, `handle(l.Handler, ctx, r)`}}},
+	{name: "calls are lost in a crowd", breaks: "aside", catch: "TestCrowd", pkg: "./internal/aside", edits: []edit{{
+		"internal/aside/queue.go", `if q.stalled && len(q.calls) >= most {`, `if len(q.calls) >= most {`}}},
+	{name: "a dropped Watch ends as a cancelled one", breaks: "rotation", catch: "TestDrop", pkg: "./internal/listening", edits: []edit{{
+		"internal/listening/listening.go", `cmp.Or(c.dropped, err)`, `cmp.Or(err, c.dropped)`}}},
+	{name: "PostgreSQL: a service file moves a process to another database", breaks: "rotation", catch: "TestServiceFile", pkg: "./backends/postgres", edits: []edit{{
+		"backends/postgres/open.go", `!slices.Equal(places(c), places(to))`, `len(places(c)) != len(places(to))`}}},
 	{name: "lost lines of the log are not told", breaks: "aside", catch: "TestQueue", pkg: "./internal/aside", edits: []edit{{
 		"internal/aside/queue.go", `q.dropped++`, `_ = q.dropped`}}},
 	{name: "a dead worker kept in office", breaks: "StallTimeout", catch: "ren/stall", edits: []edit{{
