@@ -1,7 +1,6 @@
 package stores
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -39,8 +38,10 @@ func StartRedis(ctx context.Context, settings ...string) (*Store, error) {
 }
 
 // RedisClient connects as the default user, who may do everything.
-func (s *Store) RedisClient() *goredis.Client {
-	return goredis.NewClient(&goredis.Options{Addr: s.Address, Protocol: 2, MaxRetries: -1, ContextTimeoutEnabled: true})
+func (s *Store) RedisClient() *goredis.Client { return redisClient(s.Address) }
+
+func redisClient(address string) *goredis.Client {
+	return goredis.NewClient(&goredis.Options{Addr: address, Protocol: 2, MaxRetries: -1, ContextTimeoutEnabled: true})
 }
 
 // RedisDo sends a command as the default user.
@@ -130,32 +131,19 @@ func redisVersion(ctx context.Context, s *Store) (string, error) {
 	return "", errors.New("the server does not tell its version")
 }
 
-// redisReady asks for the process id, which no other server has.
+// redisReady asks for the process id, which no other server has, and whether the data
+// are loaded. A Sentinel has none.
 func redisReady(ctx context.Context, address string, pid int) error {
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "tcp", address)
-	if err != nil {
+	c := redisClient(address)
+	defer c.Close()
+	info, err := c.Info(ctx).Result()
+	switch {
+	case err != nil:
 		return err
+	case !strings.Contains(info, fmt.Sprintf("process_id:%d\r\n", pid)):
+		return errors.New("another Redis answers on its port")
+	case strings.Contains(info, "loading:1\r\n"):
+		return errors.New("it is loading its data")
 	}
-	defer conn.Close()
-	if deadline, ok := ctx.Deadline(); ok {
-		if err := conn.SetDeadline(deadline); err != nil {
-			return err
-		}
-	}
-	if _, err := fmt.Fprintf(conn, "INFO\r\n"); err != nil {
-		return err
-	}
-	for lines := bufio.NewScanner(conn); lines.Scan(); {
-		if is, found := strings.CutPrefix(lines.Text(), "process_id:"); found && is != strconv.Itoa(pid) {
-			return errors.New("another Redis answers on its port")
-		}
-		if is, found := strings.CutPrefix(lines.Text(), "loading:"); found {
-			if is != "0" {
-				return errors.New("it is loading its data")
-			}
-			return nil
-		}
-	}
-	return errors.New("what answers on its port is no Redis")
+	return nil
 }
