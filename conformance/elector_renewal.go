@@ -127,17 +127,18 @@ func resurrect(s *suite) {
 	o.RequestTimeout = o.RenewEvery
 	a, b := el.join(o), s.open()
 	release := make(chan struct{})
-	l := a.lead()
 	applied := make(chan error, 64)
-	a.faults.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
+	a.faults.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) { // from the first renewal on
+		if c.Op != "swap" || c.Prev.Attempt.Nonce != c.Next.Attempt.Nonce {
+			return send(ctx)
+		}
 		<-release
 		r, err := send(context.WithoutCancel(ctx))
-		if c.Op == "swap" {
-			applied <- err
-		}
+		applied <- err
 		return r, err
 	})
-	a.lapses(l, "all answers are late")
+	l := a.lead()
+	a.lapses(l, "all renewals are late")
 	before := el.record(b)
 	close(release)
 	// Several renewals replace the same state, and one is applied.
