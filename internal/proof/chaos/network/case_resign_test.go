@@ -28,8 +28,7 @@ func handover(s *scene) {
 	}
 	a.renewals(2)
 	next.waits("another candidate leads")
-	bids, _ := b.asked("swap", 0)
-	if bids > 1 {
+	if bids, _ := b.asked("swap", 0); bids > 1 {
 		s.Errorf("a waiter bids once in a term, and wrote %d times", bids)
 	}
 	from := s.events.Position()
@@ -45,8 +44,8 @@ func handover(s *scene) {
 	if took := won.Before - told.At - b.allowance(told.At); took > most {
 		s.Errorf("the successor leads %v after the resignation, and J, a wake-up and two round trips are %v", took, most)
 	}
-	if n, _ := b.asked("swap", 0); n != bids+1 {
-		s.Errorf("the successor wrote %d times, not once", n-bids)
+	if n, _ := b.asked("swap", 0); n < 1 || n > 2 { // its bid may have come as late as the resignation
+		s.Errorf("the successor bids once at most and writes once, and wrote %d times", n)
 	}
 	for i, c := range []*candidate{a, b} {
 		if c.link.Count().Sum() == counts[i].Sum() {
