@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -363,26 +364,32 @@ func TestDarkNetwork(t *testing.T) {
 	}
 }
 
+// Requests are counted, not connections: a server sees late that one was closed.
 func TestConnectionsAreBounded(t *testing.T) {
-	f := unstarted(t)
-	var mutex sync.Mutex
-	open := map[net.Conn]bool{}
-	f.Config.ConnState = func(c net.Conn, s http.ConnState) {
-		mutex.Lock()
-		defer mutex.Unlock()
-		if open[c] = true; s == http.StateClosed {
-			delete(open, c)
-		}
-		if len(open) > awsclient.MostConnections {
-			t.Errorf("%d connections at once", len(open))
-		}
-	}
-	f.Start()
+	const many = awsclient.MostConnections
+	f := newFake(t)
 	b := f.open(t)
+	var asking, full sync.WaitGroup
+	asking.Add(4 * many)
+	full.Add(many)
+	var begun, underway atomic.Int64
+	f.on("GetItem", func(w http.ResponseWriter, r *http.Request) {
+		if n := underway.Add(1); n > many {
+			t.Errorf("%d requests at once", n)
+		}
+		if begun.Add(1) <= many {
+			full.Done()
+		}
+		asking.Wait()
+		full.Wait()
+		underway.Add(-1)
+		says(`{}`)(w, r)
+	})
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GetConn: func(string) { asking.Done() }})
 	var all sync.WaitGroup
-	for i := range 4 * awsclient.MostConnections {
+	for i := range 4 * many {
 		all.Go(func() {
-			if _, err := b.Load(t.Context(), fmt.Sprint("a", i)); err != nil {
+			if _, err := b.Load(ctx, fmt.Sprint("a", i)); err != nil {
 				t.Error(err)
 			}
 		})
