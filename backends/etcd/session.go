@@ -33,7 +33,7 @@ type session struct {
 
 func newSession(login storeurl.Login) *session {
 	s := &session{login: login}
-	s.tries = setup.NewTries(s.signIn)
+	s.tries = setup.NewTries(setup.Longest, s.signIn)
 	return s
 }
 

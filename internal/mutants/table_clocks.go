@@ -39,6 +39,8 @@ var clockMutants = []mutant{
 `, `		t.kill()
 		return t.late(ctx, now)
 `}}},
+	{name: "a sign-in never gets more time", breaks: "setup", catch: "TestGrows", pkg: "./internal/setup", edits: []edit{{
+		"internal/setup/tries.go", `if t.expired++; !late {`, `if late || true {`}}},
 	{name: "sign-ins at the same time", breaks: "setup", catch: "TestOneAtATime", pkg: "./internal/setup", edits: []edit{{
 		"internal/setup/tries.go", `if t.now == nil {`, `if true {`}}},
 	{name: "the next sign-in without a pause", breaks: "setup", catch: "TestRefusals", pkg: "./internal/setup", edits: []edit{{

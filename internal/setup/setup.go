@@ -19,7 +19,7 @@ type Maker[C any] struct {
 // nobody has taken.
 func New[C any](make func(context.Context) (C, error), close func(C)) *Maker[C] {
 	m := &Maker[C]{close: close}
-	m.tries = NewTries(func(ctx context.Context) error {
+	m.tries = NewTries(Patience, func(ctx context.Context) error {
 		c, err := make(ctx)
 		if err == nil && !m.keep(c) {
 			close(c)

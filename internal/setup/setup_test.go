@@ -3,6 +3,7 @@ package setup
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -63,6 +64,40 @@ func TestOutlives(t *testing.T) {
 		}
 		if len(s.begun) != 1 {
 			t.Errorf("%d were begun", len(s.begun))
+		}
+	})
+}
+
+// A try that runs out of time leaves more to the next one, and one that does not takes that
+// back.
+func TestGrows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		takes, limits := Longest+time.Minute, []time.Duration{}
+		tries := NewTries(Longest, func(ctx context.Context) error {
+			end, _ := ctx.Deadline()
+			limits = append(limits, time.Until(end))
+			select {
+			case <-time.After(takes):
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+		defer tries.Stop()
+		for range 6 {
+			if err := tries.Do(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatal(err)
+			}
+		}
+		takes = time.Second
+		for range 2 {
+			if err := tries.Do(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		const s = time.Second
+		if want := []time.Duration{10 * s, 20 * s, 40 * s, 80 * s, Longest, Longest, Longest, 10 * s}; !slices.Equal(limits, want) {
+			t.Errorf("the limits are %v, want %v", limits, want)
 		}
 	})
 }

@@ -11,8 +11,13 @@ import (
 	"time"
 )
 
-// Patience is how long a try may take, and longer if the request that needs it may.
-const Patience = 10 * time.Second
+// Patience is how long a try may take, and longer if the request that needs it may. Longest is
+// for a store whose servers are slow when many sign in at once: a try that ran out of time
+// doubles the time of the next one, or all of them would run out of it for ever.
+const (
+	Patience = 10 * time.Second
+	Longest  = 2 * time.Minute
+)
 
 // longestPause bounds the pause before the next try.
 const longestPause = time.Second
@@ -22,14 +27,16 @@ var errStopped = errors.New("the backend is closed")
 // Tries call a function, one call at a time. After a call that has failed they pause for a
 // random time, so that the processes of a fleet do not come in step.
 type Tries struct {
-	call func(context.Context) error
-	life context.Context // ends with Stop
-	kill context.CancelFunc
+	call    func(context.Context) error
+	longest time.Duration
+	life    context.Context // ends with Stop
+	kill    context.CancelFunc
 
-	mutex  sync.Mutex
-	now    *try // nil unless there is a call
-	failed int  // calls in a row
-	last   error
+	mutex   sync.Mutex
+	now     *try // nil unless there is a call
+	failed  int  // calls in a row
+	expired int  // of them, for lack of time
+	last    error
 }
 
 type try struct {
@@ -38,10 +45,11 @@ type try struct {
 	err   error
 }
 
-// NewTries returns Tries of call, which returns when its context ends.
-func NewTries(call func(context.Context) error) *Tries {
+// NewTries returns Tries of call, which returns when its context ends. A call may take
+// Patience at first, and up to longest after calls that ran out of time.
+func NewTries(longest time.Duration, call func(context.Context) error) *Tries {
 	life, kill := context.WithCancel(context.Background())
-	return &Tries{call: call, life: life, kill: kill}
+	return &Tries{call: call, longest: longest, life: life, kill: kill}
 }
 
 // Do waits for the end of a call, the one that is under way or a new one, and returns its
@@ -60,7 +68,7 @@ func (t *Tries) begin(ctx context.Context) *try {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	if t.now == nil {
-		limit := Patience
+		limit := min(Patience<<min(t.expired, 10), t.longest)
 		if end, ok := ctx.Deadline(); ok {
 			limit = max(limit, time.Until(end))
 		}
@@ -88,7 +96,7 @@ func (t *Tries) run(now *try, pause, limit time.Duration) {
 	}
 	ctx, cancel := context.WithTimeout(t.life, limit)
 	defer cancel()
-	err := t.life.Err()
+	err, late := t.life.Err(), false
 	if err == nil {
 		err = t.call(ctx)
 	}
@@ -96,6 +104,7 @@ func (t *Tries) run(now *try, pause, limit time.Duration) {
 	case t.life.Err() != nil:
 		err = errStopped
 	case err != nil && ctx.Err() != nil:
+		late = true
 		err = fmt.Errorf("a connection was not set up within %v: %w", limit, err)
 	}
 	t.mutex.Lock()
@@ -103,6 +112,9 @@ func (t *Tries) run(now *try, pause, limit time.Duration) {
 	t.now, t.last, now.err = nil, err, err
 	if t.failed++; err == nil {
 		t.failed = 0
+	}
+	if t.expired++; !late {
+		t.expired = 0
 	}
 }
 
