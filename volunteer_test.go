@@ -110,6 +110,7 @@ func TestVolunteer(t *testing.T) {
 			frail.ID, frail.Priority = "slow", 3
 			release, leads := make(chan struct{}), make(chan *elector.Lease, 1)
 			ctx, stop := context.WithCancel(t.Context())
+			slow.Next("load", fault.Slow(0), fault.Hold(release)) // that of the campaign, and that of the bid
 			e := join(t, b, frail)
 			ran := begin(func() error {
 				return e.Run(ctx, func(ctx context.Context, l *elector.Lease) error {
@@ -118,8 +119,6 @@ func TestVolunteer(t *testing.T) {
 					return nil
 				})
 			})
-			pass(time.Millisecond)
-			slow.Next("load", fault.Hold(release)) // that of the bid
 			for slow.Pending() > 0 {
 				pass(time.Millisecond)
 			}
