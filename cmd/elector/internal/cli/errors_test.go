@@ -31,7 +31,7 @@ func TestErrorsForOperators(t *testing.T) {
 		{"an unknown store", "leader a --url riak://localhost", 64, "this program knows ", "import"},
 		{"a store misspelt", "leader a --url etc://localhost", 64, "did you mean etcd://", "import"},
 		{"no host", "leader a --url etcd://", 64, "unusable store URL etcd://: it names no host", "etcd::"},
-		{"PostgreSQL that does not answer", "leader a --url postgres://u:s3cret@" + hole.Addr().String() + "/db", 69, "the server accepts none or does not answer", "s3cret"},
+		{"PostgreSQL that does not answer", "leader a --url postgres://u:s3cret@" + hole.Addr().String() + "/db", 69, "see whether the server runs and the network leads there", "s3cret"},
 		{"a time without a unit", "run a --ttl 5 -- true", 64, "a time needs a unit: write 5s", "missing unit"},
 		{"a name never used", "leader typo --url file://" + t.TempDir(), 3, "no election has ever used the name", ""},
 		{"the leader's own name", "leader a/b --url file:///tmp", 64, "election name", "elector: elector"},
