@@ -168,6 +168,29 @@ func TestForeignMarker(t *testing.T) {
 	}
 }
 
+// A bucket that was missing, and is made again by somebody else, may have replicas: a read asks
+// a majority of them.
+func TestBucketMadeAgain(t *testing.T) {
+	f := newFake()
+	f.config.Replicas = 1
+	b := f.backend()
+	mustSwap(t, b, "a", backends.Record{}, record)
+	made := f.config
+	f.config, f.kept = nil, nil
+	if _, err := b.Load(t.Context(), "a"); !errors.Is(err, backends.ErrMisconfigured) {
+		t.Fatalf("without its bucket: %v", err)
+	}
+	made.Replicas = 3
+	f.config = made
+	f.sent()
+	if r, err := b.Load(t.Context(), "a"); err != nil || r.Exists() {
+		t.Fatalf("in the new bucket: %+v, %v", r, err)
+	}
+	if sent := f.sent(); len(sent) != 2 {
+		t.Errorf("a read sends %q, and asks no majority", sent)
+	}
+}
+
 // In a bucket that was deleted and made anew sequences come back. Nothing from before is
 // taken for what is there now.
 func TestBucketMadeAnew(t *testing.T) {

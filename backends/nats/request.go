@@ -86,6 +86,8 @@ func (b *Backend) request(ctx context.Context, subject string, header natsgo.Hea
 	}
 	var answer struct{ Error *apiError }
 	switch {
+	case json.Unmarshal(m.Data, &answer) == nil && answer.Error != nil && answer.Error.ErrCode == codeNoStream:
+		b.replicated.Store(true) // the bucket that is made next may have replicas
 	case json.Unmarshal(m.Data, &answer) == nil && answer.Error.unavailable():
 		b.unanswered(natsgo.ErrNoResponders) // by a server that is cut off, when it has noticed
 	case !b.replicated.Load() || b.base.ReadOnly():
