@@ -110,6 +110,15 @@ func (a *acquisition) shown(r backends.Record) { a.record, a.token = r, r.Token 
 // vacancy that it has seen, which it does not read again. Read and write may share
 // requests with those of other Electors. Writes that fail count in the campaign's backoff.
 func (e *Elector) attempt(ctx context.Context, writes int, backoff *backoff) (*Lease, *failure) {
+	l, f := e.steps(ctx, writes, backoff)
+	if f == nil || f.kind == holding {
+		e.answered.Store(true)
+	}
+	return l, f
+}
+
+// steps are those of an attempt.
+func (e *Elector) steps(ctx context.Context, writes int, backoff *backoff) (*Lease, *failure) {
 	if f := e.stillHealthy(ctx); f != nil {
 		return nil, f
 	}
@@ -142,7 +151,7 @@ func (e *Elector) claim(r backends.Record) (*acquisition, *failure) {
 	case !free:
 		return nil, e.heldBy(r)
 	case token == 0:
-		return nil, &failure{refused, ErrTokenExhausted}
+		return nil, &failure{hopeless, ErrTokenExhausted}
 	case !rule.Plausible(now.Wall):
 		e.log.Warn("elector: this machine's time of day is before 2020 or after 2200 and is not used for tokens; set its clock")
 	}
@@ -198,7 +207,7 @@ func (e *Elector) acquire(ctx context.Context, prev backends.Record, a *acquisit
 			return nil, e.abandon(a, &failure{transient, fmt.Errorf("the outcome is not known: %w", f.err)})
 		}
 		e.traceWaiting(ctx, f)
-		if !backoff.pause(ctx, f.err) {
+		if !backoff.pause(ctx, f) {
 			e.retract(ctx, a, nil)
 			return nil, f
 		}
@@ -336,7 +345,7 @@ func (a *acquisition) vacate() error {
 		case f == nil:
 			f = readBack
 		}
-		if !a.releases.pause(ctx, f.err) {
+		if !a.releases.pause(ctx, f) {
 			return f.err
 		}
 	}

@@ -24,9 +24,9 @@ import (
 //	   ▼ │
 //	awaitChance: held, or another candidate goes first; watch the record, bid, and wait
 //
-// Each of them also ends with an error: when ctx ends, upon Close, and upon a permanent
-// failure. TryCampaign makes one attempt, and a second one after another candidate's head
-// start. A lease that Close has overtaken is given up.
+// Each of them also ends with an error: when ctx ends, upon Close, and upon a failure that
+// ends the campaign, see Elector.ends. TryCampaign makes one attempt, and a second one after
+// another candidate's head start. A lease that Close has overtaken is given up.
 //
 // An attempt (acquire.go) has these steps; in any of the last three it may be cancelled,
 // and goes on in the background as a retraction:
@@ -40,10 +40,12 @@ import (
 
 // Campaign blocks until this process leads, and returns the lease. It waits
 // while another candidate leads, and retries transient failures, such
-// as a store that does not answer. It returns permanent failures immediately:
-// ErrDenied, ErrMisconfigured, ErrForeignRecord, ErrTokenExhausted, and ErrReadOnly if
-// the backend was opened for reading alone. When
-// ctx ends Campaign returns the cause and the reason of the wait. If a write was
+// as a store that does not answer. It returns ErrTokenExhausted immediately, and
+// ErrReadOnly if the backend was opened for reading alone; and ErrDenied,
+// ErrMisconfigured and ErrForeignRecord until an attempt of this Elector has ended with a
+// lease or with ErrHeld. From then on it tries again after these too, in pauses that grow
+// to one renewal interval, and at most 30 s: it logs them at level Error, and State is
+// Refused. When ctx ends Campaign returns the cause and the reason of the wait. If a write was
 // under way then, it is read back and released in the background, for at most
 // ReleaseTimeout; Close waits for that. The lease does not end with ctx: it is renewed
 // until Resign or Close.
@@ -64,8 +66,8 @@ func (e *Elector) Campaign(ctx context.Context) (*Lease, error) {
 }
 
 // TryCampaign makes one attempt. It returns a lease; or ErrHeld, as a *HeldError
-// that shows who leads; or why the attempt failed. It blocks for at most a few
-// times RequestTimeout, or until ctx ends. If this Elector's last lease is still
+// that shows who leads; or why the attempt failed, whatever came before. It blocks for at
+// most a few times RequestTimeout, or until ctx ends. If this Elector's last lease is still
 // to be released, TryCampaign first waits for that, for at most ReleaseTimeout. If
 // the last leader named a successor, and this Elector has seen that leader,
 // TryCampaign first waits for the successor's head start: see Options.Priority.
@@ -233,6 +235,7 @@ func (c *candidacy) end(ctx context.Context, won bool) {
 	if c.watcher != nil {
 		c.watcher.cancel()
 	}
+	c.e.refused.Store(false)
 	c.place.Leave()
 	c.backoff.close()
 	if !won {
@@ -255,15 +258,16 @@ func (c *candidacy) attempt(ctx context.Context) (*Lease, error) {
 			return l, nil
 		case ctx.Err() != nil:
 			return nil, e.ended(ctx, c.last)
-		case f.permanent():
+		case e.ends(f):
 			return nil, f.err
 		}
+		e.refused.Store(f.permanent())
 		e.traceWaiting(ctx, f)
 		if f.kind == holding {
 			c.backoff.over()
 			return nil, nil
 		}
-		if !c.backoff.pause(ctx, f.err) {
+		if !c.backoff.pause(ctx, f) {
 			return nil, e.ended(ctx, f)
 		}
 	}
@@ -275,6 +279,7 @@ func (c *candidacy) awaitChance(ctx context.Context) error {
 	e := c.e
 	if c.watcher == nil {
 		c.watcher = e.watch(ctx, loading, "campaign", c.place)
+		c.watcher.patient = true
 	}
 	c.try = 0
 	for {
@@ -284,6 +289,8 @@ func (c *candidacy) awaitChance(ctx context.Context) error {
 		}
 		changed, err := c.watcher.wait(ctx, c.version, from)
 		switch {
+		case ctx.Err() != nil && c.watcher.failure().permanent():
+			return err // who leads is not known any more
 		case ctx.Err() != nil:
 			return e.ended(ctx, c.last)
 		case err != nil:

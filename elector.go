@@ -45,6 +45,8 @@ type Elector struct {
 	current    atomic.Pointer[Lease]   // the latest lease, valid or over
 	callbacks  *aside.Queue            // of o.Trace
 	traced     atomic.Uint64           // number of the latest state that was traced
+	answered   atomic.Bool             // an attempt has ended with a lease or with ErrHeld
+	refused    atomic.Bool             // the store refuses what the campaign tries
 
 	// See succession.go.
 	priority  atomic.Int64
@@ -71,8 +73,9 @@ type Elector struct {
 //
 // Open does not campaign. It blocks until the backend has connected and the store
 // has answered, or until ctx ends; the store has 10 s to answer, or
-// RequestTimeout if that is longer. Open returns ErrURL, ErrUnknownScheme, ErrName, ErrInvalid, ErrUnavailable,
-// ErrDenied, ErrMisconfigured, ErrReadOnly or ErrForeignRecord.
+// RequestTimeout if that is longer. Open returns ErrURL, ErrUnknownScheme, ErrName,
+// ErrInvalid, ErrUnavailable, ErrDenied, ErrMisconfigured, ErrReadOnly or
+// ErrForeignRecord, and tries nothing again.
 //
 // To run many elections over one connection, open the backend once and call
 // New for each.

@@ -124,13 +124,15 @@ const (
 	untried                  // not applied, because of another renewal in its batch
 	presenceLost             // not applied: the holder's mark of presence is gone
 	foreign                  // the record is foreign
-	refused                  // trying again cannot help
+	refused                  // the store refuses, until somebody changes it
+	hopeless                 // trying again cannot help
 	holding                  // another candidate holds the election
 	notHealthy               // Options.Healthy returned an error
 )
 
-// permanent reports whether a campaign ends with a failure of the kind.
-func (k kind) permanent() bool { return k == foreign || k == refused }
+// permanent reports whether a failure of the kind passes only if somebody changes
+// something. Whether it ends a campaign: see Elector.ends.
+func (k kind) permanent() bool { return k >= foreign && k <= hopeless }
 
 // unknown reports whether a write that failed so may have been applied.
 func (k kind) unknown() bool { return k <= cancelled || k.permanent() }
@@ -166,6 +168,13 @@ func (f *failure) result() string {
 // permanent reports whether the failure is permanent.
 func (f *failure) permanent() bool { return f != nil && f.kind.permanent() }
 
+// ends reports whether a failure ends a campaign. What a store refuses does so until an
+// attempt of this Elector has ended with a lease or with ErrHeld. From then on it is tried
+// again: what has worked may work again, and a person would start this process anew.
+func (e *Elector) ends(f *failure) bool {
+	return f.permanent() && (f.kind == hopeless || !e.answered.Load())
+}
+
 // kinds are what the errors of the boundary mean.
 var kinds = []struct {
 	err  error
@@ -177,9 +186,9 @@ var kinds = []struct {
 	{backends.ErrForeignRecord, foreign},
 	{backends.ErrDenied, refused},
 	{backends.ErrMisconfigured, refused},
-	{backends.ErrURL, refused},
-	{backends.ErrUnknownScheme, refused},
-	{backends.ErrName, refused},
+	{backends.ErrURL, hopeless},
+	{backends.ErrUnknownScheme, hopeless},
+	{backends.ErrName, hopeless},
 	{backends.ErrReadOnly, transient},
 	{backends.ErrUnavailable, transient},
 	{context.Canceled, transient},

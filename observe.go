@@ -115,8 +115,9 @@ func (e *Elector) Leader(ctx context.Context) (Leader, error) {
 //
 // Observe reconnects by itself and blocks until there is a change. A pair with
 // an error is the last one: the cause of ctx when that ends, ErrClosed,
-// ErrTokenRegressed when the record goes back to a lower token, or a permanent
-// error, such as ErrDenied and ErrForeignRecord.
+// ErrTokenRegressed when the record goes back to a lower token, or, before any pair
+// without an error, a permanent one, such as ErrDenied and ErrForeignRecord. After the first
+// pair these are logged at level Error and tried again: see Campaign.
 //
 // What Observe yields may be out of date: use it for display and routing. An Elector
 // that observes watches the leader: if the leader crashes, a campaign on the same
@@ -177,6 +178,6 @@ func (e *Elector) observe(ctx context.Context, w *watcher, yield func(Leader) bo
 				return nil
 			}
 		}
-		shown = l
+		shown, w.patient = l, true
 	}
 }

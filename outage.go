@@ -1,6 +1,10 @@
 package elector
 
-import "sync"
+import (
+	"context"
+	"log/slog"
+	"sync"
+)
 
 // An outage is one thing that fails at present in elections of this process. What a slow
 // store causes is logged once for the store: a line for the first election that fails,
@@ -28,16 +32,21 @@ var outages = struct {
 	by map[outageKey]*outage
 }{by: map[outageKey]*outage{}}
 
-// fails counts a failure, and logs it if its reason is new.
-func (k outageKey) fails(e *Elector, err error, args []any) {
-	fresh, o, several := k.add(e, reasonOf(err, e.name))
+// fails counts a failure, and logs it if its reason is new: as an error if it passes only
+// when somebody changes something.
+func (k outageKey) fails(e *Elector, f *failure, args []any) {
+	level := slog.LevelWarn
+	if f.permanent() {
+		level = slog.LevelError
+	}
+	fresh, o, several := k.add(e, reasonOf(f.err, e.name))
 	if fresh {
-		e.log.Warn("elector: "+k.what+" fails and is tried again", append(args, "error", err)...)
+		e.log.Log(context.Background(), level, "elector: "+k.what+" fails and is tried again", append(args, "error", f.err)...)
 	}
 	if several {
 		e.clock.AfterFunc(e.o.RenewEvery, func() {
 			if n := k.elections(o); n > 1 {
-				e.storeLog.Warn("elector: "+k.what+" fails and is tried again", "elections", n, "error", err)
+				e.storeLog.Log(context.Background(), level, "elector: "+k.what+" fails and is tried again", "elections", n, "error", f.err)
 			}
 		})
 	}

@@ -48,7 +48,7 @@ func all(pattern, text string) (found []string) {
 func logLines(t *testing.T) []string {
 	t.Helper()
 	code := sources(t)
-	lines := all(`(?:\.(?:Info|Warn|Error)\(|NewRecord\(time\.Now\(\), slog\.LevelWarn, )"(elector: [^"]*)"[,)]`, code)
+	lines := all(`(?:\.(?:Info|Warn|Error)\(|\.Log\([^"\n]*, |NewRecord\(time\.Now\(\), slog\.LevelWarn, )"(elector: [^"]*)"[,)]`, code)
 	whats := all(`newBackoff\("([^"]*)"\)`, code)
 	for _, suffix := range all(`newBackoff\(what ?\+ ?"([^"]*)"\)`, code) {
 		for _, what := range all(`\.watch\(ctx, \w+, "([^"]*)", `, code) {
@@ -56,7 +56,7 @@ func logLines(t *testing.T) []string {
 		}
 	}
 	for _, what := range whats {
-		for _, suffix := range all(`[lL]og\.\w+\("elector: "\+k\.what\+"([^"]*)"`, code) {
+		for _, suffix := range all(`[lL]og\.\w+\([^"\n]*"elector: "\+k\.what\+"([^"]*)"`, code) {
 			lines = append(lines, "elector: "+what+suffix)
 		}
 	}

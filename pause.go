@@ -189,7 +189,7 @@ func (e *Elector) seize(ctx context.Context) (*Lease, error) {
 		case ctx.Err() != nil:
 			return nil, e.ended(ctx, f)
 		case f.kind != holding:
-			if !backoff.pause(ctx, f.err) {
+			if !backoff.pause(ctx, f) {
 				return nil, e.ended(ctx, f)
 			}
 			continue
@@ -217,7 +217,7 @@ func (e *Elector) look(ctx context.Context) (backends.Record, error) {
 		switch {
 		case f == nil, f.permanent():
 			return r, f.shown()
-		case !backoff.pause(ctx, f.err):
+		case !backoff.pause(ctx, f):
 			return r, e.ended(ctx, f)
 		}
 	}

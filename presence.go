@@ -47,7 +47,7 @@ func (l *Lease) watchPresence(w backends.PresenceWatcher, r backends.Record) {
 			if e.clock.Now().Mono-start > e.o.RenewEvery {
 				backoff.over() // a watch that breaks at once each time does not work
 			}
-			if !backoff.pause(ctx, err) {
+			if !backoff.pause(ctx, f) {
 				return
 			}
 		}

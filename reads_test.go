@@ -2,6 +2,7 @@ package elector_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -418,6 +419,20 @@ func TestReadsSpoilt(t *testing.T) {
 					}
 				}
 				allValid(t, a.leaders)
+				if name == "denied" { // which ends a candidate that was never answered, if it holds for one
+					ctx, cancel := context.WithTimeout(t.Context(), batchEvery)
+					var all sync.WaitGroup
+					for i := range 20 {
+						e := waiter(t, a.desk, fmt.Sprintf("election-%d", i))
+						all.Go(func() {
+							if _, err := e.Campaign(ctx); !errors.Is(err, elector.ErrHeld) {
+								t.Errorf("a newcomer among many whose requests are refused: %v", err)
+							}
+						})
+					}
+					all.Wait()
+					cancel()
+				}
 				// A waiter that goes by itself after each failure is late by an
 				// interval at most.
 				if took := a.crash(t); took > batchTTL*11/10+2*batchEvery {

@@ -71,7 +71,7 @@ func (l *Lease) renewUntilOver() {
 		if f != nil {
 			l.note(f.err)
 			if l.valid() == nil {
-				l.faults.failed(f.err, "token", l.token, "remaining", l.Remaining())
+				l.faults.failed(f, "token", l.token, "remaining", l.Remaining())
 			}
 			next = e.clock.Now().Mono + l.retryAfter()
 		} else {

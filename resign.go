@@ -72,7 +72,7 @@ type ResignRequest struct {
 //     outcome of that request;
 //   - ErrInvalid for an ID that ResignTo refuses or that is the leader's, and for a
 //     token above MaxToken;
-//   - and the store's errors.
+//   - and the store's errors: ErrDenied, ErrMisconfigured and ErrForeignRecord at once.
 //
 // A request costs one read and one write, and the leader two requests. A process that
 // names itself, on a store that pushes no vacancies, reads four times in each of the
@@ -202,7 +202,7 @@ func (p *pending) send(ctx context.Context, r backends.Record, backoff *backoff)
 	if p.taken > 0 {
 		err := fmt.Errorf("%w: the store took the request, but the record does not have it: the backend, or another process, drops extensions", ErrMisconfigured)
 		p.found, p.fault = false, &failure{refused, err}
-		if p.taken == mostTaken || !backoff.pause(ctx, err) {
+		if p.taken == mostTaken || !backoff.pause(ctx, p.fault) {
 			return err
 		}
 	}
@@ -220,7 +220,7 @@ func (p *pending) send(ctx context.Context, r backends.Record, backoff *backoff)
 		if !e.sleep(ctx, e.jitter()) {
 			return f.err
 		}
-	case !backoff.pause(ctx, f.err):
+	case !backoff.pause(ctx, f):
 		return f.err
 	}
 	return p.w.readNow(ctx)

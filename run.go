@@ -13,8 +13,9 @@ import (
 // lead, Run returns nil: a process that is told to stop has not failed. If a
 // deadline of ctx passes while Run waits, Run returns the deadline's error and the
 // reason of the wait.
-// Run returns early, with the error, when campaigning cannot succeed, see
-// Campaign; and ErrInvalid if work is nil.
+// Run returns early, with the error, when Campaign does: a store that refuses ends Run before
+// this Elector has led or has seen another leader, and not later. It returns ErrInvalid if
+// work is nil.
 //
 // work gets a context that ends when it must stop, and the lease: call the
 // lease's Check before each side effect, and send its Token along. work runs on

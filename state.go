@@ -7,6 +7,7 @@ type State string
 const (
 	Idle         State = "idle"          // it neither leads nor campaigns; it may observe
 	Campaigning  State = "campaigning"   // it tries to lead, or cannot see who does
+	Refused      State = "refused"       // the store refuses what it tries, which passes only when somebody changes something; it tries again
 	Waiting      State = "waiting"       // another candidate leads, or may still lead
 	StandingBack State = "standing back" // it was requested to resign, or deposed, and waits until another one has led
 	Paused       State = "paused"        // it waits for the end of a pause
@@ -36,6 +37,8 @@ func (e *Elector) State() State {
 		return Idle
 	case !campaigns:
 		return Stopping
+	case e.refused.Load():
+		return Refused
 	case pausedUntil(s) > now:
 		return Paused
 	case e.standsBack(s):

@@ -128,18 +128,22 @@ type backoff struct {
 
 func (e *Elector) newBackoff(what string) *backoff { return &backoff{e: e, what: what} }
 
-// longestPause bounds the pause after a failure where leases are long.
-const longestPause = 10 * time.Second
+// The longest pauses after a failure where leases are long. A refusal passes only when
+// somebody has changed something, and many of them may lock an account.
+const (
+	longestPause   = 10 * time.Second
+	longestRefused = 30 * time.Second
+)
 
 // failed counts a failure. It logs the first one of an outage, and each with another
 // reason. args are for the log.
-func (b *backoff) failed(err error, args ...any) (failures int) {
-	before, now, closed, failures := b.count(err)
+func (b *backoff) failed(f *failure, args ...any) (failures int) {
+	before, now, closed, failures := b.count(f.err)
 	if before != now {
 		before.ends(b.e, false, 0, nil)
 	}
 	if !closed {
-		now.fails(b.e, err, args)
+		now.fails(b.e, f, args)
 	}
 	return failures
 }
@@ -161,15 +165,19 @@ func (b *backoff) key() outageKey {
 	return outageKey{b.e.backend, b.what}
 }
 
-// pause logs the error and waits: longer each time, up to RenewEvery or 10 s,
-// and by a random part, so that many candidates do not come back together. It
-// returns false when ctx ends first.
-func (b *backoff) pause(ctx context.Context, err error) bool {
+// pause logs the failure and waits: longer each time, up to RenewEvery or 10 s, of a
+// permanent failure 30 s, and by a random part, so that many candidates do not come back
+// together. It returns false when ctx ends first.
+func (b *backoff) pause(ctx context.Context, f *failure) bool {
 	e := b.e
 	if ctx.Err() != nil {
 		return false
 	}
-	longest := min(e.o.RenewEvery, longestPause) >> max(0, 5-b.failed(err))
+	longest := longestPause
+	if f.permanent() {
+		longest = longestRefused
+	}
+	longest = min(e.o.RenewEvery, longest) >> max(0, 5-b.failed(f))
 	return e.sleep(ctx, max(e.halfRandom(longest), e.o.writeInterval))
 }
 

@@ -27,12 +27,13 @@ type watcher struct {
 	last    time.Duration    // when the last read was sent
 	backoff *backoff
 	fault   *failure       // of the last read, if that failed
+	patient bool           // what the store refuses is tried again
 	place   *batcher.Place // among those that read
 
 	mutex  sync.Mutex
 	live   bool     // a Watch runs and has shown the record
 	doubt  bool     // what was pushed may be out of date: only a read can settle that
-	broken *failure // why further watching makes no sense
+	broken *failure // why the last Watch ended, if that passes only when somebody changes something
 }
 
 // reading returns a place among those that read the record again and again; nil if
@@ -87,7 +88,7 @@ func (w *watcher) run(b backends.Watcher, backoff *backoff) {
 		w.mutex.Unlock()
 		w.wake()
 		e.traceRequest(w.ctx, watching, e.clock.Now().Mono-start, f)
-		if f.permanent() || !backoff.pause(w.ctx, err) {
+		if f.kind == hopeless || !backoff.pause(w.ctx, f) {
 			return
 		}
 	}
@@ -107,7 +108,7 @@ func (w *watcher) isLive() bool {
 func (w *watcher) pushed(r backends.Record) {
 	believed := (!r.Exists() || r.Validate() == nil) && w.e.view.Pushed(r, w.e.now())
 	w.mutex.Lock()
-	w.live = true
+	w.live, w.broken = true, nil
 	w.doubt = w.doubt || !believed
 	w.mutex.Unlock()
 	w.wake()
@@ -133,7 +134,7 @@ func (w *watcher) wait(ctx context.Context, since backends.Version, until time.D
 			w.sleep(pause)
 		}
 		if ctx.Err() != nil {
-			return false, w.e.ended(ctx, nil)
+			return false, w.e.ended(ctx, w.failure())
 		}
 	}
 }
@@ -154,7 +155,7 @@ func (w *watcher) check(ctx context.Context, since backends.Version, until time.
 		w.mutex.Lock()
 		live, doubt, broken := w.live, w.doubt, w.broken
 		w.mutex.Unlock()
-		if broken != nil {
+		if w.ends(broken) {
 			return 0, false, broken.err
 		}
 		now := e.clock.Now().Mono
@@ -213,8 +214,23 @@ func (w *watcher) readNow(ctx context.Context) error {
 	}
 }
 
-// read reads the record once, and may wait for others that read now. It returns a
-// permanent error, and pauses after any other.
+// failure returns why the record is not known any more, nil if it is.
+func (w *watcher) failure() *failure {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.fault == nil {
+		return w.broken
+	}
+	return w.fault
+}
+
+// ends reports whether a failure ends the wait.
+func (w *watcher) ends(f *failure) bool {
+	return f.permanent() && (f.kind == hopeless || !w.patient)
+}
+
+// read reads the record once, and may wait for others that read now. It returns an error
+// that ends the wait, and pauses after any other.
 func (w *watcher) read(ctx context.Context, gather bool) (ok bool, err error) {
 	e := w.e
 	if err := e.begin(ctx); err != nil {
@@ -234,11 +250,14 @@ func (w *watcher) read(ctx context.Context, gather bool) (ok bool, err error) {
 	switch {
 	case f == nil:
 		w.backoff.over()
+		w.mutex.Lock()
+		w.broken = nil // which does not matter to one that goes on
+		w.mutex.Unlock()
 	case ctx.Err() != nil:
 		return false, e.ended(ctx, nil)
-	case f.permanent():
+	case w.ends(f):
 		return false, f.err
-	case !w.backoff.pause(ctx, f.err):
+	case !w.backoff.pause(ctx, f):
 		return false, e.ended(ctx, f)
 	default:
 		return false, nil

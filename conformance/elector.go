@@ -72,6 +72,7 @@ var electorCases = []testCase{
 
 	{name: "part/holder", run: partHolder},
 	{name: "part/one-way", run: partOneWay},
+	{name: "auth/denied", run: denied},
 	{name: "bad/ttl", raw: true, run: electorBadTTL},
 
 	{name: "ctx/cancel", run: cancelled},

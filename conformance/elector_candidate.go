@@ -112,6 +112,11 @@ func (c *candidate) trace() *elector.Trace {
 			c.el.won(c, i.Token)
 			c.lease("acquired")(nil, i)
 		},
+		Waiting: func(_ context.Context, i elector.CampaignInfo) {
+			if backends.Permanent(i.Err) {
+				c.events.add(event{what: "refused", err: i.Err})
+			}
+		},
 		Renewed:  c.lease("renewed"),
 		Ended:    c.lease("ended"),
 		Released: c.lease("released"),

@@ -176,10 +176,16 @@ func resume(s *suite) {
 		watching.faults.CutWatches(fault.ErrInjected)
 	}
 
-	// A permanent error ends it.
-	watching.faults.Always(fault.Fails(elector.ErrDenied))
+	// What the store refuses ends one that has seen nothing yet, and no other.
+	refused := make(chan struct{})
+	watching.faults.Always(counting(2, refused, fault.Fails(elector.ErrDenied)))
 	s.must(l.Proclaim(s.context(), "last"), "proclaiming")
-	seen.ends(elector.ErrDenied, "a store that denies access")
+	wait(s, refused, "an observer tries again after a refusal")
+	fresh := el.join(o)
+	fresh.faults.Always(fault.Fails(elector.ErrDenied))
+	fresh.observe(s.context()).ends(elector.ErrDenied, "a store that denies access")
+	watching.faults.Always(nil)
+	seen.until("a change while the store denied access", func(l elector.Leader) bool { return l.Value == "last" })
 
 	closing := el.join(o)
 	last := closing.observe(s.context())

@@ -49,9 +49,9 @@ type Observer struct {
 
 // Observe starts to observe e's election, in one goroutine that ends when ctx ends
 // or e is closed; while Serve runs, it goes on until that returns. Observe returns at
-// once, and costs what [elector.Elector.Observe] costs. After an error that trying again
-// does not help, such as [elector.ErrDenied], the leader is unknown, and the Observer
-// tries again every five seconds.
+// once, and costs what [elector.Elector.Observe] costs. If Observe ends with an error, such
+// as [elector.ErrDenied] at the beginning, the leader is unknown, and the Observer tries
+// again every five seconds.
 func Observe(ctx context.Context, e *elector.Elector) *Observer {
 	h, ctx := newHub(ctx)
 	o := &Observer{hub: h, e: e, err: errors.New("who leads is not known yet")}

@@ -42,8 +42,8 @@ func (h *hub) readiness(otherwise string) http.Handler {
 }
 
 // Leading returns a handler that answers 200 while this process leads, and 503
-// otherwise: for a load balancer that is to send requests to the leader only. It
-// asks no store and does not block.
+// otherwise, with the [elector.State]: for a load balancer that is to send requests to the
+// leader only. It asks no store and does not block.
 //
 // Do not use it for the readiness probe of a rolling update: with Kubernetes'
 // maxUnavailable of 0, the old process is stopped only when the new one is ready,
@@ -54,7 +54,7 @@ func Leading(e *elector.Elector) http.Handler {
 		token, err := e.Token()
 		text := fmt.Sprintf("leads with token %d", token)
 		if err != nil {
-			text = "does not lead"
+			text = fmt.Sprintf("does not lead: it is %s", e.State())
 		}
 		answer(w, r, err == nil, text)
 	})

@@ -65,6 +65,57 @@ func TestRefusedWrites(t *testing.T) {
 	}
 }
 
+// A store that refuses everything for a while ends no member that has had a seat, and no
+// observer that has seen the group.
+func TestRefusedForAWhile(t *testing.T) {
+	withFleet(t, 4, func(f *fleet) {
+		j := &journal{}
+		la, lb := &singly{}, &singly{}
+		logs := func(o *Options) { o.Elector.Logger = slog.New(slog.NewTextHandler(io.MultiWriter(j, f.output()), nil)) }
+		a := f.joinSingly("a", la, logs, 0)
+		b := f.joinSingly("b", lb, logs, 0)
+		f.settles(time.Minute, "a", "b")
+		ctx, stop := context.WithCancel(f.Context())
+		observed := make(chan error, 1)
+		var pairs atomic.Int64
+		go func() {
+			for _, err := range b.Observe(ctx) {
+				if err != nil {
+					observed <- err
+					return
+				}
+				pairs.Add(1)
+			}
+		}()
+		time.Sleep(time.Minute)
+		for _, l := range []*singly{la, lb} {
+			l.on(func(context.Context, string) error { return backends.ErrDenied },
+				func(context.Context, string, backends.Record, backends.Record) error { return backends.ErrDenied })
+		}
+		time.Sleep(5 * time.Minute)
+		if owners, _ := f.owners(); len(owners) != 0 {
+			t.Errorf("%d partitions have owners, although the store refuses everything", len(owners))
+		}
+		if n := j.count("finds no seat"); n != 2 {
+			t.Errorf("after five minutes the log of two members says %d times that they find no seat", n)
+		}
+		before := pairs.Load()
+		la.on(nil, nil)
+		lb.on(nil, nil)
+		f.settles(2*time.Minute, "a", "b")
+		f.ends(a)
+		time.Sleep(time.Minute)
+		if pairs.Load() == before {
+			t.Error("the observer has not seen that a member left")
+		}
+		stop()
+		if err := <-observed; !errors.Is(err, context.Canceled) {
+			t.Errorf("Observe ends with %v", err)
+		}
+		f.ends(b)
+	})
+}
+
 // A store that answers each write of a partition with a conflict, although its record does
 // not change, is asked again after pauses.
 func TestRefusedForEver(t *testing.T) {

@@ -3,6 +3,7 @@ package partition
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
@@ -12,9 +13,31 @@ import (
 
 var errNilContext = fmt.Errorf("%w: the context is nil", elector.ErrInvalid)
 
-// isPermanent reports whether trying again cannot help.
-func isPermanent(err error) bool {
-	return backends.Permanent(err) || errors.Is(err, elector.ErrInvalid) || isForeign(err) || errors.Is(err, elector.ErrClosed) || errors.Is(err, elector.ErrTokenExhausted)
+// ends reports whether an error ends what this process does in the group. What the store
+// refuses does so until that has worked once: see elector.Elector.Campaign.
+func ends(err error, worked bool) bool {
+	return isHopeless(err) || isRefusal(err) && !worked
+}
+
+// isHopeless reports whether trying again cannot help.
+func isHopeless(err error) bool {
+	for _, target := range []error{elector.ErrInvalid, elector.ErrClosed, elector.ErrTokenExhausted, elector.ErrURL, elector.ErrUnknownScheme, elector.ErrName} {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	return false
+}
+
+// isRefusal reports whether trying again helps once somebody has changed something.
+func isRefusal(err error) bool { return backends.Permanent(err) && !isHopeless(err) }
+
+// levelOf returns the level at which an error is logged that is tried again.
+func levelOf(err error) slog.Level {
+	if isRefusal(err) {
+		return slog.LevelError
+	}
+	return slog.LevelWarn
 }
 
 // isForeign reports whether a read has worked, and has shown what is no record of this

@@ -45,7 +45,7 @@ type sitting struct {
 // serve takes a seat and owns partitions, again and again, until ctx ends.
 func (g *Group) serve(ctx context.Context, work Work) error {
 	g.tracePlanned(ctx, 0)
-	pause := shortestPause
+	pause, said := shortestPause, ""
 	for {
 		s, err := g.sit(ctx)
 		if ctx.Err() != nil {
@@ -55,15 +55,18 @@ func (g *Group) serve(ctx context.Context, work Work) error {
 			return nil
 		}
 		if err != nil {
-			if isPermanent(err) {
+			if ends(err, g.answered) {
 				return err
 			}
-			g.log.Warn("elector: this process finds no seat in the group, and tries again", "error", err)
+			if text := err.Error(); text != said {
+				said = text
+				g.log.Log(ctx, levelOf(err), "elector: this process finds no seat in the group, and tries again", "error", err)
+			}
 			g.wait(ctx, g.now()+pause, nil)
 			pause = min(2*pause, g.options.RenewEvery)
 			continue
 		}
-		pause = shortestPause
+		pause, said = shortestPause, ""
 		s.worker = work
 		if err := s.serve(ctx); err != nil || ctx.Err() != nil {
 			return err
@@ -105,6 +108,7 @@ func (g *Group) sit(ctx context.Context) (*sitting, error) {
 				continue
 			}
 			l, err := g.seat(i).elector.TryCampaign(ctx)
+			g.answered = g.answered || err == nil || isHeld(err)
 			if isHeld(err) || isForeign(err) {
 				continue
 			}

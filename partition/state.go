@@ -244,7 +244,9 @@ func (g *Group) loadRecords(ctx context.Context, names []string) (outcomes []bac
 // or when it changes if the store pushes changes, and the seats in each renewal interval.
 //
 // Observe blocks until there is a change. A pair with an error is the last one: the cause
-// of ctx when that ends, or what cannot pass, such as elector.ErrForeignRecord.
+// of ctx when that ends, or, before any pair without an error, what passes only when
+// somebody changes something, such as elector.ErrForeignRecord. After the first pair that is
+// logged at level Error and tried again.
 func (g *Group) Observe(ctx context.Context) iter.Seq2[*State, error] {
 	return func(yield func(*State, error) bool) {
 		ctx, end, err := g.begin(ctx)
@@ -268,13 +270,13 @@ func (g *Group) Observe(ctx context.Context) iter.Seq2[*State, error] {
 			}
 			switch s := v.state; {
 			case ctx.Err() != nil:
-			case err != nil && isPermanent(err):
+			case err != nil && ends(err, shown != nil):
 				yield(nil, g.fail("observe", -1, err))
 				return
 			case err != nil:
 				if text := err.Error(); text != said {
 					said = text
-					g.log.Warn("elector: the state of the group cannot be read", "error", err)
+					g.log.Log(ctx, levelOf(err), "elector: the state of the group cannot be read", "error", err)
 				}
 			case !s.same(shown):
 				if shown = s; !yield(s, nil) {

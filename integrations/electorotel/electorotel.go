@@ -36,6 +36,9 @@
 //   - elector.lossy ({leader}), with election and backend, is 1 while this process leads on a
 //     store that may lose acknowledged writes: another process may lead at the same time.
 //     Other elections do not have it.
+//   - elector.refused ({campaign}), with election and backend, is 1 while the store refuses
+//     what a campaign of this process tries, until somebody changes something: a right, a
+//     set-up, a foreign record. The campaign tries again. Other elections do not have it.
 //   - elector.fence.refused ({write}) counts the writes that Fences refused. It does
 //     not count what a guard in a store or package fencesql refuses.
 //
@@ -103,6 +106,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
 )
 
 const scope = "github.com/elector-go/elector/integrations/electorotel"
@@ -117,12 +121,13 @@ func New(meters metric.MeterProvider, tracers trace.TracerProvider) (*elector.Tr
 	if tracers == nil {
 		tracers = otel.GetTracerProvider()
 	}
-	r := &reporter{tracer: tracers.Tracer(scope), leases: map[key][]*elector.Lease{}}
+	r := &reporter{tracer: tracers.Tracer(scope), leases: map[key][]*elector.Lease{}, barred: map[key]bool{}}
 	if err := r.instrument(meters.Meter(scope)); err != nil {
 		return nil, err
 	}
 	return &elector.Trace{
 		Campaigning: r.campaigning,
+		Waiting:     r.waiting,
 		Campaigned:  r.campaigned,
 		Request:     r.request,
 		Acquired:    r.acquired,
@@ -143,6 +148,7 @@ type reporter struct {
 
 	mutex  sync.Mutex
 	leases map[key][]*elector.Lease // of all elections, also without a lease
+	barred map[key]bool             // campaigns that the store refuses
 }
 
 // A key names an election. A process with several candidates in one election has
@@ -154,8 +160,8 @@ func (k key) attributes(more ...attribute.KeyValue) metric.MeasurementOption {
 }
 
 func (r *reporter) instrument(meter metric.Meter) error {
-	var errs [7]error
-	var leading, lossy metric.Int64ObservableGauge
+	var errs [8]error
+	var leading, lossy, barred metric.Int64ObservableGauge
 	var remaining metric.Float64ObservableGauge
 	leading, errs[0] = meter.Int64ObservableGauge("elector.leading", metric.WithUnit("{leader}"),
 		metric.WithDescription("Whether this process leads the election."))
@@ -173,6 +179,8 @@ func (r *reporter) instrument(meter metric.Meter) error {
 		metric.WithDescription("Writes with a stale fencing token that were refused."))
 	lossy, errs[6] = meter.Int64ObservableGauge("elector.lossy", metric.WithUnit("{leader}"),
 		metric.WithDescription("Whether another process may lead at the same time, because the store may lose acknowledged writes."))
+	barred, errs[7] = meter.Int64ObservableGauge("elector.refused", metric.WithUnit("{campaign}"),
+		metric.WithDescription("Whether the store refuses what a campaign of this process tries, until somebody changes something."))
 	if err := errors.Join(errs[:]...); err != nil {
 		return err
 	}
@@ -189,8 +197,13 @@ func (r *reporter) instrument(meter metric.Meter) error {
 		for k := range r.lossy() {
 			o.ObserveInt64(lossy, 1, k.attributes())
 		}
+		r.mutex.Lock()
+		defer r.mutex.Unlock()
+		for k := range r.barred {
+			o.ObserveInt64(barred, 1, k.attributes())
+		}
 		return nil
-	}, leading, remaining, lossy)
+	}, leading, remaining, lossy, barred)
 	return err
 }
 
@@ -210,7 +223,19 @@ func (r *reporter) campaigning(ctx context.Context, i elector.CampaignInfo) {
 	}
 }
 
+func (r *reporter) waiting(_ context.Context, i elector.CampaignInfo) {
+	k := key{i.Election, backend(i.Store)}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if delete(r.barred, k); backends.Permanent(i.Err) {
+		r.barred[k] = true
+	}
+}
+
 func (r *reporter) campaigned(ctx context.Context, i elector.CampaignInfo) {
+	r.mutex.Lock()
+	delete(r.barred, key{i.Election, backend(i.Store)})
+	r.mutex.Unlock()
 	err := i.Err
 	if ctx.Err() != nil || errors.Is(err, elector.ErrHeld) {
 		err = nil

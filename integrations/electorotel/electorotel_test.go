@@ -148,6 +148,13 @@ func TestMetrics(t *testing.T) {
 			"elector.transitions ({transition}) backend=memory,cause=resigned,election=invoices": "1",
 		})
 		p.expect("after it has resigned", want)
+		refused := elector.CampaignInfo{Election: "invoices", Store: "memory://", Err: backends.ErrDenied}
+		p.trace.Waiting(t.Context(), refused)
+		want["elector.refused ({campaign}) backend=memory,election=invoices"] = "1"
+		p.expect("while the store refuses", want)
+		p.trace.Campaigned(t.Context(), refused)
+		delete(want, "elector.refused ({campaign}) backend=memory,election=invoices")
+		p.expect("after the campaign", want)
 	})
 }
 

@@ -32,6 +32,9 @@
 //   - elector_lossy{election, backend} is 1 while this process leads on a store that may
 //     lose acknowledged writes: another process may lead at the same time. Other
 //     elections do not have it.
+//   - elector_refused{election, backend} is 1 while the store refuses what a campaign of this
+//     process tries, until somebody changes something: a right, a set-up, a foreign record.
+//     The campaign tries again. Other elections do not have it.
 //   - elector_fence_refused_total counts the writes that Fences refused. It does not
 //     count what a guard in a store or package fencesql refuses.
 //
@@ -84,6 +87,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
 )
 
 // Metrics collects the metrics of all elections and groups of a process.
@@ -97,6 +101,7 @@ type Metrics struct {
 
 	mutex  sync.Mutex
 	leases map[key][]*elector.Lease // of all elections, also without a lease
+	barred map[key]bool             // campaigns that the store refuses
 }
 
 // A key names an election. A process with several candidates in one election has
@@ -108,6 +113,7 @@ var (
 	leading   = prometheus.NewDesc("elector_leading", "Whether this process leads the election.", labels, nil)
 	remaining = prometheus.NewDesc("elector_lease_remaining_seconds", "How long the lease stays valid without another renewal.", labels, nil)
 	lossy     = prometheus.NewDesc("elector_lossy", "Whether another process may lead at the same time, because the store may lose acknowledged writes.", labels, nil)
+	barred    = prometheus.NewDesc("elector_refused", "Whether the store refuses what a campaign of this process tries, until somebody changes something.", labels, nil)
 	master    = prometheus.NewDesc("leader_election_master_status", "Whether this process leads the election, under Kubernetes' name.", []string{"name"}, nil)
 )
 
@@ -138,6 +144,7 @@ func New() *Metrics {
 		}, []string{"name"}),
 		groups: newGroups(),
 		leases: map[key][]*elector.Lease{},
+		barred: map[key]bool{},
 	}
 }
 
@@ -146,6 +153,8 @@ func New() *Metrics {
 func (m *Metrics) Trace() *elector.Trace {
 	return &elector.Trace{
 		Campaigning: m.campaigning,
+		Waiting:     m.waiting,
+		Campaigned:  m.campaigned,
 		Request:     m.request,
 		Acquired:    m.acquired,
 		Renewed: func(_ context.Context, i elector.LeaseInfo) {
@@ -172,6 +181,21 @@ func (m *Metrics) campaigning(_ context.Context, i elector.CampaignInfo) {
 		m.transitions.WithLabelValues(k.election, k.backend, cause)
 	}
 	m.slow.WithLabelValues(k.election)
+}
+
+func (m *Metrics) waiting(_ context.Context, i elector.CampaignInfo) {
+	k := key{i.Election, backend(i.Store)}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if delete(m.barred, k); backends.Permanent(i.Err) {
+		m.barred[k] = true
+	}
+}
+
+func (m *Metrics) campaigned(_ context.Context, i elector.CampaignInfo) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	delete(m.barred, key{i.Election, backend(i.Store)})
 }
 
 func (m *Metrics) acquired(_ context.Context, i elector.LeaseInfo) {
@@ -225,7 +249,7 @@ func backend(store string) string {
 
 // Describe implements [prometheus.Collector].
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{leading, remaining, lossy, partitions, owned, wanted} {
+	for _, d := range []*prometheus.Desc{leading, remaining, lossy, barred, partitions, owned, wanted} {
 		ch <- d
 	}
 	for _, c := range m.vectors() {
@@ -245,6 +269,11 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	for k := range m.lossy() {
 		ch <- prometheus.MustNewConstMetric(lossy, prometheus.GaugeValue, 1, k.election, k.backend)
 	}
+	m.mutex.Lock()
+	for k := range m.barred {
+		ch <- prometheus.MustNewConstMetric(barred, prometheus.GaugeValue, 1, k.election, k.backend)
+	}
+	m.mutex.Unlock()
 	m.collectGroups(ch)
 }
 

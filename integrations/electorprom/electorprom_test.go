@@ -329,3 +329,46 @@ elector_lossy{backend="memory",election="invoices"} 1
 		lossy("afterwards", "")
 	})
 }
+
+// elector_refused is there while the store refuses what a campaign tries.
+func TestRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		metrics := electorprom.New()
+		faults, b := fault.Wrap(memory.New())
+		e := join(t, b, "invoices", metrics.Trace(), elector.Options{})
+		if err := win(t, e).Resign(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		refused := func(when, want string) {
+			t.Helper()
+			expect(t, when, metrics, want, "elector_refused")
+		}
+		const yes = `
+# HELP elector_refused Whether the store refuses what a campaign of this process tries, until somebody changes something.
+# TYPE elector_refused gauge
+elector_refused{backend="memory",election="invoices"} 1
+`
+		refused("before", "")
+		faults.Always(fault.Fails(backends.ErrDenied))
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		if _, err := e.Campaign(ctx); !errors.Is(err, backends.ErrDenied) {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		refused("after the campaign", "")
+		won := make(chan error, 1)
+		go func() {
+			_, err := e.Campaign(t.Context())
+			won <- err
+		}()
+		time.Sleep(time.Minute)
+		refused("meanwhile", yes)
+		faults.Always(nil)
+		if err := <-won; err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		refused("once it leads", "")
+	})
+}

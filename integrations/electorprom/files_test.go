@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/backends/memory"
 	"github.com/elector-go/elector/integrations/electorprom"
 	"github.com/elector-go/elector/partition"
@@ -21,6 +22,7 @@ func TestFiles(t *testing.T) {
 		metrics := electorprom.New()
 		win(t, join(t, memory.New(), "invoices", metrics.Trace(), elector.Options{}))
 		metrics.GroupTrace().Planned(t.Context(), partition.PlanInfo{Group: "orders", Store: "memory://"})
+		metrics.Trace().Waiting(t.Context(), elector.CampaignInfo{Election: "ledger", Store: "memory://", Err: backends.ErrDenied})
 		unused := map[string]bool{}
 		for _, family := range gather(t, metrics) {
 			unused[family.GetName()] = true

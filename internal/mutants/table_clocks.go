@@ -39,6 +39,31 @@ var clockMutants = []mutant{
 `, `		t.kill()
 		return t.late(ctx, now)
 `}}},
+	{name: "a refusal ends a campaign that was answered", breaks: "refused", catch: "TestRefusedForAWhile", pkg: ".", edits: []edit{{
+		"errors.go", `(f.kind == hopeless || !e.answered.Load())`, `(f.kind == hopeless || !e.answered.Load() || true)`}}},
+	{name: "a refusal ends no campaign", breaks: "refused", catch: "TestRefusedAtOnce", pkg: ".", edits: []edit{{
+		"errors.go", `(f.kind == hopeless || !e.answered.Load())`, `(f.kind == hopeless || !e.answered.Load() && false)`}}},
+	{name: "a waiter ends when its reads are refused", breaks: "refused", catch: "TestRefusedForAWhile", pkg: ".", edits: []edit{{
+		"campaign.go", `		c.watcher.patient = true
+`, ``}}},
+	{name: "an observer ends when its reads are refused", breaks: "refused", catch: "TestRefusedForAWhile", pkg: ".", edits: []edit{{
+		"observe.go", `shown, w.patient = l, true`, `shown = l`}}},
+	{name: "refusals are tried again every few seconds", breaks: "refused", catch: "TestRefusedPauses", pkg: ".", edits: []edit{{
+		"timing.go", `		longest = longestRefused
+`, `		longest = longestPause
+`}}},
+	{name: "a refusal is logged as an outage", breaks: "refused", catch: "TestRefusedForAWhile", pkg: ".", edits: []edit{{
+		"outage.go", `		level = slog.LevelError
+`, `		level = slog.LevelWarn
+`}}},
+	{name: "a deadline hides a refusal", breaks: "refused", catch: "TestRefusedWaiter", pkg: ".", edits: []edit{{
+		"campaign.go", `case ctx.Err() != nil && c.watcher.failure().permanent():`, `case false:`}}},
+	{name: "the state hides a refusal", breaks: "refused", catch: "TestRefusedForAWhile", pkg: ".", edits: []edit{{
+		"campaign.go", `e.refused.Store(f.permanent())`, `e.refused.Store(false)`}}},
+	{name: "a refusal ends a member of a group", breaks: "refused", catch: "TestRefusedForAWhile", pkg: "./partition", edits: []edit{{
+		"partition/errors.go", `isRefusal(err) && !worked`, `isRefusal(err)`}}},
+	{name: "NATS: a bucket that is made again is read as before", breaks: "refused", catch: "TestBucketMadeAgain", module: "backends/nats", pkg: ".", edits: []edit{{
+		"backends/nats/request.go", `b.replicated.Store(true) // the bucket`, `b.replicated.Store(b.replicated.Load()) // the bucket`}}},
 	{name: "a sign-in never gets more time", breaks: "setup", catch: "TestGrows", pkg: "./internal/setup", edits: []edit{{
 		"internal/setup/tries.go", `if t.expired++; !late {`, `if late || true {`}}},
 	{name: "sign-ins at the same time", breaks: "setup", catch: "TestOneAtATime", pkg: "./internal/setup", edits: []edit{{

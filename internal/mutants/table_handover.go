@@ -124,7 +124,7 @@ var handoverMutants = []mutant{
 	{name: "a successor forgotten when its caller does not wait", breaks: "successor", catch: "named,_and_the_caller_does_not_wait", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"release.go", `(goesOn || r.state != unwritten)`, `true`}}},
 	{name: "a request that is dropped written without end", breaks: "rec/request", catch: "TestRequestDropped", pkg: ".", edits: []edit{{
-		"resign.go", `p.taken == mostTaken || !backoff.pause(ctx, err)`, `false`}}},
+		"resign.go", `p.taken == mostTaken || !backoff.pause(ctx, p.fault)`, `false`}}},
 	{name: "a request refused by another version of Go", breaks: "rec/request", catch: "TestRequestOfAnotherUnicode", pkg: ".", edits: []edit{{
 		"internal/annex/request.go", `!shown(f[2])`, `f[2] != Legible(f[2])`}}},
 

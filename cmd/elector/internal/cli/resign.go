@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/electorhttp"
 )
 
@@ -99,7 +100,7 @@ func (t *tool) resign(ctx context.Context, name string, token elector.Token, to 
 	}
 	next := elector.Leader{Token: token}
 	for l, err := range e.Observe(ctx) {
-		if err != nil && (!errors.Is(err, context.DeadlineExceeded) || errors.Is(err, elector.ErrUnavailable)) {
+		if err != nil && (!errors.Is(err, context.DeadlineExceeded) || errors.Is(err, elector.ErrUnavailable) || backends.Permanent(err)) {
 			return err
 		}
 		if err != nil {

@@ -159,6 +159,13 @@ func (b *breaking) Watch(ctx context.Context, name string, changed func(backends
 	return b.Watcher.Watch(ctx, name, changed)
 }
 
+func (b *breaking) Load(ctx context.Context, name string) (backends.Record, error) {
+	if b.watches.Load() > 1 {
+		return backends.Record{}, backends.Foreign("it was edited")
+	}
+	return b.Watcher.Load(ctx, name)
+}
+
 var unseen atomic.Pointer[memory.Store] // behind breaking://
 
 func init() {
@@ -183,7 +190,7 @@ func TestResignUnseen(t *testing.T) {
 		return nil
 	})
 	<-leads
-	if r := run(t, []string{"ELECTOR_URL=breaking://"}, "resign", "jobs"); r.code != exitMisconfigured || r.out != "" || !strings.Contains(r.err, "it was edited") {
+	if r := run(t, []string{"ELECTOR_URL=breaking://"}, "resign", "jobs", "--wait", "6s"); r.code != exitMisconfigured || r.out != "" || !strings.Contains(r.err, "it was edited") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -98,8 +98,9 @@ refuses it and 127 if it does not exist; 70 with --once when the lease is lost
 or moved; 75, or --held-code, when another machine leads; 0 if it is told to stop before
 it leads. If run is told to stop, and SIGTERM ends the command, run ends by SIGTERM as
 well: 143 to a shell, and to systemd a service that has stopped in order. A program that
-exits with 143 itself, as those in Java do, needs SuccessExitStatus=143 there. 64, 77
-and 78 do not pass by themselves: RestartPreventExitStatus=64 77 78.
+exits with 143 itself, as those in Java do, needs SuccessExitStatus=143 there. 64 does
+not pass by itself: RestartPreventExitStatus=64. Run ends with 77 and 78 only before it
+has led or seen another leader, or at its deadline: what is refused later it tries again.
 
 Run notifies systemd (Type=notify) with READY=1 once it campaigns, STATUS= with what it
 does (campaigning, leading with which token, draining) and STOPPING=1.`,

@@ -288,7 +288,7 @@ func (r *runner) campaign(ctx context.Context) (*elector.Lease, error) {
 			case r.stopped:
 				return nil, nil
 			case errors.Is(w.err, elector.ErrHeld),
-				errors.Is(w.err, context.DeadlineExceeded) && !errors.Is(w.err, elector.ErrUnavailable):
+				errors.Is(w.err, context.DeadlineExceeded) && !errors.Is(w.err, elector.ErrUnavailable) && !backends.Permanent(w.err):
 				if r.heldSilent {
 					return nil, exitCode{code: r.heldCode}
 				}
