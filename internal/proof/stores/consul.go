@@ -160,22 +160,24 @@ func ConsulRevoke(ctx context.Context, s *Store) error {
 
 // consulAllow makes the token of the store's User, whose name is its accessor.
 func consulAllow(ctx context.Context, s *Store, rules string) error {
-	for _, made := range []struct {
-		path    string
-		content map[string]any
-	}{
-		{"/v1/acl/policy", map[string]any{"Name": s.User.User, "Rules": rules}},
-		{"/v1/acl/token", map[string]any{"AccessorID": s.User.User, "SecretID": s.User.Password, "Policies": []any{map[string]any{"Name": s.User.User}}}},
-	} {
-		body, err := json.Marshal(made.content)
-		if err != nil {
-			return err
-		}
-		if _, err := consulCall(ctx, s.Address, s.Admin.Password, http.MethodPut, made.path, body, nil); err != nil {
-			return err
-		}
+	if err := consulPut(ctx, s, "/v1/acl/policy", map[string]any{"Name": s.User.User, "Rules": rules}); err != nil {
+		return err
 	}
-	return nil
+	return ConsulGrant(ctx, s)
+}
+
+// ConsulGrant makes the token of the store's User, as it was before ConsulRevoke.
+func ConsulGrant(ctx context.Context, s *Store) error {
+	return consulPut(ctx, s, "/v1/acl/token", map[string]any{"AccessorID": s.User.User, "SecretID": s.User.Password, "Policies": []any{map[string]any{"Name": s.User.User}}})
+}
+
+func consulPut(ctx context.Context, s *Store, path string, content map[string]any) error {
+	body, err := json.Marshal(content)
+	if err != nil {
+		return err
+	}
+	_, err = consulCall(ctx, s.Address, s.Admin.Password, http.MethodPut, path, body, nil)
+	return err
 }
 
 // uuid is a random one, as Consul wants its tokens to be.

@@ -114,10 +114,10 @@ func NATSWithUsers(ctx context.Context, permissions string) (*Store, error) {
 	return s, nil
 }
 
-// NATSRevoke takes all rights from the store's User, who stays known.
-func NATSRevoke(s *Store) error {
+// NATSPermit gives the store's User other permissions.
+func NATSPermit(s *Store, permissions string) error {
 	server := s.server.(*server)
-	if err := natsConfigure(server, server.dirName(), natsUsers(s.Admin, s.User, `publish: { deny: ">" }`)); err != nil {
+	if err := natsConfigure(server, server.dirName(), natsUsers(s.Admin, s.User, permissions)); err != nil {
 		return err
 	}
 	return syscall.Kill(server.pid, syscall.SIGHUP)

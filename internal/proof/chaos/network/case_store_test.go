@@ -65,14 +65,15 @@ func storeRestart(s *scene) {
 }
 
 // denied: access is revoked while a candidate leads. The lease is lost by H,
-// with a typed error, no hot loop and no password in anything that is said.
+// with a typed error, no hot loop and no password in anything that is said. The candidate goes
+// on, and leads again when access is given back.
 func denied(s *scene) {
-	login, storeURL, revoke := secured(s)
-	a := s.joinVia(storeURL, short())
+	right := secured(s)
+	a := s.joinVia(right.url, short())
 	l := a.lead()
 	a.renewals(1)
 	began := history.BootTime()
-	revoke()
+	s.must(right.revoke(), "revoking access")
 	a.recorder.Event(history.Event{Kind: history.Fault, Before: began, Detail: "access revoked"})
 	done := history.BootTime()
 	a.endsInTime(l, began)
@@ -106,22 +107,33 @@ func denied(s *scene) {
 	if most := 10 + int(2*8*(history.BootTime()-began)/a.every); asked > most {
 		s.Errorf("%d requests after access was revoked, more than %d: a hot loop", asked, most)
 	}
-	_, err := a.Campaign(s.context())
+	_, err := a.TryCampaign(s.context())
 	if !errors.Is(err, elector.ErrDenied) {
-		s.Errorf("Campaign of one whose access was revoked gives %v, want ErrDenied", err)
+		s.Errorf("TryCampaign of one whose access was revoked gives %v, want ErrDenied", err)
 	} else {
 		said.WriteString(err.Error())
 	}
+	again := a.campaign()
+	s.until("its state shows that access is denied", func() bool { return a.State() == elector.Refused })
+	s.must(right.grant(), "granting access")
+	again.won("it leads again once access is given back")
 	said.WriteString(context.Cause(l.Context()).Error())
 	said.WriteString(a.log.String())
-	if strings.Contains(said.String(), login.Password) {
+	if strings.Contains(said.String(), right.login.Password) {
 		s.Errorf("the password is told in a log or an error")
 	}
 }
 
-// secured makes a place in a store where a login may hold elections, by the URL,
-// until revoke is called.
-func secured(s *scene) (login stores.Login, storeURL string, revoke func()) {
+// A right is that of a login to hold elections, by the URL. It is there until revoke is
+// called, and again after grant.
+type right struct {
+	login         stores.Login
+	url           string
+	revoke, grant func() error
+}
+
+// secured makes a place in a store where there is a right.
+func secured(s *scene) right {
 	switch s.store.Kind {
 	case stores.Etcd:
 		return securedEtcd(s)
@@ -144,8 +156,9 @@ func secured(s *scene) (login stores.Login, storeURL string, revoke func()) {
 
 // securedEtcd starts a server of its own, since a server that wants a password
 // wants it of every client.
-func securedEtcd(s *scene) (stores.Login, string, func()) {
+func securedEtcd(s *scene) right {
 	const prefix = "/elector/"
+	end := clientv3.GetPrefixRangeEnd(prefix)
 	store, err := stores.EtcdWithAuth(s.context(), prefix)
 	s.must(err, "starting an etcd with authentication")
 	s.Cleanup(func() { must(s, store.Stop()) })
@@ -153,36 +166,43 @@ func securedEtcd(s *scene) (stores.Login, string, func()) {
 	admin, err := clientv3.New(clientv3.Config{Endpoints: []string{store.Address}, Username: store.Admin.User, Password: store.Admin.Password, Logger: zap.NewNop()})
 	s.must(err, "connecting to etcd")
 	s.Cleanup(func() { admin.Close() })
-	return store.User, store.User.In(store.PasswordURL), func() {
-		_, err := admin.RoleRevokePermission(s.context(), store.User.User, prefix, clientv3.GetPrefixRangeEnd(prefix))
-		s.must(err, "revoking access")
-	}
+	role := store.User.User // it has the same name
+	return right{store.User, store.User.In(store.PasswordURL), func() error {
+		_, err := admin.RoleRevokePermission(s.context(), role, prefix, end)
+		return err
+	}, func() error {
+		_, err := admin.RoleGrantPermission(s.context(), role, prefix, end, clientv3.PermissionType(clientv3.PermReadWrite))
+		return err
+	}}
 }
 
-func securedPostgres(s *scene) (stores.Login, string, func()) {
+func securedPostgres(s *scene) right {
 	as := s.store.Admin.In(s.store.PasswordURL)
 	s.handle(as) // makes the table
 	admin, err := pgx.Connect(s.context(), as)
 	s.must(err, "connecting to PostgreSQL")
 	s.Cleanup(func() { admin.Close(context.Background()) })
-	_, err = admin.Exec(s.context(), "grant select, insert, update on elector to "+s.store.User.User)
-	s.must(err, "granting access")
-	return s.store.User, s.store.User.In(s.store.PasswordURL), func() {
-		_, err := admin.Exec(s.context(), "revoke select, insert, update on elector from "+s.store.User.User)
-		s.must(err, "revoking access")
-	}
+	return sqlRight(s, "elector", func(statement string) error {
+		_, err := admin.Exec(s.context(), statement)
+		return err
+	})
 }
 
-func securedMySQL(s *scene) (stores.Login, string, func()) {
+func securedMySQL(s *scene) right {
 	s.handle(s.store.Admin.In(s.store.PasswordURL) + "?create=true") // makes the table
-	user := s.store.User.User
-	s.must(s.store.MySQLExec(s.context(), "grant select, insert, update on secured.elector to "+user), "granting access")
-	return s.store.User, s.store.User.In(s.store.PasswordURL), func() {
-		s.must(s.store.MySQLExec(s.context(), "revoke select, insert, update on secured.elector from "+user), "revoking access")
-	}
+	return sqlRight(s, "secured.elector", func(statement string) error { return s.store.MySQLExec(s.context(), statement) })
 }
 
-func securedZooKeeper(s *scene) (stores.Login, string, func()) {
+func sqlRight(s *scene, table string, exec func(statement string) error) right {
+	user := s.store.User.User
+	r := right{s.store.User, s.store.User.In(s.store.PasswordURL),
+		func() error { return exec("revoke select, insert, update on " + table + " from " + user) },
+		func() error { return exec("grant select, insert, update on " + table + " to " + user) }}
+	s.must(r.grant(), "granting access")
+	return r
+}
+
+func securedZooKeeper(s *scene) right {
 	login := stores.Login{User: "app", Password: "a-password-that-nobody-tells"}
 	prefix := "/" + s.election
 	conn, events, err := zk.Connect([]string{s.store.Address}, 30*time.Second, zk.WithLogger(silent{}), zk.WithLogInfo(false))
@@ -193,41 +213,50 @@ func securedZooKeeper(s *scene) (stores.Login, string, func()) {
 			break
 		}
 	}
-	s.must(conn.AddAuth("digest", []byte(login.User+":"+login.Password)), "signing in")
+	for _, as := range []string{login.User + ":" + login.Password, "another:secret"} {
+		s.must(conn.AddAuth("digest", []byte(as)), "signing in")
+	}
 	u, err := url.Parse(s.store.URL)
 	s.must(err, "reading the store's URL")
 	u.Path = prefix
-	return login, login.In(u.String()), func() {
-		_, err := conn.SetACL(prefix+"/"+s.election, zk.DigestACL(zk.PermAll, "another", "secret"), -1)
-		s.must(err, "revoking access")
+	allow := func(user, password string) error {
+		_, err := conn.SetACL(prefix+"/"+s.election, zk.DigestACL(zk.PermAll, user, password), -1)
+		return err
 	}
+	return right{login, login.In(u.String()),
+		func() error { return allow("another", "secret") },
+		func() error { return allow(login.User, login.Password) }}
 }
 
 // securedConsul starts a server of its own, as securedEtcd does.
-func securedConsul(s *scene) (stores.Login, string, func()) {
+func securedConsul(s *scene) right {
 	store, err := stores.ConsulWithACL(s.context(), `key_prefix "elector/" { policy = "write" }`)
 	s.must(err, "starting a Consul with ACLs")
 	s.Cleanup(func() { must(s, store.Stop()) })
 	s.store = store
 	file := filepath.Join(s.TempDir(), "token")
 	s.must(os.WriteFile(file, []byte(store.User.Password), 0o600), "writing the token")
-	return store.User, store.URL + "?token_file=" + file, func() { s.must(stores.ConsulRevoke(s.context(), store), "revoking access") }
+	return right{store.User, store.URL + "?token_file=" + file,
+		func() error { return stores.ConsulRevoke(s.context(), store) },
+		func() error { return stores.ConsulGrant(s.context(), store) }}
 }
 
 // securedNATS starts a server of its own, as securedEtcd does.
-func securedNATS(s *scene) (stores.Login, string, func()) {
+func securedNATS(s *scene) right {
 	store, err := stores.NATSWithUsers(s.context(), stores.NATSRights)
 	s.must(err, "starting a NATS with users")
 	s.Cleanup(func() { must(s, store.Stop()) })
 	s.store = store
 	s.handle(store.Admin.In(store.URL)) // makes the bucket
-	return store.User, store.User.In(store.URL), func() { s.must(stores.NATSRevoke(store), "revoking access") }
+	return right{store.User, store.User.In(store.URL),
+		func() error { return stores.NATSPermit(store, `publish: { deny: ">" }`) },
+		func() error { return stores.NATSPermit(store, stores.NATSRights) }}
 }
 
-func securedRedis(s *scene) (stores.Login, string, func()) {
+func securedRedis(s *scene) right {
 	login := stores.Login{User: "app", Password: "a-password-that-nobody-tells"}
-	s.must(s.store.RedisUser(s.context(), login, stores.RedisCandidate...), "making a user")
-	return login, login.In(s.store.URL), func() {
-		s.must(s.store.RedisDo(s.context(), "ACL", "SETUSER", login.User, "nocommands"), "revoking access")
-	}
+	grant := func() error { return s.store.RedisUser(s.context(), login, stores.RedisCandidate...) }
+	s.must(grant(), "making a user")
+	return right{login, login.In(s.store.URL),
+		func() error { return s.store.RedisDo(s.context(), "ACL", "SETUSER", login.User, "nocommands") }, grant}
 }
