@@ -84,6 +84,8 @@ var clockMutants = []mutant{
 		"internal/aside/handler.go", `l.queue.Do(func() { handle(l.Handler, ctx, r) })`, `handle(l.Handler, ctx, r)`}}},
 	{name: "calls are lost in a crowd", breaks: "aside", catch: "TestCrowd", pkg: "./internal/aside", edits: []edit{{
 		"internal/aside/queue.go", `if q.stalled && len(q.calls) >= most {`, `if len(q.calls) >= most {`}}},
+	{name: "a --url-file is read once", breaks: "rotation", catch: "TestURLFileIsReadAgain", module: "cmd/elector", pkg: "./internal/cli", edits: []edit{{
+		"cmd/elector/internal/cli/cli.go", `ctx = storeurl.WithSource(ctx, t.address)`, `_ = storeurl.WithSource`}}},
 	{name: "a dropped Watch ends as a cancelled one", breaks: "rotation", catch: "TestDrop", pkg: "./internal/listening", edits: []edit{{
 		"internal/listening/listening.go", `cmp.Or(c.dropped, err)`, `cmp.Or(err, c.dropped)`}}},
 	{name: "PostgreSQL: a service file moves a process to another database", breaks: "rotation", catch: "TestServiceFile", pkg: "./backends/postgres", edits: []edit{{

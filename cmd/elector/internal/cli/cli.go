@@ -17,6 +17,7 @@ import (
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/storeurl"
 )
 
 // Main runs the command with the arguments, and returns its exit code.
@@ -69,7 +70,9 @@ func (t *tool) root() *cobra.Command {
 
 The address of the store comes from --url, from the file that --url-file names,
 or from the variable ELECTOR_URL. A password in an argument shows in the list of
-processes: prefer the other two. Each flag has a variable: --ttl is ELECTOR_TTL.
+processes: prefer the other two. The file is read again for each sign-in at etcd or
+MySQL, so that its password can be rotated. Each flag has a variable: --ttl is
+ELECTOR_TTL.
 
 Commands print a table on a terminal, and elsewhere lines with tabs between columns
 and no header. With -o json they print one object a line, whose fields their help
@@ -118,18 +121,27 @@ func (t *tool) variables(flags *pflag.FlagSet) error {
 // open connects to the store for a command that changes an election, which exists. It looks
 // first: a table or a directory that is missing is a typo in the URL, and must not be made.
 func (t *tool) open(ctx context.Context) (backends.Backend, error) {
-	url, err := t.address()
-	if err != nil {
-		return nil, err
-	}
-	looked, err := backends.OpenReadOnly(ctx, url)
+	looked, err := t.connect(ctx, backends.OpenReadOnly)
 	switch {
 	case err == nil:
 		looked.Close()
 	case errors.Is(err, backends.ErrMisconfigured):
 		return nil, err
 	}
-	return backends.Open(ctx, url) // which needs other rights
+	return t.connect(ctx, backends.Open) // which needs other rights
+}
+
+// connect connects to the store. The URL in a --url-file is read again for each sign-in, so
+// that its password can be rotated.
+func (t *tool) connect(ctx context.Context, open func(context.Context, string) (backends.Backend, error)) (backends.Backend, error) {
+	url, err := t.address()
+	if err != nil {
+		return nil, err
+	}
+	if t.urlFile != "" {
+		ctx = storeurl.WithSource(ctx, t.address)
+	}
+	return open(ctx, url)
 }
 
 // address returns the store's URL.
@@ -167,11 +179,7 @@ func withUnit(err error) string {
 
 // openToLook connects to the store for a command that only reads.
 func (t *tool) openToLook(ctx context.Context) (backends.Backend, error) {
-	url, err := t.address()
-	if err != nil {
-		return nil, err
-	}
-	return backends.OpenReadOnly(ctx, url)
+	return t.connect(ctx, backends.OpenReadOnly)
 }
 
 // A candidate is one, or an observer, of an election on a store.
@@ -202,11 +210,7 @@ func (t *tool) candidate(ctx context.Context, name string, o *elector.Options) (
 // and so makes the table or the directory.
 func (t *tool) firstCandidate(ctx context.Context, name string, o *elector.Options) (c candidate, done func(), err error) {
 	return t.candidateOn(ctx, name, o, func(ctx context.Context) (backends.Backend, error) {
-		url, err := t.address()
-		if err != nil {
-			return nil, err
-		}
-		return backends.Open(ctx, url)
+		return t.connect(ctx, backends.Open)
 	})
 }
 

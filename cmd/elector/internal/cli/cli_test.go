@@ -2,20 +2,25 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/elector-go/elector/backends"
 	_ "github.com/elector-go/elector/backends/file"
-	_ "github.com/elector-go/elector/backends/memory"
+	"github.com/elector-go/elector/backends/memory"
+	"github.com/elector-go/elector/internal/storeurl"
 )
 
 // A result is what a run of the command left.
@@ -156,6 +161,34 @@ func TestBadInput(t *testing.T) {
 		r := run(t, test.env, strings.Fields(test.args)...)
 		if r.code != test.code || r.out != "" || strings.Count(r.err, "\n") != 1 || !strings.HasPrefix(r.err, "elector: ") || !strings.Contains(r.err, test.says) {
 			t.Errorf("elector %s: code %d, want %d; it prints %q and %q, want %q", test.args, r.code, test.code, r.out, r.err, test.says)
+		}
+	}
+}
+
+var signsIn atomic.Pointer[storeurl.Login] // of the last handle of signing://
+
+func init() {
+	backends.Register("signing", func(ctx context.Context, u *url.URL) (backends.Backend, error) {
+		login, err := storeurl.LoginOf(ctx, u, "")
+		signsIn.Store(&login)
+		return memory.New(), err
+	})
+}
+
+// The password in a --url-file can be rotated while a command runs.
+func TestURLFileIsReadAgain(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "url")
+	for _, args := range []string{"leader jobs", "pause jobs", "run jobs -- true"} {
+		for i, password := range []string{"old", "new"} {
+			if err := os.WriteFile(file, []byte("signing://u:"+password+"@host\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if i == 0 {
+				run(t, nil, append([]string{"--url-file", file}, strings.Fields(args)...)...)
+			}
+			if _, got, err := (*signsIn.Load())(); got != password || err != nil {
+				t.Errorf("elector %s signs in with %q, %v; want %q", args, got, err, password)
+			}
 		}
 	}
 }
