@@ -105,10 +105,8 @@ func (a *acquisition) differs(r backends.Record) error {
 // shown takes the state of a record that does not differ.
 func (a *acquisition) shown(r backends.Record) { a.record, a.token = r, r.Token }
 
-// attempt makes one attempt to lead, with at most so many writes. Its steps are drawn in
-// campaign.go. It takes two round trips if nothing fails, and one if this candidate is the successor in a
-// vacancy that it has seen, which it does not read again. Read and write may share
-// requests with those of other Electors. Writes that fail count in the campaign's backoff.
+// attempt makes one attempt to lead, with at most so many writes, and notes that the store
+// has answered it: see Elector.ends.
 func (e *Elector) attempt(ctx context.Context, writes int, backoff *backoff) (*Lease, *failure) {
 	l, f := e.steps(ctx, writes, backoff)
 	if f == nil || f.kind == holding {
@@ -117,7 +115,10 @@ func (e *Elector) attempt(ctx context.Context, writes int, backoff *backoff) (*L
 	return l, f
 }
 
-// steps are those of an attempt.
+// steps are those of an attempt, drawn in campaign.go. They take two round trips if nothing
+// fails, and one if this candidate is the successor in a vacancy that it has seen, which it
+// does not read again. Read and write may share requests with those of other Electors. Writes
+// that fail count in the campaign's backoff.
 func (e *Elector) steps(ctx context.Context, writes int, backoff *backoff) (*Lease, *failure) {
 	if f := e.stillHealthy(ctx); f != nil {
 		return nil, f

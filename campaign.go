@@ -279,7 +279,7 @@ func (c *candidacy) awaitChance(ctx context.Context) error {
 	e := c.e
 	if c.watcher == nil {
 		c.watcher = e.watch(ctx, loading, "campaign", c.place)
-		c.watcher.patient = true
+		c.watcher.patient, c.watcher.waits = true, c
 	}
 	c.try = 0
 	for {
@@ -289,8 +289,6 @@ func (c *candidacy) awaitChance(ctx context.Context) error {
 		}
 		changed, err := c.watcher.wait(ctx, c.version, from)
 		switch {
-		case ctx.Err() != nil && c.watcher.failure().permanent():
-			return err // who leads is not known any more
 		case ctx.Err() != nil:
 			return e.ended(ctx, c.last)
 		case err != nil:
@@ -302,6 +300,23 @@ func (c *candidacy) awaitChance(ctx context.Context) error {
 			c.bidding.act(ctx)
 		}
 	}
+}
+
+// refusal shows whether the store refuses what the wait needs, by f, and again when that is
+// over.
+func (c *candidacy) refusal(ctx context.Context, f *failure) {
+	refused := f.permanent()
+	if refused {
+		c.last = f // who leads is not known any more
+	}
+	if c.e.refused.Swap(refused) == refused {
+		return
+	}
+	if !refused {
+		f = c.e.heldBy(c.e.view.Snapshot().Record)
+		c.last = f
+	}
+	c.e.traceWaiting(ctx, f)
 }
 
 // chance returns when this candidate tries to replace the version last seen, or when it

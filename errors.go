@@ -8,6 +8,7 @@ import (
 
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/annex"
+	"github.com/elector-go/elector/internal/aside"
 )
 
 // notLeader is an error that is also ErrNotLeader to errors.Is.
@@ -282,12 +283,12 @@ func unhealthyError(err error) bool { return errors.Is(err, ErrUnhealthy) }
 
 // reasonOf is equal for two errors of one outage that are logged once. A store that does
 // not answer says so in many wordings; of other errors the text counts, without the
-// election's name and numbers.
+// election's name and what differs from request to request.
 func reasonOf(err error, name string) string {
 	if errors.Is(err, ErrUnavailable) && !unhealthyError(err) {
 		return ErrUnavailable.Error()
 	}
-	return withoutNumbers(strings.ReplaceAll(err.Error(), name, ""))
+	return aside.Reason(strings.ReplaceAll(err.Error(), name, ""))
 }
 
 // ending returns how a lease that is over ended.

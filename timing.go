@@ -213,18 +213,6 @@ func (b *backoff) end(worked bool, args []any) {
 	}
 }
 
-// withoutNumbers returns a text without digits: times and ports differ between
-// errors with the same reason.
-func withoutNumbers(s string) string {
-	b := make([]byte, 0, len(s))
-	for _, c := range []byte(s) {
-		if c < '0' || c > '9' {
-			b = append(b, c)
-		}
-	}
-	return string(b)
-}
-
 // rhythm estimates when a holder renews, from reads, so that a waiter that polls
 // reads just after each renewal. What it sees is then fresh, and a takeover comes
 // soon after the time that the challenger rule demands. All times are monotonic.

@@ -28,12 +28,14 @@ type watcher struct {
 	backoff *backoff
 	fault   *failure       // of the last read, if that failed
 	patient bool           // what the store refuses is tried again
+	waits   *candidacy     // is told of refusals, unless nil
 	place   *batcher.Place // among those that read
 
-	mutex  sync.Mutex
-	live   bool     // a Watch runs and has shown the record
-	doubt  bool     // what was pushed may be out of date: only a read can settle that
-	broken *failure // why the last Watch ended, if that passes only when somebody changes something
+	mutex    sync.Mutex
+	live     bool     // a Watch runs and has shown the record
+	doubt    bool     // what was pushed may be out of date: only a read can settle that
+	broken   *failure // why the last Watch ended, if that passes only when somebody changes something
+	readable bool     // a read has succeeded since a Watch has shown the record
 }
 
 // reading returns a place among those that read the record again and again; nil if
@@ -108,7 +110,7 @@ func (w *watcher) isLive() bool {
 func (w *watcher) pushed(r backends.Record) {
 	believed := (!r.Exists() || r.Validate() == nil) && w.e.view.Pushed(r, w.e.now())
 	w.mutex.Lock()
-	w.live, w.broken = true, nil
+	w.live, w.broken, w.readable = true, nil, false
 	w.doubt = w.doubt || !believed
 	w.mutex.Unlock()
 	w.wake()
@@ -158,6 +160,7 @@ func (w *watcher) check(ctx context.Context, since backends.Version, until time.
 		if w.ends(broken) {
 			return 0, false, broken.err
 		}
+		w.tell()
 		now := e.clock.Now().Mono
 		if until != 0 && now >= until {
 			return 0, false, nil
@@ -214,14 +217,25 @@ func (w *watcher) readNow(ctx context.Context) error {
 	}
 }
 
-// failure returns why the record is not known any more, nil if it is.
+// failure returns why the record is not known any more, nil if it is: what is pushed is as
+// good as a read, and a Watch that is refused does not matter to one that can read.
 func (w *watcher) failure() *failure {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	if w.fault == nil {
+	switch {
+	case w.live && !w.doubt:
+		w.fault = nil
+	case w.fault == nil && !w.readable:
 		return w.broken
 	}
 	return w.fault
+}
+
+// tell tells a campaign whether the store refuses what its wait needs.
+func (w *watcher) tell() {
+	if w.waits != nil {
+		w.waits.refusal(w.ctx, w.failure())
+	}
 }
 
 // ends reports whether a failure ends the wait.
@@ -238,6 +252,7 @@ func (w *watcher) read(ctx context.Context, gather bool) (ok bool, err error) {
 	}
 	defer e.active.Done()
 	w.mutex.Lock()
+	doubt := w.doubt
 	w.doubt = false
 	w.mutex.Unlock()
 	seen := e.view.Snapshot().Record.Attempt
@@ -247,19 +262,22 @@ func (w *watcher) read(ctx context.Context, gather bool) (ok bool, err error) {
 	if f == nil || f.kind != cancelled {
 		w.fault = f
 	}
+	w.mutex.Lock()
+	w.readable = w.readable || f == nil
+	w.doubt = w.doubt || doubt && f != nil // which this read has not settled
+	w.mutex.Unlock()
 	switch {
 	case f == nil:
 		w.backoff.over()
-		w.mutex.Lock()
-		w.broken = nil // which does not matter to one that goes on
-		w.mutex.Unlock()
 	case ctx.Err() != nil:
-		return false, e.ended(ctx, nil)
+		return false, e.ended(ctx, w.failure())
 	case w.ends(f):
 		return false, f.err
-	case !w.backoff.pause(ctx, f):
-		return false, e.ended(ctx, f)
 	default:
+		w.tell()
+		if !w.backoff.pause(ctx, f) {
+			return false, e.ended(ctx, f)
+		}
 		return false, nil
 	}
 	if r.Attempt == seen {

@@ -90,7 +90,7 @@ type Group struct {
 	drift     float64
 
 	// Owned by Run and what it starts.
-	answered bool // a seat was taken, or another process had it
+	answered bool // a seat was taken, or another process was faster
 	seats    []*seat
 	known    *plan                        // the latest plan seen
 	trails   []atomic.Pointer[rule.Trail] // see trail
@@ -362,8 +362,8 @@ func (g *Group) agrees(p *plan) error {
 // at most ReleaseTimeout, and takes a seat again.
 //
 // Run returns ErrInvalid if the group has another number of partitions, ErrBusy if it runs
-// already, and what cannot pass. Until it has taken a seat, or has seen another process in
-// one, ErrDenied and ErrMisconfigured cannot; from then on it tries again after them: see
+// already, and what cannot pass. Until it has taken a seat, or has lost one to another process
+// in the attempt, ErrDenied and ErrMisconfigured cannot; from then on it tries again after them: see
 // elector.Elector.Campaign.
 func (g *Group) Run(ctx context.Context, work Work) error {
 	switch {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/aside"
 	"github.com/elector-go/elector/internal/inject"
 	"github.com/elector-go/elector/internal/rule"
 )
@@ -42,6 +43,9 @@ type sitting struct {
 	calls    atomic.Int64 // of workers that have not returned
 }
 
+// longestSearch bounds the pause before a seat is looked for again, where leases are long.
+const longestSearch = 30 * time.Second
+
 // serve takes a seat and owns partitions, again and again, until ctx ends.
 func (g *Group) serve(ctx context.Context, work Work) error {
 	g.tracePlanned(ctx, 0)
@@ -58,12 +62,12 @@ func (g *Group) serve(ctx context.Context, work Work) error {
 			if ends(err, g.answered) {
 				return err
 			}
-			if text := err.Error(); text != said {
+			if text := aside.Reason(err.Error()); text != said {
 				said = text
 				g.log.Log(ctx, levelOf(err), "elector: this process finds no seat in the group, and tries again", "error", err)
 			}
 			g.wait(ctx, g.now()+pause, nil)
-			pause = min(2*pause, g.options.RenewEvery)
+			pause = min(2*pause, g.options.RenewEvery, longestSearch)
 			continue
 		}
 		pause, said = shortestPause, ""

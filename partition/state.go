@@ -11,6 +11,7 @@ import (
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/annex"
+	"github.com/elector-go/elector/internal/aside"
 	"github.com/elector-go/elector/internal/rule"
 )
 
@@ -274,7 +275,7 @@ func (g *Group) Observe(ctx context.Context) iter.Seq2[*State, error] {
 				yield(nil, g.fail("observe", -1, err))
 				return
 			case err != nil:
-				if text := err.Error(); text != said {
+				if text := aside.Reason(err.Error()); text != said {
 					said = text
 					g.log.Log(ctx, levelOf(err), "elector: the state of the group cannot be read", "error", err)
 				}

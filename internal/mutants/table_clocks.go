@@ -44,8 +44,7 @@ var clockMutants = []mutant{
 	{name: "a refusal ends no campaign", breaks: "refused", catch: "TestRefusedAtOnce", pkg: ".", edits: []edit{{
 		"errors.go", `(f.kind == hopeless || !e.answered.Load())`, `(f.kind == hopeless || !e.answered.Load() && false)`}}},
 	{name: "a waiter ends when its reads are refused", breaks: "refused", catch: "TestRefusedForAWhile", pkg: ".", edits: []edit{{
-		"campaign.go", `		c.watcher.patient = true
-`, ``}}},
+		"campaign.go", `c.watcher.patient, c.watcher.waits = true, c`, `c.watcher.waits = c`}}},
 	{name: "an observer ends when its reads are refused", breaks: "refused", catch: "TestRefusedForAWhile", pkg: ".", edits: []edit{{
 		"observe.go", `shown, w.patient = l, true`, `shown = l`}}},
 	{name: "refusals are tried again every few seconds", breaks: "refused", catch: "TestRefusedPauses", pkg: ".", edits: []edit{{
@@ -57,7 +56,21 @@ var clockMutants = []mutant{
 `, `		level = slog.LevelWarn
 `}}},
 	{name: "a deadline hides a refusal", breaks: "refused", catch: "TestRefusedWaiter", pkg: ".", edits: []edit{{
-		"campaign.go", `case ctx.Err() != nil && c.watcher.failure().permanent():`, `case false:`}}},
+		"campaign.go", `		c.last = f // who leads is not known any more
+`, ``}}},
+	{name: "a deadline reports a refusal that is over", breaks: "refused", catch: "over", pkg: ".", parent: "TestRefusedDeadlines", edits: []edit{{
+		"watch.go", `	case w.live && !w.doubt:
+		w.fault = nil
+`, ``}}},
+	{name: "a deadline reports a Watch that is refused, and not who leads", breaks: "refused", catch: "the_watch_alone", pkg: ".", parent: "TestRefusedDeadlines", edits: []edit{{
+		"watch.go", `case w.fault == nil && !w.readable:`, `case w.fault == nil:`}}},
+	{name: "a waiter that is refused does not show it", breaks: "refused", catch: "TestRefusedInPause", pkg: ".", edits: []edit{{
+		"campaign.go", `c.watcher.patient, c.watcher.waits = true, c`, `c.watcher.patient = true`}}},
+	{name: "a refusal with an id is logged again and again", breaks: "refused", catch: "TestRefusedWithIDs", pkg: ".", edits: []edit{{
+		"errors.go", `return aside.Reason(strings.ReplaceAll(err.Error(), name, ""))`, `_ = aside.Reason
+	return strings.ReplaceAll(err.Error(), name, "")`}}},
+	{name: "a doubt that a failed read was to settle is forgotten", breaks: "refused", catch: "TestDoubtStays", pkg: ".", edits: []edit{{
+		"watch.go", `w.doubt = w.doubt || doubt && f != nil`, `w.doubt = w.doubt || doubt && false`}}},
 	{name: "the state hides a refusal", breaks: "refused", catch: "TestRefusedForAWhile", pkg: ".", edits: []edit{{
 		"campaign.go", `e.refused.Store(f.permanent())`, `e.refused.Store(false)`}}},
 	{name: "a refusal ends a member of a group", breaks: "refused", catch: "TestRefusedForAWhile", pkg: "./partition", edits: []edit{{

@@ -334,8 +334,7 @@ func (v *View) Released(nonce string, now time.Duration) {
 	}
 }
 
-// Doubt records that the outcome of a write of the latest acquisition is unknown. Another
-// one begins only after its writes have been settled.
+// Doubt records that the outcome of a write of the latest acquisition is unknown.
 func (v *View) Doubt() {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
