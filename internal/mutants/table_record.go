@@ -59,7 +59,8 @@ var recordMutants = []mutant{
 		"acquire.go", `case r.Vacant(), r.Attempt.Nonce != a.nonce: //`, `case r.Vacant(): //`}, {
 		"acquire.go", `			case err != nil:
 				return fmt.Errorf("the record still`, `			case err != nil && false:
-				return fmt.Errorf("the record still`}}},
+				return fmt.Errorf("the record still`}, {
+		"acquire.go", `moved && e.view.Contested(a.nonce)`, `moved && e.view.Contested(a.nonce) && false`}}},
 	{name: "told while the worker still runs", breaks: "8", catch: "overrun", pkg: ".", parent: "TestToldAfterLoss", edits: []edit{{
 		"release.go", `case on == leaseEnded && phase != resigned, on != leaseEnded`, `case on != leaseEnded`}}},
 	{name: "told twice", breaks: "8", catch: "lost/run_true", pkg: ".", parent: "TestOpaqueErrors", edits: []edit{{
