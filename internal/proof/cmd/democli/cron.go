@@ -10,7 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/elector-go/elector/internal/proof/child"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/elector-go/elector/internal/clock"
 )
 
 const (
@@ -20,53 +22,65 @@ const (
 	apart   = 1500 * time.Millisecond // how much two hosts' clocks may differ
 	atLeast = 3 * time.Second
 	job     = 100 * time.Millisecond
+	slack   = 400 * time.Millisecond
 )
 
-// cron lets two hosts, whose clocks are apart, run the same job at each tick of
-// their own clocks.
+// A crontab is the same job on two hosts whose clocks are apart.
+type crontab struct {
+	*lane
+	flags  []string
+	random *rand.Rand
+	before int // terms in the journal
+}
+
+// cron runs a job at each tick of two hosts' own clocks. A tick during which the machine
+// stood still says nothing: it is played again, in another election.
 func (d *demo) cron(ctx context.Context, seed uint64) error {
-	var group sync.WaitGroup
-	counts := [2]map[int]int{{}, {}} // how many ticks ran the job so often
-	var mutex sync.Mutex
-	var errs []error
 	dir := filepath.Join(d.dir, "cron")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
+	var group errgroup.Group
+	var mutex sync.Mutex
+	counts := [2]map[int]int{{}, {}} // how many ticks ran the job so often
+	again := 0
 	for tab := range tabs {
 		for with, flags := range [][]string{{"--try"}, {"--try", "--at-least", atLeast.String()}} {
-			random := rand.New(rand.NewPCG(seed, uint64(10*with+tab)))
-			group.Go(func() {
-				p := place{name: "file", url: "file://" + dir}
-				l, err := newLane(p, d.program, d.self, dir, 10*with+tab)
-				if err != nil {
-					panic(err)
-				}
-				defer l.log.Close()
-				var hosts sync.WaitGroup
-				defer hosts.Wait()
-				started := time.Now().Add(time.Duration(tab) * every / tabs)
-				before := 0
-				for tick := range ticks / tabs {
-					at := started.Add(time.Duration(tick) * every)
-					offset := apart/3 + time.Duration(random.Float64()*float64(apart*2/3))
-					err := errors.Join(l.tick(ctx, &hosts, at, flags), l.tick(ctx, &hosts, at.Add(offset), flags))
-					time.Sleep(time.Until(at.Add(every - 400*time.Millisecond)))
-					terms, err2 := l.journal.read()
-					mutex.Lock()
-					counts[with][len(terms)-before]++
-					errs = append(errs, err, err2)
-					mutex.Unlock()
-					before = len(terms)
-					if ctx.Err() != nil {
-						return
+			c := crontab{flags: flags, random: rand.New(rand.NewPCG(seed, uint64(10*with+tab)))}
+			at := time.Now().Add(time.Duration(tab) * every / tabs)
+			group.Go(func() error {
+				defer func() { c.close() }()
+				for played, elections := 0, 0; played < ticks/tabs; at = latest(at.Add(every), time.Now()) {
+					if c.lane == nil {
+						if elections++; elections > ticks {
+							return errors.New("cron: the machine stands still too often")
+						}
+						var err error
+						name := 100*(10*with+tab) + elections
+						if c.lane, err = newLane(place{name: "file", url: "file://" + dir}, d.program, d.self, dir, name); err != nil {
+							return err
+						}
+						c.before = 0
 					}
+					ran, still, err := c.tick(ctx, at)
+					if err != nil {
+						return err
+					}
+					mutex.Lock()
+					if still {
+						again++
+						c.close()
+					} else {
+						counts[with][ran]++
+						played++
+					}
+					mutex.Unlock()
 				}
+				return nil
 			})
 		}
 	}
-	group.Wait()
-	if err := errors.Join(append(errs, ctx.Err())...); err != nil {
+	if err := group.Wait(); err != nil {
 		return err
 	}
 	d.mutex.Lock()
@@ -75,23 +89,60 @@ func (d *demo) cron(ctx context.Context, seed uint64) error {
 	for with, text := range []string{"without --at-least", "with --at-least " + atLeast.String()} {
 		fmt.Printf("  %-24s once in %d ticks, twice in %d, never in %d\n", text, counts[with][1], counts[with][2], counts[with][0])
 	}
+	if again > 0 {
+		fmt.Printf("  %d ticks were played again, because the machine stood still\n", again)
+	}
 	if counts[1][1] != ticks {
 		d.broken = append(d.broken, fmt.Sprintf("with --at-least the job ran once in %d of %d ticks", counts[1][1], ticks))
 	}
 	return nil
 }
 
-// tick starts the job on a host at a time, as cron does.
-func (l *lane) tick(ctx context.Context, hosts *sync.WaitGroup, at time.Time, flags []string) error {
-	select {
-	case <-time.After(time.Until(at)):
-	case <-ctx.Done():
-		return ctx.Err()
+// tick starts the job on both hosts, and returns how often it ran, and whether the machine
+// stood still for so long that the tick says nothing.
+func (c *crontab) tick(ctx context.Context, at time.Time) (ran int, still bool, err error) {
+	offset := apart/3 + time.Duration(c.random.Float64()*float64(apart*2/3))
+	var hosts [2]*wrapper
+	var began time.Duration
+	for i := range hosts {
+		select {
+		case <-time.After(time.Until(at.Add(time.Duration(i) * offset))):
+		case <-ctx.Done():
+			return 0, false, context.Cause(ctx)
+		}
+		if i == 0 {
+			began = clock.Shared()
+		}
+		if hosts[i], err = watched(c.command(ctx, "once", c.flags...)); err != nil {
+			return 0, false, err
+		}
 	}
-	c := l.command(ctx, "once", flags...)
-	if err := child.Start(c); err != nil {
-		return err
+	for _, host := range hosts {
+		<-host.exited
+		still = still || host.end-began >= every-slack
 	}
-	hosts.Go(func() { c.Wait() })
-	return nil
+	terms, err := c.journal.read()
+	if err != nil {
+		return 0, false, err
+	}
+	terms = terms[c.before:]
+	c.before += len(terms)
+	if len(terms) == 2 { // both hosts took their time, and the first lease began after its process
+		still = terms[1].first-began >= atLeast
+	}
+	return len(terms), still, nil
+}
+
+func (c *crontab) close() {
+	if c.lane != nil {
+		c.log.Close()
+		c.lane = nil
+	}
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
