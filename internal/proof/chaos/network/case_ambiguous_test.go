@@ -20,8 +20,8 @@ func (c *candidate) beforeSwap(f func()) {
 	})
 }
 
-// losesReplyToSwap makes the network lose the answer to the next write. The
-// returned time is when it was about to be sent, once the channel is closed.
+// losesReplyToSwap makes the network lose the answer to the next write, if the store has
+// not kept it back for longer than the candidate waits. The returned time is when it was about to be sent, once the channel is closed.
 func (c *candidate) losesReplyToSwap() (sent *time.Duration, sending <-chan struct{}) {
 	sent = new(time.Duration)
 	done := make(chan struct{})
@@ -40,7 +40,6 @@ func (c *candidate) losesReplyToSwap() (sent *time.Duration, sending <-chan stru
 // sent.
 func ambiguousAcquire(s *scene) {
 	a, direct := s.joinThrough(steady()), s.handle(s.store.URL)
-	before, began := a.link.Count(), history.BootTime()
 	sent, sending := a.losesReplyToSwap()
 	from := s.events.Position()
 	p := a.campaign()
@@ -51,7 +50,6 @@ func ambiguousAcquire(s *scene) {
 	if _, err := a.Token(); err == nil {
 		s.Errorf("A leads before a read has shown the write whose answer was lost")
 	}
-	a.hit(before, began)
 	a.heals()
 	l, won := p.won("a read shows the write")
 	if left := won.Left; left > a.hold-(won.Before-*sent) {
@@ -70,7 +68,6 @@ func ambiguousRenew(s *scene) {
 	a, direct := s.joinThrough(steady()), s.handle(s.store.URL)
 	l := a.lead()
 	first := a.renewals(1)
-	before, began := a.link.Count(), history.BootTime()
 	sent, sending := a.losesReplyToSwap()
 	within(s, sending, "a renewal is sent")
 	from := s.events.Position()
@@ -82,7 +79,6 @@ func ambiguousRenew(s *scene) {
 	if left := l.Remaining(); look+left > first.At+first.Left {
 		s.Errorf("the lease is valid until %v after a renewal without an answer, and was until %v before", look+left, first.At+first.Left)
 	}
-	a.hit(before, began)
 	a.heals()
 	renewed := a.tells(s.events.Position(), history.Renewed, "a renewal works again")
 	if renewed.Left > a.hold-(renewed.Before-a.answeredSwap(renewed.At, *sent)) {

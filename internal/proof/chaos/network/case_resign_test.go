@@ -92,7 +92,6 @@ func ambiguousRelease(s *scene) {
 	l := a.lead()
 	next := b.campaign()
 	b.sees(a)
-	before := a.link.Count()
 	began := history.BootTime()
 	first, again, won := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	releases := 0 // of one goroutine
@@ -105,7 +104,6 @@ func ambiguousRelease(s *scene) {
 				close(first)
 			case 2: // it could not read back
 				<-won
-				a.hit(before, began)
 				err = a.link.Heal()
 				close(again)
 			}
