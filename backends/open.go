@@ -85,8 +85,8 @@ func Open(ctx context.Context, rawURL string) (Backend, error) {
 }
 
 // OpenFrom is Open for a URL that read returns, with or without the end of a line. If it has a
-// user and a password, etcd and MySQL read it again when they sign in for a new connection, so
-// that the password can be rotated. It must name the same store then.
+// user and a password, etcd, MySQL, Redis and NATS read it again when they sign in for a new
+// connection, so that the password can be rotated. It must name the same store then.
 func OpenFrom(ctx context.Context, read func() (string, error)) (Backend, error) {
 	text, err := read()
 	if err != nil {

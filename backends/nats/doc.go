@@ -8,9 +8,9 @@
 //	natss://host:4222/bucket?creds=/etc/app/nats.creds&ca=/etc/nats/ca.pem
 //
 // natss:// uses TLS. The path is the bucket, which Open creates if it is missing. The
-// parameters are prefix, replicas, inbox, creds, nkey, token_file, readonly, and with
-// natss ca, cert, key, server_name and tls_first. [New] takes your own connection instead
-// of a URL.
+// parameters are prefix, replicas, inbox, creds, nkey, password_file, token_file, readonly,
+// and with natss ca, cert, key, server_name and tls_first. [New] takes your own connection
+// instead of a URL.
 //
 // # Consistency
 //

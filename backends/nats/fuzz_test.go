@@ -128,7 +128,7 @@ func FuzzURL(f *testing.F) {
 			if err != nil {
 				continue // backends.Open shows nothing of it
 			}
-			b, o, replicas, err := parse(u)
+			b, o, replicas, err := parse(t.Context(), u)
 			a.Hides(t, err)
 			if err != nil {
 				if !errors.Is(err, backends.ErrURL) {

@@ -34,6 +34,7 @@ type Backend struct {
 	replicated atomic.Bool                 // the stream has more than one replica
 	noInbox    atomic.Pointer[deniedError] // no answer can be received
 	refusal    atomic.Pointer[error]       // why no connection can be made again
+	unread     atomic.Pointer[error]       // why credentials could not be read
 	aside      sync.WaitGroup              // what runs beside the calls
 	owned      bool                        // the connection is one that Open made
 	release    func() error                // of what Open made

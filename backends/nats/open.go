@@ -30,7 +30,7 @@ func init() {
 const patience = 10 * time.Second
 
 func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
-	b, options, replicas, err := parse(u)
+	b, options, replicas, err := parse(ctx, u)
 	if err != nil {
 		return nil, err
 	}
@@ -80,6 +80,9 @@ func (b *Backend) told(err error) {
 	d := denied(err)
 	switch {
 	case unauthorized(err):
+		if unread := b.unread.Load(); unread != nil {
+			err = fmt.Errorf("%w: %w", err, *unread)
+		}
 		b.refusal.Store(&err)
 	case d == nil:
 	case d.operation == "publish":
@@ -141,19 +144,19 @@ var plainInbox = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,100}(\.[a-zA-Z0-9_-]{1,100
 
 // parse reads a URL. It touches no network, but reads the files of TLS and of
 // credentials.
-func parse(u *url.URL) (b *Backend, options natsgo.Options, replicas int, err error) {
+func parse(ctx context.Context, u *url.URL) (b *Backend, options natsgo.Options, replicas int, err error) {
 	if storeurl.Misread(u) || strings.Contains(u.RawQuery, "@") {
 		return nil, options, 0, fmt.Errorf("%w: it is not of the form nats://user:password@host:4222/bucket (not shown, it may hold a password); percent-encode special characters such as @ # ? / in user and password", backends.ErrURL)
 	}
-	password, both := u.User.Password()
-	if u.User != nil && (!both || password == "" || u.User.Username() == "") {
-		return nil, options, 0, fmt.Errorf("%w: user and password go together (not shown, it may be a token); name a file with a token by token_file, with an NKey's seed by nkey, or with credentials by creds", backends.ErrURL)
+	p := backends.NewParameters(u)
+	files, passwordFile := tlsfiles.From(p), p.String("password_file", "")
+	password, _ := u.User.Password()
+	if u.User != nil && (u.User.Username() == "" || password == "" && passwordFile == "") {
+		return nil, options, 0, fmt.Errorf("%w: user and password go together (not shown, it may be a token); name a file with a token by token_file, with an NKey's seed by nkey, with credentials by creds, or with the user's password by password_file", backends.ErrURL)
 	}
 	refuse := func(format string, args ...any) (*Backend, natsgo.Options, int, error) {
 		return nil, natsgo.Options{}, 0, fmt.Errorf("%w %s: %w", backends.ErrURL, backends.Redact(u), fmt.Errorf(format, args...))
 	}
-	p := backends.NewParameters(u)
-	files := tlsfiles.From(p)
 	prefix, inbox := p.String("prefix", DefaultPrefix), p.String("inbox", "_INBOX")
 	creds, nkey, tokenFile := p.String("creds", ""), p.String("nkey", ""), p.String("token_file", "")
 	first, readOnly, copies := p.Bool("tls_first", false), p.Bool("readonly", false), p.String("replicas", "")
@@ -213,21 +216,39 @@ func parse(u *url.URL) (b *Backend, options natsgo.Options, replicas int, err er
 	for _, host := range hosts {
 		options.Servers = append(options.Servers, scheme+host)
 	}
-	if both {
-		options.User, options.Password = u.User.Username(), password
-	}
-	if err := authenticate(&options, creds, nkey, tokenFile, both); err != nil {
-		return refuse("%w", err)
-	}
 	b = newBackend(backends.Redact(u), bucket, prefix)
 	b.base.SetReadOnly(readOnly)
+	if u.User != nil || passwordFile != "" {
+		login, err := storeurl.LoginOf(ctx, u, passwordFile)
+		if err != nil {
+			return refuse("%w", err)
+		}
+		options.UserInfo = func() (string, string) {
+			user, password, err := login()
+			b.read(err)
+			return user, password
+		}
+	}
+	if err := b.authenticate(&options, creds, nkey, tokenFile); err != nil {
+		return refuse("%w", err)
+	}
 	return b, options, replicas, nil
+}
+
+// read notes why credentials could not be read, if so. The library connects without them
+// then, and the server refuses that.
+func (b *Backend) read(err error) {
+	if err == nil {
+		b.unread.Store(nil)
+	} else {
+		b.unread.Store(&err)
+	}
 }
 
 // authenticate reads the files of credentials. All but the public part of an NKey is
 // read again for each connection, so that it can be rotated.
-func authenticate(options *natsgo.Options, creds, nkey, tokenFile string, password bool) error {
-	given := password
+func (b *Backend) authenticate(options *natsgo.Options, creds, nkey, tokenFile string) error {
+	given := options.UserInfo != nil
 	for _, file := range []string{creds, nkey, tokenFile} {
 		if file == "" {
 			continue
@@ -258,7 +279,8 @@ func authenticate(options *natsgo.Options, creds, nkey, tokenFile string, passwo
 		return use(options)
 	case tokenFile != "":
 		return natsgo.TokenHandler(func() string {
-			content, _ := os.ReadFile(tokenFile) // without it the server refuses the connection
+			content, err := os.ReadFile(tokenFile)
+			b.read(err)
 			return strings.TrimSpace(string(content))
 		})(options)
 	}

@@ -21,7 +21,7 @@ func parseText(t *testing.T, text string) (*Backend, natsgo.Options, int, error)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return parse(u)
+	return parse(t.Context(), u)
 }
 
 func TestParse(t *testing.T) {
@@ -44,8 +44,12 @@ func TestParse(t *testing.T) {
 		if b.bucket != "b" || b.prefix != test.prefix || strings.Join(o.Servers, " ") != test.servers || replicas != test.replicas || o.Secure != secure || (o.TLSConfig != nil) != secure || o.TLSHandshakeFirst != secure || o.ReconnectBufSize != -1 || o.MaxReconnect != -1 {
 			t.Errorf("%s: got %+v, %+v, %d", test.url, b, o, replicas)
 		}
-		if strings.Contains(test.url, "u:p") && (o.User != "u" || o.Password != "p@" || o.InboxPrefix != "_INBOX_app" || !b.Describe().ReadOnly) {
+		if strings.Contains(test.url, "u:p") && (o.InboxPrefix != "_INBOX_app" || !b.Describe().ReadOnly) {
 			t.Errorf("%s: got %+v", test.url, o)
+		} else if o.UserInfo != nil {
+			if user, password := o.UserInfo(); user != "u" || password != "p@" {
+				t.Errorf("%s: %q, %q", test.url, user, password)
+			}
 		}
 	}
 }
@@ -62,7 +66,7 @@ func TestParseRefuses(t *testing.T) {
 		"nats://h/b?direct=true", "nats://h/b?replicas=0", "nats://h/b?replicas=6", "nats://h/b?replicas=x", "nats://h/b?inbox=>", "nats://h/b?readonly=x",
 		"nats://h/b?ca=/x", "nats://h/b?tls_first=true", "natss://h/b?ca=/no/such/file", "natss://h/b?cert=a",
 		"nats://h/b?creds=/no/such/file", "nats://h/b?nkey=" + file, "nats://h/b?creds=" + file, "nats://h/b?token_file=/no/such/file", "nats://h/b?token_file=hunter2",
-		"nats://u:hunter2@h/b?token_file=" + file, "nats://h/b?nkey=" + file + "&token_file=" + file,
+		"nats://u:hunter2@h/b?token_file=" + file, "nats://u:hunter2@h/b?password_file=" + file, "nats://h/b?password_file=" + file, "nats://u@h/b?password_file=/no/such/file", "nats://u@h/b?creds=" + file + "&password_file=" + file, "nats://h/b?nkey=" + file + "&token_file=" + file,
 	} {
 		_, _, _, err := parseText(t, s)
 		if !errors.Is(err, backends.ErrURL) || strings.Contains(strings.ReplaceAll(err.Error(), file, ""), "hunter2") {
@@ -89,6 +93,23 @@ func TestCredentials(t *testing.T) {
 	write("token", "second")
 	if got := o.TokenHandler(); got != "second" {
 		t.Errorf("a rotated token: sent %q", got)
+	}
+	password := write("password", "first\n")
+	b, o, _, err := parseText(t, "nats://u@h/b?password_file="+password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"first", "second"} {
+		write("password", want)
+		if user, got := o.UserInfo(); user != "u" || got != want {
+			t.Errorf("a password %s: sent %q, %q", want, user, got)
+		}
+	}
+	write("password", "")
+	o.UserInfo()
+	b.told(natsgo.ErrAuthorization)
+	if why := b.refusal.Load(); !strings.Contains((*why).Error(), password+" is empty") {
+		t.Errorf("a refusal without a password: %v", *why)
 	}
 	pair, err := nkeys.CreateUser()
 	if err != nil {

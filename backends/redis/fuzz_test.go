@@ -45,7 +45,7 @@ func FuzzURL(f *testing.F) {
 		if err != nil {
 			return // backends.Open says nothing of it
 		}
-		c, to, options, err := parse(u)
+		c, to, options, err := parse(t.Context(), u)
 		a.Hides(t, err, options.Prefix)
 		if err != nil {
 			if !errors.Is(err, backends.ErrURL) {
@@ -55,7 +55,8 @@ func FuzzURL(f *testing.F) {
 		}
 		a.Hides(t, backends.Redact(u)) // the name of the store from now on
 		if user != "" {
-			a.Means(t, c.Username, c.Password)
+			user, password, _ := c.CredentialsProviderContext(t.Context())
+			a.Means(t, user, password)
 		}
 		if len(to.hosts) == 0 || c.DB < 0 {
 			t.Fatalf("%q: %q, %+v", a.Text, to.hosts, c)

@@ -77,7 +77,7 @@ func given(config *tls.Config) func(address string) (*tls.Config, error) {
 }
 
 func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
-	config, servers, options, err := parse(u)
+	config, servers, options, err := parse(ctx, u)
 	if err != nil {
 		return nil, err
 	}
@@ -194,8 +194,8 @@ func (s *servers) to(ctx context.Context, network, address string) (net.Conn, er
 	return (&tls.Dialer{NetDialer: &dialer, Config: config}).DialContext(ctx, network, address)
 }
 
-// parse reads a URL. It touches no network, but reads the files of TLS.
-func parse(u *url.URL) (config *goredis.Options, to *servers, o Options, err error) {
+// parse reads a URL. It touches no network, but reads the files of TLS and of the password.
+func parse(ctx context.Context, u *url.URL) (config *goredis.Options, to *servers, o Options, err error) {
 	if storeurl.Misread(u) {
 		return nil, nil, o, fmt.Errorf("%w: it is not of the form redis://user:password@host:6379/0 (not shown, it may hold a password); percent-encode special characters, such as @ # ? /, in user, password and parameters", backends.ErrURL)
 	}
@@ -203,7 +203,7 @@ func parse(u *url.URL) (config *goredis.Options, to *servers, o Options, err err
 		return nil, nil, o, fmt.Errorf("%w %s: %w", backends.ErrURL, backends.Redact(u), fmt.Errorf(format, args...))
 	}
 	p := backends.NewParameters(u)
-	files := tlsfiles.From(p)
+	files, passwordFile := tlsfiles.From(p), p.String("password_file", "")
 	o = Options{Prefix: p.String("prefix", DefaultPrefix), Durability: Durability(p.String("durability", "")), ReadOnly: p.Bool("readonly", false)}
 	if err := p.Done(); err != nil {
 		return nil, nil, o, err
@@ -216,11 +216,15 @@ func parse(u *url.URL) (config *goredis.Options, to *servers, o Options, err err
 	case u.Scheme == "redis" && files != (tlsfiles.Files{}):
 		return refuse("ca, cert, key and server_name are for TLS; write rediss://")
 	}
+	login, err := storeurl.LoginOf(ctx, u, passwordFile)
+	if err != nil {
+		return refuse("%w", err)
+	}
 	config = &goredis.Options{Username: u.User.Username()}
-	config.Password, _ = u.User.Password()
-	if config.Username != "" && config.Password == "" {
+	if _, password, err := login(); err == nil && config.Username != "" && password == "" {
 		return refuse("a user needs a password; write redis://:password@host for the default user")
 	}
+	config.CredentialsProviderContext = func(context.Context) (string, string, error) { return login() }
 	if path := strings.Trim(u.Path, "/"); path != "" {
 		if config.DB, err = strconv.Atoi(path); err != nil || config.DB < 0 {
 			return refuse("its path is not the number of a database")

@@ -2,10 +2,14 @@ package redis
 
 import (
 	"net/url"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
 	"testing"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/fuzz/check"
@@ -21,13 +25,32 @@ func parseURL(t *testing.T, raw string) *url.URL {
 }
 
 func TestParse(t *testing.T) {
-	c, to, o, err := parse(parseURL(t, "redis://me:p%40s%2Fs%3A%25@h1,h2:6380/7?prefix=ops:&durability=lossy&readonly=true"))
-	if err != nil || c.Username != "me" || c.Password != "p@s/s:%" || c.DB != 7 || to.tls != nil || !slices.Equal(to.hosts, []string{"h1:6379", "h2:6380"}) || o != (Options{Prefix: "ops:", Durability: Lossy, ReadOnly: true}) {
+	c, to, o, err := parse(t.Context(), parseURL(t, "redis://me:p%40s%2Fs%3A%25@h1,h2:6380/7?prefix=ops:&durability=lossy&readonly=true"))
+	if user, password, _ := c.CredentialsProviderContext(t.Context()); err != nil || user != "me" || password != "p@s/s:%" || c.DB != 7 || to.tls != nil || !slices.Equal(to.hosts, []string{"h1:6379", "h2:6380"}) || o != (Options{Prefix: "ops:", Durability: Lossy, ReadOnly: true}) {
 		t.Errorf("%+v, %q, %+v, %v", c, to.hosts, o, err)
 	}
-	c, to, o, err = parse(parseURL(t, "rediss://:secret@[::1]?server_name=other"))
-	if err != nil || c.Username != "" || c.Password != "secret" || c.DB != 0 || to.tls == nil || !slices.Equal(to.hosts, []string{"[::1]:6379"}) || o != (Options{Prefix: DefaultPrefix}) {
+	c, to, o, err = parse(t.Context(), parseURL(t, "rediss://:secret@[::1]?server_name=other"))
+	if user, password, _ := c.CredentialsProviderContext(t.Context()); err != nil || user != "" || password != "secret" || c.DB != 0 || to.tls == nil || !slices.Equal(to.hosts, []string{"[::1]:6379"}) || o != (Options{Prefix: DefaultPrefix}) {
 		t.Errorf("defaults: %+v, %q, %+v, %v", c, to.hosts, o, err)
+	}
+}
+
+func TestPasswordIsReadAgain(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "password")
+	var c *goredis.Options
+	for i, want := range []string{"first", "second"} {
+		if err := os.WriteFile(file, []byte(want+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			var err error
+			if c, _, _, err = parse(t.Context(), parseURL(t, "redis://me@h?password_file="+file)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if user, password, err := c.CredentialsProviderContext(t.Context()); user != "me" || password != want || err != nil {
+			t.Errorf("it signs in with %q, %q, %v; want %q", user, password, err, want)
+		}
 	}
 }
 
@@ -52,6 +75,9 @@ func TestParseRefuses(t *testing.T) {
 		"redis://h1,h2",
 		"redis://h1,h2?durability=stated",
 		"redis://me@h",
+		"redis://me@h?password_file=/no/such/file",
+		"redis://h?password_file=/no/such/file",
+		"redis://me:hunter2@h?password_file=/no/such/file",
 		// Passwords that are not encoded: 12/secret, 12#secret and so on.
 		"redis://u:12/secret@h/0",
 		"redis://u:12#secret@h/0",

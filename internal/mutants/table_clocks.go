@@ -99,6 +99,15 @@ var clockMutants = []mutant{
 		"internal/aside/queue.go", `if q.stalled && len(q.calls) >= most {`, `if len(q.calls) >= most {`}}},
 	{name: "a --url-file is read once", breaks: "rotation", catch: "TestURLFileIsReadAgain", module: "cmd/elector", pkg: "./internal/cli", edits: []edit{{
 		"cmd/elector/internal/cli/cli.go", `ctx = storeurl.WithSource(ctx, t.address)`, `_ = storeurl.WithSource`}}},
+	{name: "Redis: the password is read once", breaks: "rotation", catch: "TestPasswordIsReadAgain", module: "backends/redis", pkg: ".", edits: []edit{{
+		"backends/redis/open.go", `config.CredentialsProviderContext = func(context.Context) (string, string, error) { return login() }`, `user, password, err := login()
+	config.CredentialsProviderContext = func(context.Context) (string, string, error) { return user, password, err }`}}},
+	{name: "NATS: the password is read once", breaks: "rotation", catch: "TestCredentials", module: "backends/nats", pkg: ".", edits: []edit{{
+		"backends/nats/open.go", `		options.UserInfo = func() (string, string) {
+			user, password, err := login()`, `		user, password, err := login()
+		options.UserInfo = func() (string, string) {`}}},
+	{name: "NATS: a file of credentials that cannot be read is not named", breaks: "rotation", catch: "TestCredentials", module: "backends/nats", pkg: ".", edits: []edit{{
+		"backends/nats/open.go", `if unread := b.unread.Load(); unread != nil {`, `if unread := b.unread.Load(); false {`}}},
 	{name: "a dropped Watch ends as a cancelled one", breaks: "rotation", catch: "TestDrop", pkg: "./internal/listening", edits: []edit{{
 		"internal/listening/listening.go", `cmp.Or(c.dropped, err)`, `cmp.Or(err, c.dropped)`}}},
 	{name: "PostgreSQL: a service file moves a process to another database", breaks: "rotation", catch: "TestServiceFile", pkg: "./backends/postgres", edits: []edit{{

@@ -2,10 +2,7 @@ package stores
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -96,39 +93,11 @@ func TestEtcdRotates(t *testing.T) {
 	s, err := EtcdWithAuth(ctx, "/elector/")
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Stop()) })
-	dir := t.TempDir()
-	file, urlFile := filepath.Join(dir, "password"), filepath.Join(dir, "url")
-	write := func(password string) {
-		must(t, os.WriteFile(file, []byte(password+"\n"), 0o600))
-		must(t, os.WriteFile(urlFile, []byte(Login{s.User.User, password}.In(s.PasswordURL)+"\n"), 0o600))
-	}
-	write(s.User.Password)
-	byFile, err := backends.Open(ctx, "etcd://"+s.User.User+"@"+s.Address+"?password_file="+file)
-	must(t, err)
-	t.Cleanup(func() { must(t, byFile.Close()) })
-	byURL, err := backends.OpenFrom(ctx, func() (string, error) {
-		content, err := os.ReadFile(urlFile)
-		return string(content), err
-	})
-	must(t, err)
-	t.Cleanup(func() { must(t, byURL.Close()) })
-
 	root, err := etcdClient(ctx, s.Address, s.Admin)
 	must(t, err)
 	defer root.Close()
-	for range 3 {
-		secret := rand.Text()
-		_, err := root.UserChangePassword(ctx, s.User.User, secret)
+	rotates(t, s.PasswordURL, s.User, func(l Login) {
+		_, err := root.UserChangePassword(ctx, l.User, l.Password)
 		must(t, err)
-		write(secret)
-		for _, b := range []backends.Backend{byFile, byURL} {
-			_, err := b.Load(ctx, "x")
-			must(t, err)
-		}
-	}
-	_, err = root.UserChangePassword(ctx, s.User.User, rand.Text())
-	must(t, err)
-	if _, err := byFile.Load(ctx, "x"); !errors.Is(err, backends.ErrDenied) {
-		t.Errorf("with a password that was revoked: %v", err)
-	}
+	})
 }

@@ -5,6 +5,7 @@ package stores
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"errors"
 	"log/slog"
@@ -177,4 +178,15 @@ func TestMySQLReader(t *testing.T) {
 	if err := refusedBy(t, reader); !errors.Is(err, backends.ErrReadOnly) {
 		t.Errorf("a candidate on a replica: %v", err)
 	}
+}
+
+func TestMySQLRotates(t *testing.T) {
+	ctx := t.Context()
+	s := begin(t, MySQL)
+	must(t, opener(s.URL)(t).Close()) // makes the table
+	login := Login{"rotated", rand.Text()}
+	must(t, s.MySQLExec(ctx, "create user rotated@'%' identified by '"+login.Password+"'", "grant select, insert, update on elector to rotated@'%'"))
+	rotates(t, s.URL, login, func(l Login) {
+		must(t, s.MySQLExec(ctx, "alter user rotated@'%' identified by '"+l.Password+"'", "kill connection user rotated"))
+	})
 }

@@ -217,6 +217,18 @@ func TestNATSDenied(t *testing.T) {
 	}
 }
 
+func TestNATSRotates(t *testing.T) {
+	ctx := t.Context()
+	s, err := NATSWithUsers(ctx, NATSRights)
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Stop()) })
+	must(t, opener(s.Admin.In(s.URL))(t).Close()) // makes the bucket
+	rotates(t, s.PasswordURL, s.User, func(l Login) {
+		s.User = l
+		must(t, NATSPermit(s, NATSRights))
+	})
+}
+
 // A token, an NKey, an inbox of its own, and TLS with a certificate of the client.
 func TestNATSCredentials(t *testing.T) {
 	dir := t.TempDir()

@@ -273,6 +273,15 @@ func TestRedisUserGone(t *testing.T) {
 	}
 }
 
+func TestRedisRotates(t *testing.T) {
+	ctx := t.Context()
+	s := obtain(t, Redis)
+	rotates(t, s.URL, allowRedis(t, s, "rotated", RedisCandidate), func(l Login) {
+		must(t, s.RedisUser(ctx, l, RedisCandidate...))
+		must(t, s.RedisDo(ctx, "CLIENT", "KILL", "USER", l.User))
+	})
+}
+
 // On a server that may lose writes elector leader says so.
 func TestRedisLossyIsShown(t *testing.T) {
 	program := buildTool(t)
