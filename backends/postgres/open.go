@@ -58,6 +58,11 @@ type Options struct {
 // New blocks until it has checked the table, at most 10 s if ctx has no
 // deadline. It returns the errors of a [backends.Opener].
 //
+// A renewal waits for a free connection of the pool, as your own statements do: if they keep
+// all connections for longer than a lease, it is lost. Give the elector a pool of its own,
+// of two connections, unless that cannot be. [pgxpool.Pool.Config] has a copy of the settings
+// of yours.
+//
 // The pool must lead to a server that takes writes, see target_session_attrs; a
 // read on another server fails. The pool also needs [OnNotice]. A ShouldPing
 // that always returns false saves a request for each renewal.

@@ -99,6 +99,8 @@ var clockMutants = []mutant{
 		"internal/aside/queue.go", `if q.stalled && len(q.calls) >= most {`, `if len(q.calls) >= most {`}}},
 	{name: "a --url-file is read once", breaks: "rotation", catch: "TestURLFileIsReadAgain", module: "cmd/elector", pkg: "./internal/cli", edits: []edit{{
 		"cmd/elector/internal/cli/cli.go", `ctx = storeurl.WithSource(ctx, t.address)`, `_ = storeurl.WithSource`}}},
+	{name: "serve reads its list of stores once", breaks: "rotation", catch: "TestServeReadsItsFileAgain", module: "cmd/elector", pkg: "./internal/cli", edits: []edit{{
+		"cmd/elector/internal/status/fleet.go", `if again := s.f.o.Again; again != nil {`, `if again := s.f.o.Again; false {`}}},
 	{name: "Redis: the password is read once", breaks: "rotation", catch: "TestPasswordIsReadAgain", module: "backends/redis", pkg: ".", edits: []edit{{
 		"backends/redis/open.go", `config.CredentialsProviderContext = func(context.Context) (string, string, error) { return login() }`, `user, password, err := login()
 	config.CredentialsProviderContext = func(context.Context) (string, string, error) { return user, password, err }`}}},

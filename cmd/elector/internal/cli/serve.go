@@ -55,7 +55,7 @@ called idle, and is no problem.
 For several stores, give a --url-file with one store a line: its URL, then the names
 of its elections, and vacant-ok=PATTERN for the patterns of this store alone. A line
 without names gets those of the command line. Empty lines, and lines that begin with #,
-do not count.
+do not count. The file is read again for each sign-in, so that you can rotate passwords.
 
   etcd://etcd-1:2379 invoices nightly vacant-ok=nightly
   postgres://reader:secret@db/app billing
@@ -111,7 +111,20 @@ func (t *tool) serve(ctx context.Context, names []string, f *serveFlags) error {
 	}
 	address := listener.Addr().(*net.TCPAddr)
 	logger := t.logger()
-	fleet := status.New(stores, status.Options{All: f.all, Every: f.every, Reads: f.reads, Logger: logger})
+	o := status.Options{All: f.all, Every: f.every, Reads: f.reads, Logger: logger}
+	if t.urlFile != "" {
+		o.Again = func(i int) (string, error) {
+			now, err := t.listed()
+			if err == nil && i >= len(now) {
+				err = fmt.Errorf("the file %s has %d stores now, and had %d; restart elector serve", t.urlFile, len(now), len(stores))
+			}
+			if err != nil {
+				return "", err
+			}
+			return now[i].URL, nil
+		}
+	}
+	fleet := status.New(stores, o)
 	handler := fleet.Handler()
 	if address.IP.IsLoopback() {
 		handler = local(handler)
@@ -180,25 +193,9 @@ func (t *tool) stores(names []string, all bool, vacant string) ([]status.Store, 
 		}
 		stores = append(stores, status.Store{URL: url})
 	} else {
-		content, err := os.ReadFile(t.urlFile)
-		if err != nil {
-			return nil, usage("reading the stores' URLs: %v", err)
-		}
-		for line := range strings.Lines(string(content)) {
-			if fields := strings.Fields(line); len(fields) > 0 && fields[0][0] != '#' {
-				s := status.Store{URL: fields[0]}
-				for _, field := range fields[1:] {
-					if patterns, found := strings.CutPrefix(field, "vacant-ok="); found {
-						s.VacantOK = append(s.VacantOK, split(patterns)...)
-					} else {
-						s.Elections = append(s.Elections, field)
-					}
-				}
-				stores = append(stores, s)
-			}
-		}
-		if len(stores) == 0 {
-			return nil, usage("the file %s contains no URL", t.urlFile)
+		var err error
+		if stores, err = t.listed(); err != nil {
+			return nil, err
 		}
 	}
 	for i := range stores {
@@ -227,4 +224,29 @@ func (t *tool) stores(names []string, all bool, vacant string) ([]status.Store, 
 // split returns the patterns of --vacant-ok.
 func split(patterns string) []string {
 	return strings.FieldsFunc(patterns, func(r rune) bool { return r == ',' })
+}
+
+// listed returns the stores of the --url-file.
+func (t *tool) listed() (stores []status.Store, err error) {
+	content, err := os.ReadFile(t.urlFile)
+	if err != nil {
+		return nil, usage("reading the stores' URLs: %v", err)
+	}
+	for line := range strings.Lines(string(content)) {
+		if fields := strings.Fields(line); len(fields) > 0 && fields[0][0] != '#' {
+			s := status.Store{URL: fields[0]}
+			for _, field := range fields[1:] {
+				if patterns, found := strings.CutPrefix(field, "vacant-ok="); found {
+					s.VacantOK = append(s.VacantOK, split(patterns)...)
+				} else {
+					s.Elections = append(s.Elections, field)
+				}
+			}
+			stores = append(stores, s)
+		}
+	}
+	if len(stores) == 0 {
+		return nil, usage("the file %s contains no URL", t.urlFile)
+	}
+	return stores, nil
 }

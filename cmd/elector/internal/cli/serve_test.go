@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -95,6 +96,34 @@ func TestServe(t *testing.T) {
 		t.Error("still listens")
 	}
 	http.DefaultClient.CloseIdleConnections()
+}
+
+// The passwords of several stores can be rotated while serve runs.
+func TestServeReadsItsFileAgain(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "urls")
+	write := func(content string) {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	signsIn.Store(nil)
+	write("memory://a x\nsigning://u:old@host y\n")
+	s := serveIn(t, "", "--url-file", file)
+	defer func() { s.stop(); <-s.code }()
+	for signsIn.Load() == nil {
+		runtime.Gosched()
+	}
+	login := *signsIn.Load()
+	for content, want := range map[string]string{
+		"memory://a x\n# rotated\nsigning://u:new@host y\n": "new",
+		"memory://a x\n": "has 1 stores now, and had 2",
+		"memory://a x\nsigning://u:new@other y\n": "another store",
+	} {
+		write(content)
+		if _, password, err := login(); password != want && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: it signs in with %q, %v", content, password, err)
+		}
+	}
 }
 
 func TestServeRefuses(t *testing.T) {

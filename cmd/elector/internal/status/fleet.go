@@ -25,6 +25,7 @@ import (
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/electorhttp"
 	"github.com/elector-go/elector/internal/annex"
+	"github.com/elector-go/elector/internal/storeurl"
 	"github.com/elector-go/elector/partition"
 )
 
@@ -44,6 +45,9 @@ type Options struct {
 	Every  time.Duration // between two reads of an election, at least
 	Reads  int           // from one store in a second, at most
 	Logger *slog.Logger
+
+	// Again reads the URL of the store with an index again, for each sign-in. It may be nil.
+	Again func(store int) (string, error)
 }
 
 const (
@@ -70,6 +74,7 @@ type Fleet struct {
 
 type store struct {
 	f     *Fleet
+	index int // among the stores
 	url   string
 	name  string // without the password, unique
 	given []string
@@ -119,7 +124,7 @@ func New(stores []Store, o Options) *Fleet {
 		if taken[name]++; taken[name] > 1 {
 			name += fmt.Sprintf(" (%d)", taken[name])
 		}
-		st := &store{f: f, url: s.URL, name: name, given: s.Elections, idle: s.VacantOK, grouped: map[string]bool{}}
+		st := &store{f: f, index: i, url: s.URL, name: name, given: s.Elections, idle: s.VacantOK, grouped: map[string]bool{}}
 		for _, name := range slices.Compact(slices.Sorted(slices.Values(s.Elections))) {
 			st.elections = append(st.elections, st.election(name))
 		}
@@ -211,6 +216,9 @@ func (s *store) run(ctx context.Context) error {
 func (s *store) open(ctx context.Context) (backends.Backend, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
+	if again := s.f.o.Again; again != nil {
+		ctx = storeurl.WithSource(ctx, func() (string, error) { return again(s.index) })
+	}
 	return backends.OpenReadOnly(ctx, s.url)
 }
 
