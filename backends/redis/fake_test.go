@@ -36,9 +36,10 @@ type fake struct {
 
 	mutex   sync.Mutex
 	info    info
-	config  map[string]string // nil: forbidden
-	answers map[string]string // in the protocol; empty: the connection is closed
-	asked   []string          // first words
+	config  map[string]string        // nil: forbidden
+	answers map[string]string        // in the protocol; empty: the connection is closed
+	late    map[string]chan struct{} // until it is closed there is no answer
+	asked   []string                 // first words
 	conns   []net.Conn
 }
 
@@ -106,7 +107,10 @@ func (f *fake) serve(c net.Conn) {
 		if err != nil {
 			return
 		}
-		answer := f.answer(strings.ToUpper(words[0]))
+		answer, late := f.answer(strings.ToUpper(words[0]))
+		if late != nil {
+			<-late
+		}
 		if answer == "" {
 			return
 		}
@@ -147,9 +151,13 @@ func command(r *bufio.Reader) ([]string, error) {
 
 func bulk(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
 
-func (f *fake) answer(word string) string {
+func (f *fake) answer(word string) (answer string, late <-chan struct{}) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
+	return f.answerTo(word), f.late[word]
+}
+
+func (f *fake) answerTo(word string) string {
 	f.asked = append(f.asked, word)
 	select {
 	case f.news <- word:
@@ -159,6 +167,8 @@ func (f *fake) answer(word string) string {
 		return answer
 	}
 	switch word {
+	case "PING":
+		return "+PONG\r\n"
 	case "INFO":
 		text := "# All\r\n"
 		for _, name := range slices.Sorted(maps.Keys(f.info)) {

@@ -16,6 +16,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/setup"
 	"github.com/elector-go/elector/internal/storeurl"
 	"github.com/elector-go/elector/internal/tlsfiles"
 )
@@ -120,6 +121,7 @@ func connect(ctx context.Context, c *goredis.Options, servers *servers, store st
 	c.PoolSize, c.MaxActiveConns, c.MinIdleConns, c.MaxIdleConns = 1024, 0, 0, maxCalls
 	c.ConnMaxLifetime = time.Minute // then the server is checked again
 	b.client = goredis.NewClient(c)
+	b.setup = setup.NewTries(setup.Patience, b.connect)
 	if err := b.base.Open(ctx, patience, b.prepare); err != nil {
 		b.Close()
 		return nil, err

@@ -4,9 +4,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
-	"sync"
 	"testing"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -121,20 +119,19 @@ func TestConnectionsAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		var calls sync.WaitGroup
-		f.set(func() { // it does not answer meanwhile
-			for range maxCalls {
-				calls.Go(func() {
-					if _, err := b.Load(t.Context(), "e"); err != nil {
-						t.Error(err)
-					}
-				})
+		var taken []*goredis.Conn // by calls at the same time
+		for range maxCalls {
+			c := b.client.Conn()
+			if err := c.Ping(t.Context()).Err(); err != nil {
+				t.Fatal(err)
 			}
-			for len(b.calls) < maxCalls {
-				runtime.Gosched()
+			taken = append(taken, c)
+		}
+		for _, c := range taken {
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
 			}
-		})
-		calls.Wait()
+		}
 	}
 	f.set(func() {
 		if n := len(f.conns); n > maxCalls {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/listening"
+	"github.com/elector-go/elector/internal/setup"
 )
 
 // DefaultPrefix is the prefix of keys if none is given.
@@ -31,6 +32,7 @@ type Backend struct {
 	options Options
 	user    string
 	calls   chan struct{} // has a value for each call under way
+	setup   *setup.Tries  // of a connection
 	hub     listening.Hub
 }
 
@@ -43,16 +45,41 @@ var (
 )
 
 // call makes a request, when fewer than maxCalls are under way. The client library ends
-// it at the deadline of its context, and not when that is cancelled.
-func call[T any](ctx context.Context, b *Backend, request func() (T, error)) (T, error) {
-	return backends.WithContext(ctx, b.base, func() (none T, err error) {
-		select {
-		case b.calls <- struct{}{}:
-			defer func() { <-b.calls }()
-			return request()
-		case <-ctx.Done():
-			return none, ctx.Err()
+// it at the deadline of its context, and not when that is cancelled. If no connection is
+// free, one is set up first, which may take longer than the request.
+func call[T any](ctx context.Context, b *Backend, request func() (T, error)) (none T, err error) {
+	if !b.free() {
+		if err := b.setup.Do(ctx); err != nil {
+			return none, err
 		}
+	}
+	return backends.WithContext(ctx, b.base, func() (result T, err error) {
+		err = b.inTurn(ctx, func() error { result, err = request(); return err })
+		return result, err
+	})
+}
+
+// inTurn calls f when fewer than maxCalls are under way.
+func (b *Backend) inTurn(ctx context.Context, f func() error) error {
+	select {
+	case b.calls <- struct{}{}:
+		defer func() { <-b.calls }()
+		return f()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// free reports whether a connection is set up and serves no call.
+func (b *Backend) free() bool { return b.client.PoolStats().IdleConns > 0 }
+
+// connect sets up a connection, unless a call has left one meanwhile.
+func (b *Backend) connect(ctx context.Context) error {
+	return b.inTurn(ctx, func() error {
+		if b.free() {
+			return nil
+		}
+		return b.client.Ping(ctx).Err()
 	})
 }
 
@@ -235,6 +262,7 @@ func (b *Backend) Describe() backends.Description {
 // closes the connections.
 func (b *Backend) Close() error {
 	return b.base.Close(func() error {
+		b.setup.Stop()
 		b.hub.Wait() // the client library would log that its connection was closed
 		return b.client.Close()
 	})

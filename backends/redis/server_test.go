@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"strings"
@@ -125,6 +126,35 @@ func TestPreludeAgrees(t *testing.T) {
 		if err := Checked.checkReplication(is); err == nil {
 			t.Errorf("Load does not look at %s", line)
 		}
+	}
+}
+
+// Setting up a connection outlives the request that needs it.
+func TestSlowSetUp(t *testing.T) {
+	f := newFake(t)
+	b, err := f.open(t, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := b.client.Conn()
+	defer taken.Close()
+	if err := taken.Ping(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	f.count("")
+	answers := make(chan struct{})
+	f.set(func() { f.late = map[string]chan struct{}{"CONFIG": answers} })
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if _, err := b.Load(ctx, "a"); !errors.Is(err, backends.ErrUnavailable) || !strings.Contains(err.Error(), "is being set up") {
+		t.Errorf("a request while a connection is set up: %v", err)
+	}
+	close(answers)
+	if _, err := b.Load(t.Context(), "a"); err != nil {
+		t.Error(err)
+	}
+	if n := f.count("CONFIG"); n != 1 {
+		t.Errorf("%d connections were set up for two requests; want 1", n)
 	}
 }
 

@@ -34,6 +34,8 @@ var clockMutants = []mutant{
 }`}}},
 	{name: "renewal capped by the new deadline", breaks: "6", catch: "ren/slow-then-cut", edits: []edit{{
 		"renew.go", `min(l.e.o.RequestTimeout, l.Remaining())`, `min(l.e.o.RequestTimeout, l.hold)`}}},
+	{name: "Redis: a connection is set up within a request", breaks: "setup", catch: "TestSlowSetUp", module: "backends/redis", pkg: ".", edits: []edit{{
+		"backends/redis/redis.go", `if !b.free() {`, `if false {`}}},
 	{name: "a sign-in ends with its request", breaks: "setup", catch: "TestOutlives", pkg: "./internal/setup", edits: []edit{{
 		"internal/setup/tries.go", `		return t.late(ctx, now)
 `, `		t.kill()
@@ -75,6 +77,8 @@ var clockMutants = []mutant{
 		"campaign.go", `e.refused.Store(f.permanent())`, `e.refused.Store(false)`}}},
 	{name: "a refusal ends a member of a group", breaks: "refused", catch: "TestRefusedForAWhile", pkg: "./partition", edits: []edit{{
 		"partition/errors.go", `isRefusal(err) && !worked`, `isRefusal(err)`}}},
+	{name: "a release that is refused is given up", breaks: "refused", catch: "TestRefusedRelease", pkg: ".", edits: []edit{{
+		"errors.go", `f.permanent() && f.kind != refused }`, `f.permanent() }`}}},
 	{name: "NATS: a bucket that is made again is read as before", breaks: "refused", catch: "TestBucketMadeAgain", module: "backends/nats", pkg: ".", edits: []edit{{
 		"backends/nats/request.go", `b.replicated.Store(true) // the bucket`, `b.replicated.Store(b.replicated.Load()) // the bucket`}}},
 	{name: "a sign-in never gets more time", breaks: "setup", catch: "TestGrows", pkg: "./internal/setup", edits: []edit{{
