@@ -58,6 +58,38 @@ func renewOneHang(s *scene) {
 	a.hit(before, began)
 }
 
+// renewFar: a store is far away, and the connections break once. Setting up others takes
+// longer than a request may, on stores that sign in.
+func renewFar(s *scene) {
+	a := s.joinThrough(lasting())
+	l := a.lead()
+	a.renewals(1)
+	before := a.link.Count()
+	a.breaks(Reset)
+	s.until("the connections are reset", func() bool { return a.link.Count().Connections > before.Connections })
+	s.must(a.link.Delay(75*time.Millisecond, 75*time.Millisecond), "moving the store away")
+	a.breaks(Latency)
+	a.renewals(3)
+	s.must(l.Check(), "the lease on a store that is far away")
+}
+
+// renewLogStalls: nobody takes what is logged while a renewal hangs.
+func renewLogStalls(s *scene) {
+	a := s.joinThrough(steady())
+	l := a.lead()
+	a.renewals(1)
+	a.log.mutex.Lock()
+	defer a.log.mutex.Unlock()
+	before := a.link.Count()
+	from := s.events.Position()
+	began, _ := a.breaks(Cut)
+	a.tells(from, history.Trouble, "a request that hangs is given up")
+	a.heals()
+	a.renewals(2)
+	s.must(l.Check(), "the lease while nobody takes what is logged")
+	a.hit(before, began)
+}
+
 // renewHung: no request arrives any more, and each one hangs; the lease ends
 // by H, and Check does not wait for anything.
 func renewHung(s *scene) {

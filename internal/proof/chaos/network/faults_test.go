@@ -49,6 +49,8 @@ var cases = []faultCase{
 	{name: "ren/one-hang", run: renewOneHang},
 	{name: "ren/hung", run: renewHung},
 	{name: "ren/slow-then-cut", run: slowThenCut},
+	{name: "ren/far", run: renewFar},
+	{name: "ren/log-stalls", run: renewLogStalls},
 	{name: "res/handover", run: handover},
 	{name: "res/fail-retry", run: failRetry},
 	{name: "obs/resume", run: resume},
