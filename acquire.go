@@ -336,9 +336,9 @@ func (a *acquisition) vacate() error {
 			a.record = r
 		}
 		switch {
-		case f.permanent():
+		case f.endsRelease():
 			return f.err
-		case readBack.permanent():
+		case readBack.endsRelease():
 			return readBack.err
 		case moved && overtaken == 0: // another process has changed an extension
 			overtaken++

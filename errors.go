@@ -176,6 +176,10 @@ func (e *Elector) ends(f *failure) bool {
 	return f.permanent() && (f.kind == hopeless || !e.answered.Load())
 }
 
+// endsRelease reports whether a release must not, or need not, be tried again. What the store
+// refuses may be allowed before the record expires.
+func (f *failure) endsRelease() bool { return f.permanent() && f.kind != refused }
+
 // kinds are what the errors of the boundary mean.
 var kinds = []struct {
 	err  error

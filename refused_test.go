@@ -178,3 +178,30 @@ func TestRefusedWaiter(t *testing.T) {
 		})
 	}
 }
+
+// A release that the store refuses is tried again until ReleaseTimeout.
+func TestRefusedRelease(t *testing.T) {
+	for _, c := range []struct {
+		refusal error
+		lasts   time.Duration
+		takes   time.Duration // at most; a failure if it is not longer than lasts
+	}{
+		{backends.ErrDenied, 5 * time.Second, 10 * time.Second},
+		{backends.ErrMisconfigured, 5 * time.Second, 10 * time.Second},
+		{backends.ErrDenied, time.Minute, 15 * time.Second},
+		{backends.ErrForeignRecord, time.Minute, 0},
+		{backends.ErrName, time.Minute, 0},
+	} {
+		onStage(t, elector.Options{TTL: 15 * time.Second}, func(t *testing.T, s *stage) {
+			l := win(t, s.e)
+			s.fault.Always(fault.Fails(c.refusal))
+			time.AfterFunc(c.lasts, s.plain)
+			start := time.Now()
+			err := l.Resign(t.Context())
+			if (err == nil) != (c.takes > c.lasts) || err != nil && !errors.Is(err, c.refusal) || time.Since(start) > c.takes {
+				t.Errorf("%v for %v: Resign returns after %v: %v", c.refusal, c.lasts, time.Since(start), err)
+			}
+			pass(2 * time.Minute)
+		})
+	}
+}

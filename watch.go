@@ -28,7 +28,7 @@ type watcher struct {
 	backoff *backoff
 	fault   *failure       // of the last read, if that failed
 	patient bool           // what the store refuses is tried again
-	waits   *candidacy     // is told of refusals, unless nil
+	waits   *candidacy     // learns of refusals, unless nil
 	place   *batcher.Place // among those that read
 
 	mutex    sync.Mutex
