@@ -7,13 +7,30 @@ import (
 	"time"
 )
 
+// idleTime returns for how long the processors together had nothing to do since the machine
+// began, not counting waits for its disk.
+func idleTime() (idle time.Duration, ok bool) {
+	content, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, false
+	}
+	fields := strings.Fields(string(content)) // cpu, user, nice, system, idle
+	if len(fields) < 5 {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(fields[4], 10, 64)
+	return time.Duration(n) * tick, err == nil
+}
+
+// tick is the unit of the times in /proc, on every Linux.
+const tick = time.Second / 100
+
 // processorTime returns what a process and its descendants have used of processors.
 func processorTime(root int) (sum time.Duration, ok bool) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return 0, false
 	}
-	const tick = time.Second / 100 // of the times in /proc, on every Linux
 	used, children := map[int]time.Duration{}, map[int][]int{}
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())

@@ -28,8 +28,9 @@ type runner struct {
 	jobs   int
 	within time.Duration // no part begins later, unless it is 0
 
-	building sync.Mutex // held by the one that builds
-	slots    chan int   // of those that run
+	building  sync.Mutex // held by the one that builds
+	beginning sync.Mutex // held by the one that begins next
+	slots     chan int   // of those that run
 
 	mutex   sync.Mutex
 	running map[string]*watch
@@ -88,6 +89,7 @@ func (r *runner) runAll(ctx context.Context, chosen []part) error {
 			}
 			turn <- struct{}{}
 			defer func() { <-turn }()
+			r.await(ctx, processors)
 			if tooLate() {
 				r.leave(p)
 				return
@@ -98,6 +100,27 @@ func (r *runner) runAll(ctx context.Context, chosen []part) error {
 	all.Wait()
 	close(done)
 	return r.results(chosen)
+}
+
+// await lets parts begin one after another, and only while the processors have time for one
+// more: what is tested on real stores waits for answers as short as those of users.
+func (r *runner) await(ctx context.Context, processors int) {
+	r.beginning.Lock()
+	defer r.beginning.Unlock()
+	for ctx.Err() == nil {
+		r.mutex.Lock()
+		few := len(r.running) < 2*processors
+		r.mutex.Unlock()
+		before, known := idleTime()
+		if few || !known {
+			return
+		}
+		const look = time.Second
+		time.Sleep(look)
+		if now, _ := idleTime(); now-before > look*time.Duration(processors)/8 {
+			return
+		}
+	}
 }
 
 // report prints each minute how far the parts are.

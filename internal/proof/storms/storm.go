@@ -28,6 +28,9 @@ type Storm struct {
 	Takeovers int
 	// Until ends the storm before its last takeover. It may be nil.
 	Until func(Result) bool
+	// Needs makes the storm go on until it is met, where writers get little time, for 20 times
+	// as many takeovers at most. It may be nil.
+	Needs func(Result) bool
 	// Every is the time from one takeover to the next, drawn from half of it to
 	// all of it.
 	Every time.Duration
@@ -152,7 +155,7 @@ type weather struct {
 func (w *weather) lead(ctx context.Context) error {
 	random := rand.New(rand.NewPCG(w.Seed, 0))
 	var record backends.Record
-	for n := range w.Takeovers {
+	for n := 0; n < w.Takeovers || n < 20*w.Takeovers && w.lacks(); n++ {
 		if w.enough() {
 			return nil
 		}
@@ -207,6 +210,12 @@ func (w *weather) lead(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func (w *weather) lacks() bool {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.Needs != nil && !w.Needs(w.result)
 }
 
 func (w *weather) enough() bool {
