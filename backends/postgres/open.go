@@ -60,8 +60,8 @@ type Options struct {
 //
 // A renewal waits for a free connection of the pool, as your own statements do: if they keep
 // all connections for longer than a lease, it is lost. Give the elector a pool of its own,
-// of two connections, unless that cannot be. [pgxpool.Pool.Config] has a copy of the settings
-// of yours.
+// of two connections, unless that cannot be. [pgxpool.Pool.Config] copies the settings of
+// your pool.
 //
 // The pool must lead to a server that takes writes, see target_session_attrs; a
 // read on another server fails. The pool also needs [OnNotice]. A ShouldPing

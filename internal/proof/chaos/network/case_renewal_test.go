@@ -3,6 +3,7 @@ package network
 import (
 	"time"
 
+	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/internal/proof/chaos/history"
 )
 
@@ -48,14 +49,20 @@ func renewOneHang(s *scene) {
 	a := s.joinThrough(steady())
 	l := a.lead()
 	a.renewals(1)
-	before := a.link.Count()
-	from := s.events.Position()
-	began, _ := a.breaks(Cut)
-	a.tells(from, history.Trouble, "a request that hangs is given up")
-	a.heals()
-	a.renewals(2)
-	s.must(l.Check(), "the lease after a renewal that hung")
-	a.hit(before, began)
+	a.ridesOutHang(l)
+}
+
+// ridesOutHang cuts the network until a renewal is given up. The lease must go on.
+func (c *candidate) ridesOutHang(l *elector.Lease) {
+	c.s.Helper()
+	before := c.link.Count()
+	from := c.s.events.Position()
+	began, _ := c.breaks(Cut)
+	c.tells(from, history.Trouble, "a request that hangs is given up")
+	c.heals()
+	c.renewals(2)
+	c.s.must(l.Check(), "the lease after a renewal that hung")
+	c.hit(before, began)
 }
 
 // renewFar: a store is far away, and the connections break once. Setting up others takes
@@ -73,21 +80,14 @@ func renewFar(s *scene) {
 	s.must(l.Check(), "the lease on a store that is far away")
 }
 
-// renewLogStalls: nobody takes what is logged while a renewal hangs.
+// renewLogStalls: no process reads the log while a renewal hangs.
 func renewLogStalls(s *scene) {
 	a := s.joinThrough(steady())
 	l := a.lead()
 	a.renewals(1)
 	a.log.mutex.Lock()
 	defer a.log.mutex.Unlock()
-	before := a.link.Count()
-	from := s.events.Position()
-	began, _ := a.breaks(Cut)
-	a.tells(from, history.Trouble, "a request that hangs is given up")
-	a.heals()
-	a.renewals(2)
-	s.must(l.Check(), "the lease while nobody takes what is logged")
-	a.hit(before, began)
+	a.ridesOutHang(l)
 }
 
 // renewHung: no request arrives any more, and each one hangs; the lease ends
