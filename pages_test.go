@@ -61,7 +61,7 @@ func logLines(t *testing.T) []string {
 		}
 	}
 	for _, what := range all(`\.complain\("([^"]*)"`, code) {
-		for _, prefix := range all(`Warn\("(elector: [^"]*)"\+what`, code) {
+		for _, prefix := range all(`\.Log\([^"\n]*, "(elector: [^"]*)"\+what`, code) {
 			lines = append(lines, prefix+what)
 		}
 	}

@@ -26,7 +26,7 @@ type Router struct {
 
 	// Wait bounds how long a request waits in this process for an owner that serves it.
 	// The default 0 means 10 s, or two seconds more than a crash takes if that is longer,
-	// but a minute at most: 23 s with a TTL of 15 s, see [partition.Group.FailoverTime].
+	// but a minute at most: 33 s with a TTL of 15 s, see [partition.Group.FailoverTime].
 	// Below 0 no request waits.
 	Wait time.Duration
 

@@ -297,7 +297,7 @@ func routeNoOwner(t *testing.T) {
 	for _, c := range []struct {
 		*host
 		waits time.Duration
-	}{{patient, 23 * time.Second}, {hasty, 0}} {
+	}{{patient, 33*time.Second + time.Second/8}, {hasty, 0}} {
 		synctest.Wait()
 		start := time.Now()
 		w := send(c.host, "GET", "/1", "")

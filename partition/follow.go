@@ -35,6 +35,7 @@ type follower struct {
 	latest  time.Duration // read of seats
 	every   time.Duration // how often they are read
 	seats   []int         // that were read then
+	mends   time.Duration // from when to read all seats, as members are gone; 0 for never
 	foreign map[int]bool  // those whose record is not of this library
 	top     int           // highest seat known
 	beyond  bool          // a partition names a seat that no read of all seats had come to
@@ -123,6 +124,13 @@ func (f *follower) isAlone() bool {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	return f.alone
+}
+
+// pushes reports whether the store shows a new plan as soon as it is written.
+func (f *follower) pushes() bool {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	return f.live
 }
 
 // wake lets a goroutine look again that waits for the channel, which holds one value.
@@ -222,7 +230,7 @@ func (f *follower) readPlan(ctx context.Context) {
 	f.load(ctx, nil)
 }
 
-// readSeats reads the plan, and all seats or those of the deputies.
+// readSeats reads the plan, and all seats or those that follow in the plan.
 func (f *follower) readSeats(ctx context.Context) {
 	g := f.group
 	now := g.now()
@@ -236,7 +244,7 @@ func (f *follower) readSeats(ctx context.Context) {
 			seats = append(seats, i)
 		}
 	} else {
-		seats = f.tops()
+		seats = f.following()
 	}
 	f.latest, f.seatsAt, f.seats = now, now+f.every, seats
 	f.failing = !f.load(ctx, seats)
@@ -248,30 +256,29 @@ func (f *follower) readSeats(ctx context.Context) {
 	if f.all {
 		f.count()
 		f.counted, f.sight = now, g.now()
+	} else {
+		for _, i := range seats { // its holder may have renewed until then
+			if free := f.snapshot(i).Free; free > g.now() {
+				f.seatsAt = min(f.seatsAt, free)
+			}
+		}
 	}
+	f.mourn()
 }
 
-// interval is how often this member reads seats. The further back it is in the plan, the
-// less often, so that the reads of all grow with the logarithm of their number.
+// interval is how often this member reads seats: a deputy less often, the further back it is in
+// the plan; another member in the request that reads the plan, if that takes many names.
 func (f *follower) interval() time.Duration {
-	before, planned := f.rank(maxSeats)
+	before, planned := f.rank(deputies)
 	switch every := f.group.options.RenewEvery; {
-	case !planned:
+	case !planned, f.mends != 0:
 		return every
 	case f.all:
 		return every * time.Duration(min(before, deputies)+1)
+	case f.many() && !f.pushes():
+		return every
 	}
-	return f.group.challenge() * time.Duration(before/deputies)
-}
-
-// tops returns the seats of the deputies.
-func (f *follower) tops() (seats []int) {
-	for _, at := range f.group.known.positions {
-		if at.seat != noSeat && !f.snapshot(at.seat).Record.Vacant() && len(seats) < deputies {
-			seats = append(seats, at.seat)
-		}
-	}
-	return seats
+	return f.group.challenge() * 3 / 5
 }
 
 func (f *follower) snapshot(seat int) rule.Snapshot { return f.group.seat(seat).view.Snapshot() }
@@ -280,8 +287,13 @@ func (f *follower) snapshot(seat int) rule.Snapshot { return f.group.seat(seat).
 // It reports whether all reads have worked.
 func (f *follower) load(ctx context.Context, seats []int) (ok bool) {
 	g := f.group
+	every := g.options.RenewEvery
+	_, planned := f.rank(0)
 	f.mutex.Lock()
-	f.planAt = g.now() + g.options.RenewEvery
+	if f.wish.leaving || !planned { // others wait for it
+		every /= 4
+	}
+	f.planAt = g.now() + every
 	if f.live {
 		f.planAt = rule.Never // but for the reads of seats, which read it too
 	}
@@ -363,7 +375,7 @@ func (f *follower) takePlan(o backends.Outcome) (ok bool) {
 	}
 	f.mutex.Unlock()
 	if changed {
-		f.seen = g.now()
+		f.seen, f.mends = g.now(), 0
 		wake(f.s.woken)
 	}
 	return true
@@ -387,7 +399,7 @@ func (f *follower) complain(what string, err error) {
 		delete(f.said, what)
 	} else if text := err.Error(); text != f.said[what] {
 		f.said[what] = text
-		f.group.log.Warn("elector: this member of the group "+what, "error", err)
+		f.group.log.Log(context.Background(), levelOf(err), "elector: this member of the group "+what, "error", err)
 	}
 }
 

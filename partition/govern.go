@@ -4,6 +4,8 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/elector-go/elector/internal/rule"
@@ -31,7 +33,7 @@ func (f *follower) watchesAll() bool {
 	leaving, gone := f.wish.leaving, f.plan == nil && f.trouble == nil
 	f.mutex.Unlock()
 	before, planned := f.rank(deputies)
-	return leaving || gone || f.beyond || !planned || before < deputies
+	return leaving || gone || f.beyond || !planned || before < deputies || f.mends != 0 && f.mends <= f.group.now()
 }
 
 // rank returns how many members come before this one in the plan, at most so many, and
@@ -188,35 +190,48 @@ func weights(p *plan) map[int]int {
 // that until their holders come back.
 func (f *follower) depose(ctx context.Context) {
 	g := f.group
+	var due []int
 	for _, i := range f.seats {
-		if f.deposable(i) > g.now() {
+		if f.deposable(i) <= g.now() {
+			due = append(due, i)
+		}
+	}
+	if len(due) == 0 {
+		return
+	}
+	g.loadSeats(ctx, due) // another member may have replaced them
+	var replaced atomic.Int64
+	var group sync.WaitGroup
+	room := make(chan struct{}, mostDeposals)
+	for _, i := range due {
+		seat, holder := g.seat(i), f.snapshot(i).Record.Holder
+		if holder == "" {
+			replaced.Add(1)
 			continue
 		}
-		holder := f.snapshot(i).Record.Holder
-		l, err := g.seat(i).elector.TryCampaign(ctx)
-		if err != nil {
-			continue // another member was first, or the holder is back
-		}
-		g.log.Warn("elector: a member of the group is gone; its partitions go to the others", "member", holder, "seat", i)
-		if err := l.Resign(ctx); err != nil {
-			g.log.Warn("elector: the seat of a member that is gone is vacant only once its lease has ended", "seat", i, "error", err)
-		}
-		f.seatsAt = 0
+		room <- struct{}{}
+		group.Go(func() {
+			defer func() { <-room }()
+			l, err := seat.elector.TryCampaign(ctx)
+			if err != nil {
+				return // another member was first, or the holder is back
+			}
+			replaced.Add(1)
+			g.log.Warn("elector: a member of the group is gone; its partitions go to the others", "member", holder, "seat", i)
+			if err := l.Resign(ctx); err != nil {
+				g.log.Warn("elector: the seat of a member that is gone is vacant only once its lease has ended", "seat", i, "error", err)
+			}
+		})
+	}
+	group.Wait()
+	if replaced.Load() == 0 {
+		return
+	}
+	f.seatsAt = 0
+	if f.all {
 		f.count()
-		f.changed = g.now() - g.o.Settle // a crash has been waited for
 	}
-}
-
-// deposable returns when this member replaces the holder of a seat.
-func (f *follower) deposable(seat int) time.Duration {
-	s := f.snapshot(seat)
-	if seat == f.s.seat.number || f.foreign[seat] || s.Record.Vacant() || s.Free == rule.Never {
-		return rule.Never
-	}
-	if !f.all && f.latest < s.Free { // it reads so seldom that the holder may have renewed since
-		return rule.Never
-	}
-	return max(s.Free+f.late(), f.steady+2*f.group.options.RenewEvery)
+	f.changed = g.now() - g.o.Settle // a crash has been waited for
 }
 
 // nextFree returns when the first seat can be replaced. It is in the future: see depose.

@@ -68,6 +68,10 @@ type Options struct {
 
 	// Elector are the settings of this process's seat: ID, TTL, ReleaseTimeout and all
 	// others are by process. Value is what Members and Owner show, such as an address.
+	//
+	// StallTimeout is by partition: a worker that has not called Lease.Check for so long loses
+	// its partition, and the member keeps the others. TTL*(1+ClockDrift) later the worker is
+	// called again for it, beside the call that hangs.
 	Elector elector.Options
 }
 
@@ -181,7 +185,7 @@ func New(backend backends.Backend, name string, o *Options) (*Group, error) {
 	if err := backend.Describe().Writable(); err != nil && g.o.Partitions > 0 {
 		return fail(err)
 	}
-	first, err := g.newSeat(0, g.o.Elector.Value) // which it checks
+	first, err := g.newSeat(0, g.o.Elector) // which it checks
 	if err != nil {
 		return fail(errors.Unwrap(err))
 	}
@@ -190,7 +194,7 @@ func New(backend backends.Backend, name string, o *Options) (*Group, error) {
 	g.options, g.clock, g.random = parts.Options.(elector.Options), parts.Clock, parts.Random
 	g.drift = g.options.ClockDrift
 	g.o.Elector.ID = g.options.ID // one for all seats
-	first, err = g.newSeat(0, "")
+	first, err = g.newSeat(0, g.quiet())
 	if err != nil {
 		return fail(errors.Unwrap(err))
 	}
@@ -215,9 +219,15 @@ func checkName(name string) error {
 	return backends.CheckName(name + fmt.Sprintf(".seat.%d", maxSeats))
 }
 
-func (g *Group) newSeat(number int, value string) (*seat, error) {
+// quiet are the options of a seat. The member's value is part of its note, and StallTimeout is by
+// partition.
+func (g *Group) quiet() elector.Options {
 	o := g.o.Elector
-	o.Value = value
+	o.Value, o.StallTimeout = "", 0
+	return o
+}
+
+func (g *Group) newSeat(number int, o elector.Options) (*seat, error) {
 	inject.Seat(&o)
 	e, err := elector.New(g.backend, g.seatName(number), &o)
 	if err != nil {
@@ -229,7 +239,7 @@ func (g *Group) newSeat(number int, value string) (*seat, error) {
 // seat returns the seat with a number.
 func (g *Group) seat(number int) *seat {
 	for len(g.seats) <= number {
-		s, err := g.newSeat(len(g.seats), "")
+		s, err := g.newSeat(len(g.seats), g.quiet())
 		if err != nil {
 			panic(err) // as seat 0, which New has made
 		}
@@ -257,8 +267,12 @@ func (g *Group) ID() string { return g.options.ID }
 
 // FailoverTime returns how long the partitions of one member are without an owner, at most,
 // after it has crashed, while the store answers, but for the time that the moves themselves
-// take: see [elector.Elector.FailoverTime].
-func (g *Group) FailoverTime() time.Duration { return g.challenge() + g.options.RenewEvery }
+// take: TTL*(1+ClockDrift), and 3.25 times RenewEvery, if the one that crashed was the first to
+// watch the others and the store is only polled. It takes longer if the oldest members crash
+// together: see docs/partitions.md.
+func (g *Group) FailoverTime() time.Duration {
+	return g.challenge() + 3*g.options.RenewEvery + g.options.RenewEvery/4
+}
 
 // trail returns what this process has seen of a partition's record. Most processes see few of
 // them, so each is made when it is needed.

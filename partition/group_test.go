@@ -26,6 +26,7 @@ type fleet struct {
 	store      *memory.Store
 	partitions int
 	ttl        time.Duration
+	quiet      bool // logs nothing
 
 	mutex   sync.Mutex
 	leases  map[*Lease]*process
@@ -46,6 +47,7 @@ type link struct {
 	*memory.Backend
 	mutex sync.Mutex
 	cut   bool
+	asked int // requests
 }
 
 // set cuts the connection, or mends it.
@@ -58,6 +60,7 @@ func (l *link) set(cut bool) {
 func (l *link) broken() error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
+	l.asked++
 	if l.cut {
 		return backends.ErrUnavailable
 	}
@@ -108,12 +111,16 @@ func withFleet(t *testing.T, partitions int, run func(f *fleet)) {
 
 // join starts a process.
 func (f *fleet) join(id string, adjust func(*Options)) *process {
+	return f.joinOn(id, adjust, func(l *link) backends.Backend { return l })
+}
+
+func (f *fleet) joinOn(id string, adjust func(*Options), on func(*link) backends.Backend) *process {
 	o := &Options{Partitions: f.partitions, Elector: elector.Options{ID: id, TTL: f.ttl, Logger: slog.New(slog.NewTextHandler(f.output(), nil))}}
 	if adjust != nil {
 		adjust(o)
 	}
 	p := &process{done: make(chan error, 1), link: &link{Backend: f.store.Handle()}}
-	g, err := New(p.link, "orders", o)
+	g, err := New(on(p.link), "orders", o)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -125,7 +132,7 @@ func (f *fleet) join(id string, adjust func(*Options)) *process {
 }
 
 func (f *fleet) output() io.Writer {
-	if testing.Verbose() {
+	if testing.Verbose() && !f.quiet {
 		return f.Output()
 	}
 	return io.Discard

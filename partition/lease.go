@@ -9,6 +9,7 @@ import (
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/clock"
+	"github.com/elector-go/elector/internal/rule"
 )
 
 // A Lease is this process's hold on one partition. Many goroutines may use it. It ends
@@ -22,6 +23,7 @@ type Lease struct {
 
 	won     atomic.Pointer[backends.Record] // the state that acquired; written again if it was deleted
 	audited atomic.Pointer[clock.Reading]   // before the request was sent that showed the record last
+	sign    atomic.Int64                    // of the worker's life, the latest, as a monotonic time; 0 while none is called
 	over    atomic.Pointer[ending]          // nil while only the seat's lease or the audit can end it
 }
 
@@ -55,10 +57,22 @@ func (l *Lease) Context() context.Context { return l.ctx }
 // A process that pauses after Check can act late: send the token with the write, and let
 // the resource refuse it.
 func (l *Lease) Check() error {
+	if at := l.sign.Load(); at != 0 && l.group.options.StallTimeout > 0 {
+		l.sign.CompareAndSwap(at, int64(l.group.now())) // unless the call has ended
+	}
 	if err := l.seat.Check(); err != nil {
 		return err
 	}
 	return l.valid()
+}
+
+// stalls returns when the worker has not called Check for StallTimeout.
+func (l *Lease) stalls() time.Duration {
+	at := l.sign.Load()
+	if at == 0 || l.group.options.StallTimeout == 0 {
+		return rule.Never
+	}
+	return time.Duration(at) + l.group.options.StallTimeout
 }
 
 // valid is what rule 1 of docs/design-partitions.md adds to the seat's lease.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/elector-go/elector"
@@ -34,9 +35,18 @@ type slot struct {
 	next      time.Duration // when to do something
 	until     time.Duration // draining: when the worker must have returned; ended: when to make the record vacant
 	tries     int
+	yields    yields // held: to whom the plan gives it instead
 	foreign   bool   // the record is not of this library
 	owes      bool   // a read must still show that it is another's: see told
 	said      string // why it cannot be taken, logged last
+}
+
+// A yields is how the plan gives a partition to another seat, which may not know it yet.
+type yields struct {
+	seat  int           // of the taker
+	since time.Duration // when the plan was seen, 0 if it gives the partition to this process
+	first time.Duration // when the first plan was seen that does not
+	at    time.Duration // when to tell the worker to stop
 }
 
 type state uint8
@@ -80,7 +90,7 @@ func (s *sitting) adopt() {
 			}
 		}
 	}
-	moving := 0
+	moving, table := 0, sync.OnceValue(func() []int { return s.plan.table() })
 	for _, x := range s.slots {
 		if x.state == draining && now-x.since < g.options.RenewEvery {
 			moving++
@@ -92,7 +102,9 @@ func (s *sitting) adopt() {
 			if delete(s.slots, partition); x.owes {
 				s.slots[partition] = &slot{partition: partition, state: told, since: now, next: now + s.auditEvery()}
 			}
-		case x.state == held && x.doubt == nil && !mine && (moving < most || s.leaving != 0):
+		case x.state == held && mine:
+			x.yields = yields{}
+		case x.state == held && x.doubt == nil && s.yield(x, table, now) <= now && (moving < most || s.leaving != 0):
 			moving++
 			audit := x.next
 			x.enter(draining, now)
@@ -101,6 +113,29 @@ func (s *sitting) adopt() {
 			x.lease.stop("the partition moves to another member of the group")
 		}
 	}
+}
+
+// yield returns when this process gives up a partition that it owns and the plan gives to another
+// seat: at once if the store pushes the plan. Elsewhere the other process sees it up to a
+// renewal interval later, so the worker works on for that time, if another one is to come.
+func (s *sitting) yield(x *slot, table func() []int, now time.Duration) time.Duration {
+	o := s.group.options
+	taker := table()[x.partition]
+	y := &x.yields
+	switch {
+	case y.since == 0:
+		*y = yields{seat: taker, since: now, first: now}
+	case y.seat != taker:
+		y.seat, y.since = taker, now
+	}
+	y.at = min(y.since+o.RenewEvery, y.first+2*o.RenewEvery)
+	if s.leaving != 0 {
+		y.at = min(y.at, s.leaving+o.ReleaseTimeout*3/4)
+	}
+	if taker == s.own.Seat || s.plan.founding || s.dismissed() != nil || s.follower.isAlone() || s.follower.pushes() {
+		y.at = now
+	}
+	return y.at
 }
 
 // forget drops what was seen of incarnations that no partition names which this process
@@ -139,6 +174,8 @@ func (s *sitting) step(ctx context.Context) (next time.Duration) {
 			x.until = s.deadline(now)
 		}
 		switch {
+		case x.state == held && now >= x.lease.stalls():
+			s.stalled(x)
 		case x.state == draining && now >= x.until:
 			g.log.Error("elector: a worker has not returned in time; its lease on the partition is over", "partition", x.partition, "token", x.lease.Token(), "timeout", g.options.ReleaseTimeout)
 			info := s.over(x, ended, "timeout", fmt.Errorf("%w: the worker did not return within %v of being told to stop", elector.ErrLost, g.options.ReleaseTimeout))
@@ -169,16 +206,27 @@ func (s *sitting) step(ctx context.Context) (next time.Duration) {
 	s.audit(requests, some(audit))
 	s.announceWhole()
 	next = g.now() + g.options.RenewEvery
-	if s.calls.Load() == 0 { // no worker can call Check
-		s.lease.Check()
-		if stall := g.options.StallTimeout; stall > 0 {
-			next = min(next, g.now()+stall/2)
-		}
-	}
 	for _, x := range s.slots {
 		next = min(next, x.next)
+		if x.state == held {
+			next = min(next, x.lease.stalls())
+		}
+		if x.state == held && x.yields.since != 0 && x.doubt == nil {
+			next = min(next, max(x.yields.at, g.now()+g.options.RenewEvery/32)) // or others move first
+		}
 	}
 	return next
+}
+
+// stalled ends a lease whose worker does not call Check. Its call is left behind, and another one
+// begins once the record is vacant: later by C, for a worker that is only slow.
+func (s *sitting) stalled(x *slot) {
+	g := s.group
+	g.log.Error("elector: a worker has not called Check in time; its lease on the partition is over", "partition", x.partition, "token", x.lease.Token(), "timeout", g.options.StallTimeout)
+	info := s.over(x, ended, "timeout", fmt.Errorf("%w: the worker did not call Check for %v", elector.ErrLost, g.options.StallTimeout))
+	x.until = g.now() + g.challenge()
+	x.next = x.until
+	g.traceEnded(info)
 }
 
 // some returns the slots that have waited longest, at most as many as move together.

@@ -40,7 +40,6 @@ type sitting struct {
 	refused  error   // why this process may not be a member, nil if it may
 	workers  sync.WaitGroup
 	running  atomic.Int64 // their goroutines
-	calls    atomic.Int64 // of workers that have not returned
 }
 
 // longestSearch bounds the pause before a seat is looked for again, where leases are long.
@@ -144,7 +143,7 @@ func (s *sitting) serve(ctx context.Context) error {
 	var helpers sync.WaitGroup
 	helpers.Go(func() { s.follower.follow(following) })
 	if b, ok := backends.AsWatcher(g.backend); ok {
-		helpers.Go(func() { s.follower.watch(following, b) })
+		g.active.Go(func() { s.follower.watch(following, b) }) // not a helper: it may ignore its context
 	}
 	unhookLeave := context.AfterFunc(ctx, func() { wake(s.woken) })
 	unhookDrain := context.AfterFunc(s.lease.Context(), func() { wake(s.woken) })
@@ -194,7 +193,7 @@ func (s *sitting) dismissed() error {
 // moves moves partitions until this process has none and leaves, or the lease ends.
 func (s *sitting) moves(ctx context.Context) {
 	g := s.group
-	for s.lease.Remaining() > 0 { // Check is for the workers to call: see StallTimeout
+	for s.lease.Remaining() > 0 {
 		if s.leaving == 0 && (ctx.Err() != nil || s.lease.Context().Err() != nil || s.dismissed() != nil) {
 			s.leaving = g.now()
 			s.follower.announce(func(n *note) { n.leaving = true })

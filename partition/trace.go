@@ -68,7 +68,7 @@ type LeaseInfo struct {
 
 	// Cause is set when Ended: "returned", if the partition was given up after its worker
 	// had returned; "timeout", if the worker has not returned within ReleaseTimeout of being
-	// told to stop; "lost", if the lease ended by itself.
+	// told to stop, or has not called Check for StallTimeout; "lost", if the lease ended by itself.
 	Cause string
 	Err   error
 

@@ -46,9 +46,9 @@ func (s *sitting) work(l *Lease) {
 
 // call calls the worker once. A panic is an error, of this partition alone.
 func (s *sitting) call(l *Lease) (err error) {
-	s.calls.Add(1)
+	l.sign.Store(int64(max(1, l.group.now())))
 	defer func() {
-		s.calls.Add(-1)
+		l.sign.Store(0)
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the worker panicked: %v\n%s", p, debug.Stack())
 		}

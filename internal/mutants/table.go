@@ -8,4 +8,4 @@ const suite = "./conformance"
 // mutants are the known ways to get it wrong, most of them seen in other
 // libraries. The texts to change are short, so that they survive changes around
 // them; one that is gone is an error.
-var mutants = slices.Concat(clockMutants, recordMutants, handoverMutants, pauseMutants, sharingMutants, partitionMutants, stepMutants, traceMutants, coldMutants, ruleMutants, backendMutants, fenceMutants)
+var mutants = slices.Concat(clockMutants, recordMutants, handoverMutants, pauseMutants, sharingMutants, partitionMutants, stepMutants, traceMutants, coldMutants, ringMutants, ruleMutants, backendMutants, fenceMutants)

@@ -60,13 +60,13 @@ var partitionMutants = []mutant{
 	hazardous("a lost acquisition not seen", "8", "take-lost", edit{
 		"partition/settle.go", `		case r.Attempt == x.record.Attempt && r.Token`, `		case r.Exists() || r.Attempt == x.record.Attempt && r.Token`}),
 	hazardous("the holder of a seat never replaced", "9", "next-owner-dies", edit{
-		"partition/govern.go", `		if f.deposable(i) > g.now() {`, `		if f.deposable(i) > g.now() || true {`}),
+		"partition/govern.go", `		if f.deposable(i) <= g.now() {`, `		if f.deposable(i) <= g.now() && false {`}),
 	hazardous("settled at once", "12", "start-together", edit{
 		"partition/group.go", `		g.o.Settle = g.options.RenewEvery`, `		g.o.Settle = 1`}),
 	hazardous("a leaver that counts", "12", "leaver", edit{
 		"partition/govern.go", `!f.foreign[i] && !n.leaving && n.partitions`, `!f.foreign[i] && n.partitions`}),
 	hazardous("members replaced as soon as the store is back", "14", "all-lapse", edit{
-		"partition/govern.go", `return max(s.Free+f.late(), f.steady+2*f.group.options.RenewEvery)`, `return s.Free + f.late()`}),
+		"partition/ring.go", `return max(s.Free+late, f.steady+2*f.group.options.RenewEvery)`, `return s.Free + late`}),
 	hazardous("a plan of a newer version followed", "15", "foreign-plan", edit{
 		"partition/group.go", `form != planForm {`, `form == "" {`}),
 	hazardous("a foreign seat that stops all plans", "15", "foreign-seat", edit{
@@ -76,11 +76,11 @@ var partitionMutants = []mutant{
 	hazardous("a plan that is founding again", "founding", "plan-deleted", edit{
 		"partition/govern.go", `		again.founding = false`, `		again.founding = true`}),
 	hazardous("a sick member that stays", "Healthy", "unhealthy", edit{
-		"partition/group.go", `	o.Value = value
-`, `	o.Value, o.Healthy = value, nil
+		"partition/group.go", `	o.Value, o.StallTimeout = "", 0
+`, `	o.Value, o.StallTimeout, o.Healthy = "", 0, nil
 `}),
-	hazardous("workers that hang and a group that calls Check for them", "StallTimeout", "stalled", edit{
-		"partition/sit.go", `	for s.lease.Remaining() > 0 { // Check`, `	for s.lease.Check() == nil { // Check`}),
+	hazardous("a worker that hangs keeps its partition", "StallTimeout", "stalled", edit{
+		"partition/move.go", `now >= x.lease.stalls():`, `now < 0:`}),
 	hazardous("a seat that is asked for is left without a handover", "requests", "asked-to-resign", edit{
 		"partition/sit.go", `ctx.Err() != nil || s.lease.Context().Err() != nil ||`, `ctx.Err() != nil ||`}),
 	hazardous("a slow worker that holds up others", "moves", "slow-drain", edit{
