@@ -88,7 +88,8 @@ func ofStore(kind, tag string) []part {
 			p.columns = p.stores
 		}
 	}
-	if kind == "kubernetes" {
+	if kind == "kubernetes" { // it has no guard for storms
+		parts = slices.DeleteFunc(parts, func(p part) bool { return strings.HasPrefix(p.name, "storms/") })
 		parts = append(parts, part{name: "controllers/kubernetes", module: proof + "/controllers", packages: []string{"./..."}, tags: tag, stores: []string{kind}})
 	}
 	return parts

@@ -49,7 +49,7 @@ func TestAuthoritiesRotate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	before, after := testca.New(t), testca.New(t)
+	before, after := testca.New(), testca.New()
 	write(before.PEM())
 	config, err := Files{CA: file}.Config("db-1:2379", "10.0.0.1:2379", "[fd00::1]")
 	if err != nil {

@@ -63,7 +63,7 @@ func TestConfig(t *testing.T) {
 
 func writePair(t *testing.T, cert, key string) {
 	t.Helper()
-	certificate, secret := testca.Pair(t, testca.New(t).Issue(time.Now().Add(time.Hour), "db-1"))
+	certificate, secret := testca.Pair(testca.New().Issue(time.Now().Add(time.Hour), "db-1"))
 	for file, content := range map[string][]byte{cert: certificate, key: secret} {
 		if err := os.WriteFile(file, content, 0o600); err != nil {
 			t.Fatal(err)

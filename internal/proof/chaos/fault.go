@@ -34,6 +34,10 @@ type Fault struct {
 	// missing reports that after it a partition has no owner before the record that it
 	// lacks is taken for gone.
 	missing bool
+
+	// lasts is set if it may end the connections of all candidates, or several members at
+	// once: after it the partitions of a group have as long as elections have.
+	lasts bool
 }
 
 // Faults returns all that can be had at the place.
@@ -48,7 +52,7 @@ func Faults(p *Place) []Fault {
 }
 
 func faults() []Fault {
-	all := slices.Concat(processFaults, moveFaults, []Fault{lockFault}, storeFaults, recordFaults, clusterFaults)
+	all := slices.Concat(processFaults, moveFaults, []Fault{lockFault}, storeFaults, loginFaults, recordFaults, clusterFaults, lastingFaults)
 	for _, f := range network.Faults {
 		all = append(all, networkFault(f))
 	}
@@ -64,9 +68,7 @@ func (r *Round) Strike(ctx context.Context, f Fault) error {
 		limited, cancel := context.WithTimeoutCause(ctx, 2*patience, fmt.Errorf("not done within %v", 2*patience))
 		err := f.strike(limited, r)
 		cancel()
-		if r.group != nil {
-			r.group.quiet(f)
-		}
+		r.quiet(f)
 		if err != nil && !errors.Is(err, errMissed) {
 			return fmt.Errorf("%s, fault %q: %w", r.place.Name, f.Name, err)
 		}
@@ -78,6 +80,21 @@ func (r *Round) Strike(ctx context.Context, f Fault) error {
 		}
 	}
 	return fmt.Errorf("%s, fault %q: no candidate noticed it, %d times in a row", r.place.Name, f.Name, tries)
+}
+
+// quiet tells that nothing is broken any more, after a fault.
+func (r *Round) quiet(f Fault) {
+	rules := r.offices[0].Rules
+	e := history.Event{Kind: history.Quiet, Before: history.BootTime(), Left: rules.Back}
+	switch {
+	case r.group == nil || f.lasts:
+	case f.missing:
+		e.Left = rules.Takeover + rules.Missing()
+	default:
+		e.Left = rules.Takeover
+	}
+	e.At = e.Before
+	r.tell(e)
 }
 
 // errMissed reports that a fault has not struck. Its victim lost its lease just
@@ -101,14 +118,7 @@ func networkFault(broken network.Fault) Fault {
 				return err
 			}
 			request := r.place.Rules.Request
-			each := func(do func(*network.Proxy) error) error {
-				var err error
-				for _, p := range v.link {
-					err = errors.Join(err, do(p))
-				}
-				return err
-			}
-			err = each(func(p *network.Proxy) error {
+			err = each(v.link, func(p *network.Proxy) error {
 				if broken == network.SlowReplies {
 					return p.Delay(0, request*8/10)
 				}
@@ -122,8 +132,8 @@ func networkFault(broken network.Fault) Fault {
 			before := hits(v.link)
 			healed := r.breaks("network: "+string(broken), v.name)
 			defer healed()
-			err = each(func(p *network.Proxy) error { return p.Break(broken) })
-			err = errors.Join(err, r.last(ctx, 0.3, 2.5), each((*network.Proxy).Heal))
+			err = each(v.link, func(p *network.Proxy) error { return p.Break(broken) })
+			err = errors.Join(err, r.last(ctx, 0.3, 2.5), each(v.link, (*network.Proxy).Heal))
 			if err == nil && broken != network.Refuse && hits(v.link) == before { // a proxy that refuses counts no hits
 				return errMissed
 			}

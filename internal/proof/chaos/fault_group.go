@@ -16,7 +16,7 @@ import (
 	"github.com/elector-go/elector/internal/rule"
 )
 
-// groupFaults change the records of a group by hand.
+// groupFaults change the records of a group by hand, and kill its oldest half.
 //
 // Left out is what no lease can survive, by docs/design-partitions.md:
 //
@@ -34,6 +34,7 @@ import (
 // A partition that is put back is there: a member that has not seen the later owner
 // may take it, until that owner's next audit. The checker excuses that.
 var groupFaults = []Fault{
+	halfFault,
 	seatFault("seat: deleted", erase),
 	seatFault("seat: rolled back", putBack),
 	seatFault("seat: garbage", garble),

@@ -10,7 +10,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/elector-go/elector/backends"
-	"github.com/elector-go/elector/internal/proof/chaos/data"
 	"github.com/elector-go/elector/internal/proof/stores"
 )
 
@@ -39,7 +38,8 @@ var storeFaults = []Fault{
 		}
 		return err
 	}},
-	{Name: "store: connections terminated", on: isKind(stores.Postgres), felt: true, strike: func(ctx context.Context, r *Round) error {
+	// Not felt: the client sees that an idle connection is closed, and uses another.
+	{Name: "store: connections terminated", on: isKind(stores.Postgres), strike: func(ctx context.Context, r *Round) error {
 		defer r.breaks("store: connections terminated", "")()
 		return r.postgres(ctx, `select pg_terminate_backend(pid) from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`)
 	}},
@@ -85,7 +85,6 @@ var storeFaults = []Fault{
 		err := r.place.store.RedisDo(ctx, "ACL", "SETUSER", candidateRole, "-set", "-get")
 		return errors.Join(err, r.last(ctx, 0.3, 2), r.place.store.RedisDo(ctx, "ACL", "SETUSER", candidateRole, "+set", "+get"))
 	}},
-	// Not felt: the client sees that an idle connection is closed, and uses another.
 	{Name: "store: connections terminated", on: isKind(stores.MySQL), strike: func(ctx context.Context, r *Round) error {
 		defer r.breaks("store: connections terminated", "")()
 		return r.place.store.MySQLExec(ctx, "kill user "+candidateRole)
@@ -109,23 +108,13 @@ const (
 	grantCandidate = `grant select, insert, update on elector to ` + candidateRole
 )
 
-// limitPostgres makes the candidates' login, and their tables, which they have
-// no right to make themselves.
-func limitPostgres(ctx context.Context, s *stores.Store) error {
+// createTable makes the table of elections, which candidates have no right to.
+func createTable(ctx context.Context, s *stores.Store) error {
 	b, err := backends.Open(ctx, s.URL)
 	if err != nil {
 		return err
 	}
-	return errors.Join(b.Close(), runPostgres(ctx, s, `create role `+candidateRole+` login`, grantCandidate, data.Table(candidateRole)))
-}
-
-// limitMySQL does the same on MySQL.
-func limitMySQL(ctx context.Context, s *stores.Store) error {
-	b, err := backends.Open(ctx, s.URL)
-	if err != nil {
-		return err
-	}
-	return errors.Join(b.Close(), s.MySQLExec(ctx, "create user "+candidateRole, grantCandidate, data.MySQLTable, "grant select, insert, update on data to "+candidateRole))
+	return b.Close()
 }
 
 // etcdPrefix is of the keys that candidates may use.
@@ -152,7 +141,10 @@ func runPostgres(ctx context.Context, s *stores.Store, statements ...string) err
 
 // etcd does something as the server's administrator.
 func (r *Round) etcd(ctx context.Context, do func(*clientv3.Client) error) error {
-	s := r.place.store
+	return etcdAdmin(ctx, r.place.store, do)
+}
+
+func etcdAdmin(ctx context.Context, s *stores.Store, do func(*clientv3.Client) error) error {
 	c, err := clientv3.New(clientv3.Config{Endpoints: []string{s.Address}, Username: s.Admin.User, Password: s.Admin.Password, Context: ctx, Logger: zap.NewNop()})
 	if err != nil {
 		return err

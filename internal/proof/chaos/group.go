@@ -51,7 +51,7 @@ func (g *group) records() []string {
 
 // offices returns the partitions.
 func (g *group) offices() (all []history.Election) {
-	rules := history.RulesOfGroup(g.place.Rules.TTL, g.place.Rules.Renew, auditTTLs)
+	rules := history.RulesOfGroup(g.place.Rules.TTL, g.place.Rules.Renew, auditTTLs).On(g.place.hosts())
 	for n := range g.partitions {
 		all = append(all, history.Election{Store: g.place.Name, Name: g.partition(n), Group: g.name, Rules: rules})
 	}
@@ -70,16 +70,6 @@ func (g *group) close() error {
 		return nil
 	}
 	return g.asked.Close()
-}
-
-// quiet tells that nothing is broken any more, after a fault.
-func (g *group) quiet(f Fault) {
-	e := history.Event{Kind: history.Quiet, Before: history.BootTime(), Left: g.rules().Takeover}
-	if f.missing {
-		e.Left += g.rules().Missing()
-	}
-	e.At = e.Before
-	g.tell(e)
 }
 
 // settled reports whether the records show an owner of each partition, which writes.

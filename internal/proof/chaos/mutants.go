@@ -53,6 +53,25 @@ var Mutants = map[string]Mutant{
 		Places: []string{"postgres", "file"},
 		edits:  []overlay.Edit{{File: "internal/annex/annex.go", Old: "into(prev.Extensions.Class('k'))", New: "into(prev.Extensions.Class('-'))"}},
 	},
+	"gives-up": {
+		Breaks: "a candidate gives up when the store refuses it",
+		Rules:  []string{checker.GaveUp, checker.NotBack},
+		Places: []string{"postgres", "redis"},
+		edits:  []overlay.Edit{{File: "errors.go", Old: "return f.permanent() && (f.kind == hopeless || !e.answered.Load())", New: "return f.permanent()"}},
+	},
+	"never-reconnects": {
+		Breaks: "a candidate never signs in again",
+		Rules:  []string{checker.NotBack},
+		Places: []string{"etcd"},
+		edits:  []overlay.Edit{{File: "backends/etcd/session.go", Old: "		s.in = false\n", New: ""}},
+	},
+	"never-watches": {
+		Breaks: "a member never replaces one that is gone",
+		Rules:  []string{checker.NotBack},
+		Places: []string{"postgres", "file"},
+		Groups: true,
+		edits:  []overlay.Edit{{File: "partition/govern.go", Old: "		if f.deposable(i) <= g.now() {", New: "		if f.deposable(i) < -1 {"}},
+	},
 	"drain-not-awaited": {
 		Breaks: "a partition that moves is free before its worker has returned",
 		Rules:  []string{"mx/two-valid"},

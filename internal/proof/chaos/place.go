@@ -2,7 +2,6 @@ package chaos
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/url"
@@ -40,12 +39,15 @@ type Place struct {
 	Rules history.Rules
 
 	url     func(through func(address string) string) string // of the store, each address replaced
+	dataURL func(through func(address string) string) string // of the data in it; url if nil
 	records raw.Records                                      // the records behind the elector's back; nil if not to be had
 	store   *stores.Store                                    // nil for a cluster and a folder
 	cluster *stores.Cluster                                  // or nil
 	data    data.Data                                        // next to the records, guarded; nil if there is none
 	gate    *throttle                                        // between the proxies and the store; or nil
-	close   []func() error
+
+	credentials *credentials // of the candidates; or nil
+	close       []func() error
 }
 
 // File is the name of the place that is a folder of this machine.
@@ -112,8 +114,11 @@ func (p *Place) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	direct := p.URL(func(address string) string { return address })
-	if p.data, err = data.Open(direct); err != nil {
+	direct := p.URL(itself)
+	if p.dataURL == nil {
+		p.dataURL = p.url
+	}
+	if p.data, err = data.Open(p.dataURL(itself)); err != nil {
 		return err
 	}
 	if p.data != nil {
@@ -124,7 +129,7 @@ func (p *Place) open(ctx context.Context) error {
 		return err
 	}
 	d := b.Describe()
-	p.Rules = history.RulesOf(max(shortest, d.MinTTL), d.MinWriteInterval)
+	p.Rules = history.RulesOf(max(shortest, d.MinTTL), d.MinWriteInterval).On(p.hosts())
 	p.Rules.Takeover += p.Rules.Renew // the candidate with the highest priority has a head start, and may be gone
 	return b.Close()
 }
@@ -142,34 +147,14 @@ func (p *Place) openStore(ctx context.Context, kind string) (err error) {
 	p.How = p.store.How
 	p.url = func(through func(string) string) string { return p.store.Through(through(p.store.Address)) }
 	administrator := *p.store
-	switch kind {
-	case stores.Etcd:
-		direct := p.url
-		p.url = func(through func(string) string) string { return p.store.User.In(direct(through)) }
+	if kind == stores.Etcd {
 		administrator.URL = p.store.Admin.In(p.store.URL)
-	case stores.Postgres:
-		if err := limitPostgres(ctx, p.store); err != nil {
-			return err
-		}
-		direct := p.url
-		p.url = func(through func(string) string) string {
-			return strings.Replace(direct(through), "//"+p.store.Admin.User+"@", "//"+candidateRole+"@", 1)
-		}
-	case stores.MySQL:
-		if err := limitMySQL(ctx, p.store); err != nil {
-			return err
-		}
-		direct := p.url
-		p.url = func(through func(string) string) string {
-			return strings.Replace(direct(through), "//"+p.store.Admin.User+"@", "//"+candidateRole+"@", 1)
-		}
-	case stores.Redis:
-		login := stores.Login{User: candidateRole, Password: rand.Text()}
-		if err := p.store.RedisUser(ctx, login, slices.Concat(stores.RedisCandidate, data.RedisRights)...); err != nil {
-			return err
-		}
-		direct := p.url
-		p.url = func(through func(string) string) string { return login.In(direct(through)) }
+	}
+	p.dataURL = func(through func(string) string) string { return administrator.Through(through(p.store.Address)) }
+	if err := p.limit(ctx); err != nil {
+		return err
+	}
+	switch kind {
 	case stores.DynamoDB, stores.GCS, stores.AzureBlob, stores.S3:
 		stores.AnyCredentials()
 		if p.gate, err = newThrottle(p.store.Address, kind); err != nil {
@@ -214,16 +199,26 @@ func (p *Place) openFolder() error {
 	return nil
 }
 
+// hosts is how many addresses the URL has.
+func (p *Place) hosts() (n int) {
+	p.URL(func(address string) string { n++; return address })
+	return max(n, 1)
+}
+
 // id is the name as a part of an election's.
 func (p *Place) id() string { return strings.ReplaceAll(p.Name, " ", "-") }
+
+func itself(address string) string { return address }
 
 // URL returns the place's URL with each address in it replaced.
 func (p *Place) URL(through func(address string) string) string { return p.url(through) }
 
 // proxies puts a proxy of its own in front of each of the place's addresses,
-// and returns the URL that leads through them.
-func (p *Place) proxies() (link []*network.Proxy, url string, err error) {
+// and returns the URLs that lead through them, of the store and of the data in it.
+func (p *Place) proxies() (link []*network.Proxy, url, data string, err error) {
+	through := map[string]string{}
 	url = p.URL(func(address string) string {
+		original := address
 		if p.gate != nil {
 			address = p.gate.address
 		}
@@ -233,9 +228,10 @@ func (p *Place) proxies() (link []*network.Proxy, url string, err error) {
 			return address
 		}
 		link = append(link, proxy)
+		through[original] = proxy.Address()
 		return proxy.Address()
 	})
-	return link, url, err
+	return link, url, p.dataURL(func(address string) string { return through[address] }), err
 }
 
 // Close ends everything that Open has started.

@@ -20,10 +20,12 @@ import (
 type process struct {
 	name    string
 	cmd     *exec.Cmd
+	started time.Duration // on history.BootTime
 	tell    func(history.Event)
 	exited  chan struct{} // closed when it was waited for and all that it told was read
 	order   sync.Mutex    // a signal is told before the end that it makes
-	trigger string        // the file that makes it stop inside the file backend's lock
+	log     *logPipe
+	trigger string // the file that makes it stop inside the file backend's lock
 }
 
 // startProcess starts a candidate. What it logs goes to a file in dir.
@@ -31,28 +33,32 @@ func startProcess(program, dir string, t task.Task, environment []string, tell f
 	p := &process{name: t.Candidate, tell: tell, exited: make(chan struct{})}
 	path := filepath.Join(dir, t.Election+"-"+t.Candidate)
 	p.trigger = path + ".stop"
-	log, err := os.Create(path + ".log")
+	log, err := newLogPipe(path + ".log")
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()
+	p.log = log
 	p.cmd = exec.Command(program)
 	p.cmd.Env = append(os.Environ(), t.Environment(), inLock+"="+p.trigger)
 	p.cmd.Env = append(p.cmd.Env, environment...)
-	p.cmd.Stderr = log
+	p.cmd.Stderr = log.theirs
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
+		log.end()
 		return nil, err
 	}
 	before := history.BootTime()
 	if err := child.Start(p.cmd); err != nil {
+		log.end()
 		return nil, fmt.Errorf("starting candidate %s: %w", p.name, err)
 	}
+	p.started = before
 	p.does(history.Started, before)
 	go func() {
 		defer close(p.exited)
 		readErr := history.Follow(out, tell)
 		err := p.cmd.Wait()
+		log.end()
 		p.order.Lock()
 		defer p.order.Unlock()
 		e := history.Event{Kind: history.Exited, Candidate: p.name, Before: history.BootTime()}

@@ -44,7 +44,7 @@ type slot struct {
 	letter    string
 	processes int
 	link      []*network.Proxy
-	url       string
+	url, data string
 	*process
 }
 
@@ -96,7 +96,7 @@ func (r *Round) begin(ctx context.Context, programs []string) (err error) {
 	for i, program := range programs {
 		s := &slot{program: program, letter: string(rune('A' + i))}
 		r.slots = append(r.slots, s)
-		if s.link, s.url, err = r.place.proxies(); err != nil {
+		if s.link, s.url, s.data, err = r.place.proxies(); err != nil {
 			return err
 		}
 		if err := r.start(s); err != nil {
@@ -139,6 +139,7 @@ func (r *Round) start(s *slot) (err error) {
 	}
 	t := task.Task{
 		URL:        s.url,
+		Data:       s.data,
 		Election:   r.name,
 		Candidate:  name,
 		TTL:        r.place.Rules.TTL,

@@ -399,7 +399,7 @@ func TestKubernetesDoctor(t *testing.T) {
 		}
 		return err
 	})
-	d = diagnose(t, program, nobody, "--read-only")
+	d = diagnose(t, program, nobody)
 	if !slices.ContainsFunc(d.lines, func(l diagnosisLine) bool {
 		return l.Level == "fail" && l.Check == "rights" && strings.Contains(l.Seen, "may not update") && strings.Contains(l.Fix, "create role")
 	}) {

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/internal/testca"
 )
@@ -25,28 +23,32 @@ func TestPostgresRotates(t *testing.T) {
 	s, err := StartLocal(ctx, Postgres)
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Stop()) })
-	r := &rotation{T: t, store: s, server: s.server.(*server), ours: t.TempDir()}
-	r.admin, err = postgresConnect(ctx, s.Address, postgresSecured)
-	must(t, err)
-	defer r.admin.Close(context.Background())
-	r.exec("grant create on schema public to " + s.User.User)
-
-	before := testca.New(t)
-	r.serves(before, before)
-	must(t, os.WriteFile(filepath.Join(postgresData(r.server), "pg_hba.conf"), []byte(`
-hostnossl all `+postgresAdmin+` 127.0.0.1/32 trust
-hostssl all `+s.User.User+` 127.0.0.1/32 scram-sha-256 clientcert=verify-ca
-`), 0o600))
-	for setting, value := range map[string]string{"ssl": "on", "ssl_cert_file": r.theirs("cert.pem"), "ssl_key_file": r.theirs("key.pem"), "ssl_ca_file": r.theirs("ca.pem")} {
-		r.exec("alter system set " + setting + " = '" + value + "'")
+	exec := func(sql string) { t.Helper(); must(t, PostgresExec(ctx, s, sql)) }
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	write := func(name string, content []byte) {
+		t.Helper()
+		must(t, os.WriteFile(file("new"), content, 0o600))
+		must(t, os.Rename(file("new"), file(name)))
 	}
-	r.reload()
-	r.trusts(before)
-	r.shows(before)
-	r.password(s.User.Password)
+	shows := func(by *testca.Authority) {
+		t.Helper()
+		cert, key := testca.Pair(by.Issue(time.Now().Add(time.Hour), s.User.User))
+		write("cert.pem", cert)
+		write("key.pem", key)
+	}
+	password := func(secret string) { t.Helper(); write("pass", fmt.Appendf(nil, "*:*:*:*:%s\n", secret)) }
 
-	e, err := elector.Open(ctx, "postgres://"+s.User.User+"@"+s.Address+"/"+postgresSecured+"?"+url.Values{
-		"sslmode": {"verify-full"}, "sslrootcert": {r.file("root.pem")}, "sslcert": {r.file("cert.pem")}, "sslkey": {r.file("key.pem")}, "passfile": {r.file("pass")},
+	before := testca.New()
+	exec("grant create on schema public to " + s.User.User)
+	must(t, PostgresServes(ctx, s, before, before))
+	must(t, PostgresAdmits(ctx, s, "hostssl all "+s.User.User+" 127.0.0.1/32 scram-sha-256 clientcert=verify-ca"))
+	write("root.pem", before.PEM())
+	shows(before)
+	password(s.User.Password)
+
+	e, err := elector.Open(ctx, "postgres://"+s.User.User+"@"+s.Address+"/"+postgresAdmin+"?"+url.Values{
+		"sslmode": {"verify-full"}, "sslrootcert": {file("root.pem")}, "sslcert": {file("cert.pem")}, "sslkey": {file("key.pem")}, "passfile": {file("pass")},
 	}.Encode(), "rotates", &elector.Options{TTL: 2 * time.Minute, RenewEvery: time.Second, RequestTimeout: time.Second})
 	must(t, err)
 	defer e.Close()
@@ -54,7 +56,7 @@ hostssl all `+s.User.User+` 127.0.0.1/32 scram-sha-256 clientcert=verify-ca
 	must(t, err)
 	renewed := func(after string) {
 		t.Helper()
-		r.exec("select pg_terminate_backend(pid) from pg_stat_activity where usename = '" + s.User.User + "'")
+		exec("select pg_terminate_backend(pid) from pg_stat_activity where usename = '" + s.User.User + "'")
 		for last, renewals := l.Remaining(), 0; renewals < 2; time.Sleep(time.Millisecond) {
 			now := l.Remaining()
 			if now > last {
@@ -67,78 +69,17 @@ hostssl all `+s.User.User+` 127.0.0.1/32 scram-sha-256 clientcert=verify-ca
 	}
 	renewed("nothing")
 
-	after := testca.New(t)
-	r.trusts(before, after)
-	r.serves(after, before)
-	r.reload()
+	after := testca.New()
+	write("root.pem", append(before.PEM(), after.PEM()...))
+	must(t, PostgresServes(ctx, s, after, before))
 	renewed("the server's certificate")
-	r.serves(after, after)
-	r.shows(after)
-	r.reload()
+	must(t, PostgresServes(ctx, s, after, after))
+	shows(after)
 	renewed("the client's certificate")
 	secret := rand.Text()
-	r.exec("alter role " + s.User.User + " password '" + secret + "'")
-	r.password(secret)
+	exec("alter role " + s.User.User + " password '" + secret + "'")
+	password(secret)
 	renewed("the password")
-	r.trusts(after)
+	write("root.pem", after.PEM())
 	renewed("the authorities")
-}
-
-// A rotation has the files of a server and of its client.
-type rotation struct {
-	*testing.T
-	store  *Store
-	server *server
-	admin  *pgx.Conn
-	ours   string // the client's folder
-}
-
-func (r *rotation) theirs(name string) string { return filepath.Join(r.server.dir, name) }
-func (r *rotation) file(name string) string   { return filepath.Join(r.ours, name) }
-
-func (r *rotation) exec(sql string) {
-	r.Helper()
-	_, err := r.admin.Exec(context.Background(), sql)
-	must(r, err)
-}
-
-func (r *rotation) reload() { r.Helper(); r.exec("select pg_reload_conf()") }
-
-func (r *rotation) write(file string, content []byte) {
-	r.Helper()
-	must(r, os.WriteFile(file+".new", content, 0o600))
-	must(r, os.Rename(file+".new", file))
-}
-
-// serves gives the server a certificate, and the authority of its clients.
-func (r *rotation) serves(own, clients *testca.Authority) {
-	r.Helper()
-	cert, key := testca.Pair(r, own.Issue(time.Now().Add(time.Hour), "127.0.0.1"))
-	for name, content := range map[string][]byte{"cert.pem": cert, "key.pem": key, "ca.pem": clients.PEM()} {
-		r.write(r.theirs(name), content)
-		must(r, r.server.owns(r.theirs(name)))
-	}
-}
-
-// shows gives the client a certificate.
-func (r *rotation) shows(by *testca.Authority) {
-	r.Helper()
-	cert, key := testca.Pair(r, by.Issue(time.Now().Add(time.Hour), r.store.User.User))
-	r.write(r.file("cert.pem"), cert)
-	r.write(r.file("key.pem"), key)
-}
-
-// trusts gives the client authorities.
-func (r *rotation) trusts(all ...*testca.Authority) {
-	r.Helper()
-	var content []byte
-	for _, a := range all {
-		content = append(content, a.PEM()...)
-	}
-	r.write(r.file("root.pem"), content)
-}
-
-func (r *rotation) password(secret string) {
-	r.Helper()
-	r.write(r.file("pass"), fmt.Appendf(nil, "*:*:*:*:%s\n", secret))
 }

@@ -50,7 +50,7 @@ func main() {
 		Candidate: t.Candidate,
 		Tell:      history.NewJournal(os.Stdout).Tell,
 	}}
-	if c.data, err = data.Open(t.URL); err != nil {
+	if c.data, err = data.Open(t.Data); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
 	}
@@ -71,7 +71,7 @@ type candidate struct {
 	late     sync.WaitGroup // guarded writes under way
 }
 
-// run is what a service does, and what a supervisor that restarts it does.
+// run is what a service does: nobody begins a campaign again that has ended by itself.
 func (c *candidate) run(ctx context.Context) error {
 	o, err := c.open(ctx)
 	if err != nil || ctx.Err() != nil {
@@ -81,10 +81,11 @@ func (c *candidate) run(ctx context.Context) error {
 	reading, stopReading := context.WithCancel(ctx)
 	read := make(chan struct{})
 	go func() { defer close(read); c.read(reading, o) }()
-	for ctx.Err() == nil && err == nil {
-		if err = c.forgive(ctx, o.run(ctx, reading)); err == nil {
-			pause(ctx, c.task.ReadEvery)
-		}
+	switch err = o.run(ctx, reading); {
+	case ctx.Err() != nil:
+		err = nil
+	case err == nil:
+		err = errors.New("the campaign ended by itself")
 	}
 	stopReading()
 	<-read

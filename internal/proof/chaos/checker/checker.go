@@ -86,7 +86,7 @@ var direct = []func(*election, tell){
 	(*election).checkEdited,
 	(*election).checkExtensions,
 	(*election).checkTakeover,
-	(*election).checkOwned,
+	(*election).checkBack,
 	(*election).checkProcesses,
 }
 

@@ -18,7 +18,7 @@ type ruleCase struct {
 // TestRules shows that each rule finds what breaks it, and nothing else does,
 // and that what comes near to that breaks none.
 func TestRules(t *testing.T) {
-	for _, c := range slices.Concat(exclusionRules, editRules, takeoverRules, ownedRules, fenceRules, orderRules) {
+	for _, c := range slices.Concat(exclusionRules, editRules, takeoverRules, backRules, fenceRules, orderRules) {
 		t.Run(c.name, func(t *testing.T) {
 			var s story
 			c.tell(&s)

@@ -23,7 +23,7 @@ type vacancy struct {
 // tau, if anybody waits who is well all that time.
 func (e *election) checkTakeover(report tell) {
 	if e.isPartition() {
-		return // not each member takes over: see checkOwned
+		return // not each member takes over: see checkBack
 	}
 	for i, p := range e.leases {
 		v, ok := e.vacancyAfter(i)

@@ -12,9 +12,9 @@ import (
 // before the holder's lease was over.
 const TooEarly = "mx/takeover-bound: too early"
 
-// Unowned is the rule that a partition has an owner that writes soon after all faults
-// have ended.
-const Unowned = "group/owned"
+// NotBack is the rule that an election has a leader that writes soon after all faults have
+// ended, and each partition of a group an owner.
+const NotBack = "live/back"
 
 // A Violation is a rule that a history breaks beyond doubt. If Rule is
 // Undecided, it is a check that could not be brought to its end.
@@ -40,7 +40,7 @@ func (v Violation) Class() Class {
 	switch v.Rule {
 	case Linearizable, Undecided:
 		return Account
-	case "mx/takeover-bound", Unowned, GaveUp, "bad/garbage", "auth/denied":
+	case "mx/takeover-bound", NotBack, GaveUp, "bad/garbage", "auth/denied":
 		return Progress
 	}
 	return Safety

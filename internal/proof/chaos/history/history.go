@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/internal/setup"
 )
 
 // A History is what happened in some elections.
@@ -36,6 +37,7 @@ type Rules struct {
 	Renew    time.Duration // the time between renewals, and between a waiter's reads
 	Request  time.Duration // the longest that a request takes
 	Takeover time.Duration // from the end of a holder that crashed to the next leader, at most: tau
+	Back     time.Duration // from the end of the last fault to a leader that writes, at most: B
 
 	// Audit is how long the owner of a partition trusts what it last saw of its
 	// record: A. It is 0 for an election.
@@ -43,13 +45,25 @@ type Rules struct {
 }
 
 // RulesOf returns the rules for candidates that set nothing but the TTL, on a
-// store that allows a write each interval.
+// store of one host that allows a write each interval.
 func RulesOf(ttl, interval time.Duration) Rules {
 	const jitter = 250 * time.Millisecond // the longest random wait before a takeover: J
 	r := Rules{TTL: ttl, Hold: ttl - ttl/10, Wait: ttl + ttl/10}
 	r.Renew = max(r.Hold/3, interval)
 	r.Request = r.Renew / 2
 	r.Takeover = r.Wait + r.Renew + r.Request + jitter
+	return r.On(1)
+}
+
+// On returns the rules for a store of so many hosts: Back is the wait for the lease of a
+// holder that is gone, then the longest pause of a retry, a connection to each host in turn,
+// and one poll.
+func (r Rules) On(hosts int) Rules {
+	over := r.Wait
+	if r.Audit > 0 { // whichever members of a group are gone
+		over = max(r.Takeover, 3*r.Wait)
+	}
+	r.Back = over + r.Renew + time.Duration(hosts)*setup.Patience + r.Renew
 	return r
 }
 
@@ -62,7 +76,7 @@ func RulesOfGroup(ttl, interval time.Duration, audit int) Rules {
 	// three quarters of one after the others would. Then come the plan and the swap,
 	// each with a read of what was before.
 	r.Takeover = r.Wait + 8*r.Renew
-	return r
+	return r.On(1)
 }
 
 // Missing is how much later a partition has an owner whose record was deleted, or
@@ -126,8 +140,8 @@ const (
 	Edited     Kind = "edited"     // one thing in the record was changed by hand: Detail is what, see the constants below; Token and Holder are what the record has then
 	Shown      Kind = "shown"      // the record was read behind everybody's back: Token, Holder; Detail is its extensions
 
-	// Nothing is broken from now on, until something is told to be. In a group each
-	// partition has an owner then that writes within Left.
+	// Nothing is broken from now on, until something is told to be. An election has a
+	// leader that writes within Left, and each partition of a group an owner.
 	Quiet Kind = "quiet"
 
 	// A guarded write of Candidate stands in the data: Token, Number. All of an

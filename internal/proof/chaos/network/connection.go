@@ -25,6 +25,7 @@ func (p *Proxy) serve(client *net.TCPConn) {
 	if !p.keep(c) {
 		return
 	}
+	p.stall(c)
 	conn, err := net.DialTimeout("tcp", p.upstream, connectWithin)
 
 	p.mutex.Lock()
@@ -49,6 +50,17 @@ func (p *Proxy) serve(client *net.TCPConn) {
 		defer p.mutex.Unlock()
 		delete(p.connections, c)
 	})
+}
+
+// stall holds up a new connection while the fault is SlowToConnect.
+func (p *Proxy) stall(c *connection) {
+	p.mutex.Lock()
+	for until := time.Now().Add(slowness); p.fault == SlowToConnect && p.connections[c] && time.Now().Before(until); {
+		p.mutex.Unlock()
+		time.Sleep(10 * time.Millisecond) // until it is healed, or cut
+		p.mutex.Lock()
+	}
+	p.mutex.Unlock()
 }
 
 // keep notes a new connection, or ends it.

@@ -50,10 +50,17 @@ const (
 	// SlowReplies delays replies by what Delay has set or else 250 ms, which
 	// is just inside the deadline of requests with a TTL of 2 s.
 	SlowReplies Fault = "slow replies"
+
+	// SlowToConnect ends the connections, and makes no new one before 3 s, as a server
+	// does that is slow to sign clients in.
+	SlowToConnect Fault = "slow to connect"
 )
 
+// slowness is how long SlowToConnect lasts for a connection.
+const slowness = 3 * time.Second
+
 // Faults are all of them.
-var Faults = []Fault{Cut, LoseRequests, LoseReplies, Reset, Refuse, Latency, Trickle, SlowReplies}
+var Faults = []Fault{Cut, LoseRequests, LoseReplies, Reset, Refuse, Latency, Trickle, SlowReplies, SlowToConnect}
 
 // Break breaks the network in one way and mends what was broken until now, as
 // Heal does. It returns when the fault is in force.
@@ -138,6 +145,8 @@ func (p *Proxy) replace(f Fault) error {
 	case Trickle:
 		slices := map[string]any{"average_size": 16, "delay": (100 * time.Millisecond).Microseconds()}
 		return errors.Join(p.add("slow", Requests, "slicer", slices), p.add("slow", Replies, "slicer", slices))
+	case SlowToConnect:
+		p.cut(true)
 	case SlowReplies:
 		down := 250 * time.Millisecond
 		if p.told {

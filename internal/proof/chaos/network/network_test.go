@@ -278,6 +278,34 @@ func TestDelays(t *testing.T) {
 	}
 }
 
+// Connections end, and a new one is made after 3 s, or when the network is healed.
+func TestSlowToConnect(t *testing.T) {
+	e := newEcho(t)
+	p := newProxy(t, e.address)
+	old := dial(t, p)
+	say(t, old, "before\n")
+	wantsAnswer(t, old, "before\n")
+	for _, heals := range []bool{false, true} {
+		must(t, p.Break(SlowToConnect))
+		if err := wantsEnd(t, old); err == nil {
+			t.Error("a connection stays open")
+		}
+		before := time.Now()
+		old = dial(t, p)
+		say(t, old, "slow\n")
+		if heals {
+			must(t, p.Heal())
+		}
+		wantsAnswer(t, old, "slow\n")
+		if took := time.Since(before); took < slowness && !heals {
+			t.Errorf("a new connection took %v", took)
+		}
+	}
+	if p.Count().Connections != 2 {
+		t.Errorf("the count is %+v", p.Count())
+	}
+}
+
 // A request that is delayed arrives although its client has gone, and Heal
 // does not wait for what is delayed.
 func TestDelayedRequestArrives(t *testing.T) {

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/elector-go/elector/internal/proof/chaos/history"
 )
@@ -15,11 +14,6 @@ type Group struct {
 	Partitions int // of each group
 	Moves      int // times that a partition got another owner
 	Faults     int // that struck
-
-	// From the end of a fault to the next write of a partition's owner, at most. A record
-	// that was deleted or put back is awaited for longer.
-	Slowest, Bound               time.Duration
-	SlowestMissing, BoundMissing time.Duration
 }
 
 // Groups returns the figures of each store that has groups.
@@ -31,7 +25,7 @@ func Groups(h *history.History) (all []Group) {
 		}
 		i := slices.IndexFunc(all, func(g Group) bool { return g.Store == e.Store })
 		if i < 0 {
-			i, all = len(all), append(all, Group{Store: e.Store, Bound: e.Rules.Takeover})
+			i, all = len(all), append(all, Group{Store: e.Store})
 		}
 		first := !of[e.Group]
 		of[e.Group] = true
@@ -50,39 +44,22 @@ func (g *Group) add(events []history.Event, first bool) {
 	if first {
 		g.Rounds++
 	}
-	owner, quiet := "", history.Event{}
+	owner := ""
 	for _, e := range events {
-		switch e.Kind {
-		case history.Acquired:
+		switch {
+		case e.Kind == history.Acquired:
 			if owner != "" && owner != e.Candidate {
 				g.Moves++
 			}
 			owner = e.Candidate
-		case history.Quiet:
-			quiet = e
-			if first {
-				g.Faults++
-			}
-		case history.Wrote:
-			if quiet.At > 0 && e.Before >= quiet.At {
-				took := e.At - quiet.At
-				if quiet.Left > g.Bound {
-					g.SlowestMissing, g.BoundMissing = max(g.SlowestMissing, took), quiet.Left
-				} else {
-					g.Slowest = max(g.Slowest, took)
-				}
-				quiet = history.Event{}
-			}
+		case e.Kind == history.Quiet && first:
+			g.Faults++
 		}
 	}
 }
 
 // String returns the figures in a line.
 func (g Group) String() string {
-	text := fmt.Sprintf("Groups in %s: %s of %s, %s, %s; from the end of a fault to a write of each owner: %s at most, its bound is %s",
-		g.Store, plural(g.Rounds, "round", "rounds"), plural(g.Partitions, "partition", "partitions"), plural(g.Moves, "move", "moves"), plural(g.Faults, "fault", "faults"), length(g.Slowest), length(g.Bound))
-	if g.BoundMissing > 0 {
-		text += fmt.Sprintf("; if a record was missing, %s, its bound is %s", length(g.SlowestMissing), length(g.BoundMissing))
-	}
-	return text + "."
+	return fmt.Sprintf("Groups in %s: %s of %s, %s, %s.",
+		g.Store, plural(g.Rounds, "round", "rounds"), plural(g.Partitions, "partition", "partitions"), plural(g.Moves, "move", "moves"), plural(g.Faults, "fault", "faults"))
 }

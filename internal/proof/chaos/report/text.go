@@ -86,6 +86,10 @@ func Figures(out io.Writer, h *history.History, problems []Problem) error {
 			fmt.Fprintln(w, g)
 		}
 	}
+	fmt.Fprintln(w)
+	for _, b := range Backs(h) {
+		fmt.Fprintln(w, b)
+	}
 	if found := findings(all); len(found) > 0 {
 		fmt.Fprintln(w)
 		for _, f := range found {

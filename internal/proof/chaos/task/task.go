@@ -11,6 +11,7 @@ import (
 // A Task is what one candidate needs to know.
 type Task struct {
 	URL        string        // of the store, maybe through proxies
+	Data       string        // URL of the data in it
 	Election   string        // the name in the store; that of the group if there are Partitions
 	Candidate  string        // the ID of this process
 	TTL        time.Duration // of its leases

@@ -127,9 +127,11 @@ func (s settings) run(ctx context.Context) error {
 		err = errors.Join(err, reportErr)
 	}
 	switch {
+	case isMutant: // which may well be why it could not go on
+		if unfound := s.judgeMutant(mutant, result); unfound == nil || err == nil {
+			err = unfound
+		}
 	case err != nil:
-	case isMutant:
-		err = s.judgeMutant(mutant, result)
 	default:
 		err = s.judge(result)
 	}
@@ -232,6 +234,9 @@ func notes(r *chaos.Result, s settings) (all []string) {
 	for _, g := range report.Groups(&r.History) {
 		all = append(all, g.String())
 	}
+	for _, b := range report.Backs(&r.History) {
+		all = append(all, b.String())
+	}
 	return all
 }
 
@@ -249,7 +254,13 @@ func (s settings) judge(r *chaos.Result) error {
 	if total == 0 {
 		return fmt.Errorf("%v was too short for a single fault", s.duration)
 	}
-	fmt.Printf("%d faults of %d kinds in %d elections; %d violations\n", total, len(r.At)-len(never), r.Elections, len(r.Violations))
+	stuck := map[string]bool{}
+	for _, v := range r.Violations {
+		if v.Rule == checker.NotBack {
+			stuck[v.Election] = true
+		}
+	}
+	fmt.Printf("%d faults of %d kinds in %d elections; %d violations, %d elections or partitions without progress\n", total, len(r.At)-len(never), r.Elections, len(r.Violations), len(stuck))
 	if len(r.Violations) > 0 {
 		of := map[checker.Class]int{}
 		for _, v := range r.Violations {

@@ -4,14 +4,15 @@ import (
 	"github.com/elector-go/elector/internal/proof/chaos/history"
 )
 
-// ownedRules are about a partition that must have an owner soon, as nothing is broken.
-var ownedRules = []ruleCase{
-	{"no owner of a partition writes", Unowned, func(s *story) {
+// backRules are about a leader, or the owner of a partition, that must come soon, as nothing is
+// broken any more.
+var backRules = []ruleCase{
+	{"no owner of a partition writes", NotBack, func(s *story) {
 		s.open("A", "B")
 		s.tell(1000, "", history.Quiet, 0, left(3000))
 		s.tell(9000, "A", history.Observed, 0)
 	}},
-	{"an owner of a partition writes late", Unowned, func(s *story) {
+	{"an owner of a partition writes late", NotBack, func(s *story) {
 		s.open("A", "B")
 		s.tell(1000, "", history.Quiet, 0, left(3000))
 		s.lead("A", 5, 5000, 6000)
@@ -31,7 +32,7 @@ var ownedRules = []ruleCase{
 		s.lead("A", 5, 8000, 9000)
 		s.write(8100, "A", 5, 1, history.Wrote)
 	}},
-	{"a partition's record is deleted when its owner is already late", Unowned, func(s *story) {
+	{"a partition's record is deleted when its owner is already late", NotBack, func(s *story) {
 		s.open("A", "B")
 		s.tell(1000, "", history.Quiet, 0, left(3000))
 		s.tell(5000, "", history.Removed, 0)
@@ -39,7 +40,7 @@ var ownedRules = []ruleCase{
 		s.lead("A", 5, 8000, 9000)
 		s.write(8100, "A", 5, 1, history.Wrote)
 	}},
-	{"a partition's record is deleted before its owner has written, and the next owner is late", Unowned, func(s *story) {
+	{"a partition's record is deleted before its owner has written, and the next owner is late", NotBack, func(s *story) {
 		s.open("A", "B")
 		s.tell(1000, "", history.Quiet, 0, left(3000))
 		s.tell(1300, "", history.Removed, 0)
@@ -55,7 +56,7 @@ var ownedRules = []ruleCase{
 		s.lead("A", 5, 5000, 6000)
 		s.write(5100, "A", 5, 1, history.Wrote)
 	}},
-	{"one member's store was slow, and no owner writes later", Unowned, func(s *story) {
+	{"one member's store was slow, and no owner writes later", NotBack, func(s *story) {
 		s.open("A", "B")
 		s.tell(1000, "", history.Quiet, 0, left(3000))
 		s.tell(1500, "A", history.Trouble, 0, detail("swap: no answer"))

@@ -6,23 +6,23 @@ import (
 	"github.com/elector-go/elector/internal/proof/chaos/history"
 )
 
-// checkOwned reports a partition that has no owner for too long although nothing is
-// broken: none that writes.
-func (e *election) checkOwned(report tell) {
+// checkBack reports an election without a leader that writes, or a partition without an owner,
+// for too long although nothing is broken any more.
+func (e *election) checkBack(report tell) {
 	for _, q := range e.quiets {
-		until, owned := e.writtenAfter(q.At)
+		until, written := e.writtenAfter(q.At)
 		if until-q.At <= q.Left || e.struck(q.At, q.At+q.Left) {
 			continue
 		}
-		excuse := e.slowness(q.At, until)
+		excuse := min(e.slowness(q.At, until), q.Left) // not for ever: it may be what does not come back
 		if until-q.At <= q.Left+excuse {
 			continue
 		}
-		what := "a write of an owner came"
-		if !owned {
-			what = "no owner had written"
+		what := "a write of a leader came"
+		if !written {
+			what = "no leader had written"
 		}
-		report(Unowned, until, "nothing was broken, and %s after %v; it may take %v, and %v more because processes stood still or the store was slow",
+		report(NotBack, until, "nothing was broken, and %s after %v; it may take %v, and %v more because processes stood still or the store was slow",
 			what, until-q.At, q.Left, excuse)
 	}
 }
@@ -67,7 +67,7 @@ func (e *election) writtenAfter(at time.Duration) (time.Duration, bool) {
 	return e.events[len(e.events)-1].At, false
 }
 
-// slowness returns how much later a partition may get an owner because processes stood
+// slowness returns how much later there may be a leader because processes stood
 // still, or because the store was slow without a fault: one after the other, as
 // a move is the work of several.
 func (e *election) slowness(from, until time.Duration) (total time.Duration) {
