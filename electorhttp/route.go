@@ -70,7 +70,8 @@ func (o *Router) observed(s *partition.State, err error) {
 // serve the partition's requests in this process. It calls work, and returns what that
 // returns, once these requests have been served too; so the next owner begins after
 // them. New requests go there as soon as the worker is told to stop. A nil work waits
-// until it is told to stop.
+// until it is told to stop; with [elector.Options.StallTimeout] it must not be nil, as it calls
+// no Check.
 func (o *Router) Work(work partition.Work) partition.Work {
 	return func(ctx context.Context, lease *partition.Lease) error {
 		return o.during(ctx, lease.Partition(), lease, func() error {

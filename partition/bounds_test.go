@@ -209,7 +209,7 @@ func TestLongDrain(t *testing.T) {
 }
 
 // With StallTimeout a worker that fails is called again after up to a minute. Meanwhile
-// nothing calls Check, and the process loses its seat.
+// nothing calls Check, and its member keeps its seat.
 func TestStall(t *testing.T) {
 	withFleet(t, 1, func(f *fleet) {
 		var mutex sync.Mutex

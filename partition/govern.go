@@ -199,19 +199,36 @@ func (f *follower) depose(ctx context.Context) {
 	if len(due) == 0 {
 		return
 	}
-	g.loadSeats(ctx, due) // another member may have replaced them
+	for i := range due { // others replace the same ones at the same time
+		j := i + int(g.random()%uint64(len(due)-i))
+		due[i], due[j] = due[j], due[i]
+	}
 	var replaced atomic.Int64
+	for some := range slices.Chunk(due, mostDeposals) {
+		f.replace(ctx, some, &replaced)
+	}
+	if replaced.Load() == 0 {
+		return
+	}
+	f.seatsAt = 0
+	if f.all {
+		f.count()
+	}
+	f.changed = g.now() - g.o.Settle // a crash has been waited for
+}
+
+// replace replaces the holders of some seats at the same time, and counts those that are gone.
+func (f *follower) replace(ctx context.Context, seats []int, replaced *atomic.Int64) {
+	g := f.group
+	g.loadSeats(ctx, seats) // another member may have replaced them
 	var group sync.WaitGroup
-	room := make(chan struct{}, mostDeposals)
-	for _, i := range due {
+	for _, i := range seats {
 		seat, holder := g.seat(i), f.snapshot(i).Record.Holder
 		if holder == "" {
 			replaced.Add(1)
 			continue
 		}
-		room <- struct{}{}
 		group.Go(func() {
-			defer func() { <-room }()
 			l, err := seat.elector.TryCampaign(ctx)
 			if err != nil {
 				return // another member was first, or the holder is back
@@ -224,14 +241,6 @@ func (f *follower) depose(ctx context.Context) {
 		})
 	}
 	group.Wait()
-	if replaced.Load() == 0 {
-		return
-	}
-	f.seatsAt = 0
-	if f.all {
-		f.count()
-	}
-	f.changed = g.now() - g.o.Settle // a crash has been waited for
 }
 
 // nextFree returns when the first seat can be replaced. It is in the future: see depose.

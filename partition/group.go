@@ -369,7 +369,8 @@ func (g *Group) agrees(p *plan) error {
 //
 // When ctx ends, Run leaves the group: the others take over while the workers go on, each
 // worker's context ends when its partition moves, and Run returns nil once all have
-// returned. That takes Settle and the time of the workers, at most ReleaseTimeout for both;
+// returned. That takes Settle and the time of the workers, and one or two renewal intervals where
+// the store does not push the plan, at most ReleaseTimeout for all;
 // if no other process stays, at most a renewal interval and the time of the workers.
 //
 // When the lease of the seat is lost, all leases have ended. Run waits for the workers, for

@@ -26,6 +26,7 @@ type fleet struct {
 	store      *memory.Store
 	partitions int
 	ttl        time.Duration
+	settle     time.Duration
 	quiet      bool // logs nothing
 
 	mutex   sync.Mutex
@@ -115,7 +116,7 @@ func (f *fleet) join(id string, adjust func(*Options)) *process {
 }
 
 func (f *fleet) joinOn(id string, adjust func(*Options), on func(*link) backends.Backend) *process {
-	o := &Options{Partitions: f.partitions, Elector: elector.Options{ID: id, TTL: f.ttl, Logger: slog.New(slog.NewTextHandler(f.output(), nil))}}
+	o := &Options{Partitions: f.partitions, Settle: f.settle, Elector: elector.Options{ID: id, TTL: f.ttl, Logger: slog.New(slog.NewTextHandler(f.output(), nil))}}
 	if adjust != nil {
 		adjust(o)
 	}

@@ -35,10 +35,12 @@ type slot struct {
 	next      time.Duration // when to do something
 	until     time.Duration // draining: when the worker must have returned; ended: when to make the record vacant
 	tries     int
-	yields    yields // held: to whom the plan gives it instead
-	foreign   bool   // the record is not of this library
-	owes      bool   // a read must still show that it is another's: see told
-	said      string // why it cannot be taken, logged last
+	yields    yields        // held: to whom the plan gives it instead
+	foreign   bool          // the record is not of this library
+	owes      bool          // a read must still show that it is another's: see told
+	said      string        // why it cannot be taken, logged last
+	stalls    time.Duration // held: since when its worker looks as if it hung, by its latest sign
+	looked    time.Duration // when that was seen first
 }
 
 // A yields is how the plan gives a partition to another seat, which may not know it yet.
@@ -174,7 +176,7 @@ func (s *sitting) step(ctx context.Context) (next time.Duration) {
 			x.until = s.deadline(now)
 		}
 		switch {
-		case x.state == held && now >= x.lease.stalls():
+		case x.state == held && s.hangs(x, now):
 			s.stalled(x)
 		case x.state == draining && now >= x.until:
 			g.log.Error("elector: a worker has not returned in time; its lease on the partition is over", "partition", x.partition, "token", x.lease.Token(), "timeout", g.options.ReleaseTimeout)
@@ -209,13 +211,35 @@ func (s *sitting) step(ctx context.Context) (next time.Duration) {
 	for _, x := range s.slots {
 		next = min(next, x.next)
 		if x.state == held {
-			next = min(next, x.lease.stalls())
+			next = min(next, s.looksAgain(x))
 		}
 		if x.state == held && x.yields.since != 0 && x.doubt == nil {
 			next = min(next, max(x.yields.at, g.now()+g.options.RenewEvery/32)) // or others move first
 		}
 	}
 	return next
+}
+
+// hangs reports whether a worker has not called Check in time. It looks twice, because after a
+// pause of the process no worker has.
+func (s *sitting) hangs(x *slot, now time.Duration) bool {
+	at := x.lease.stalls()
+	if now < at {
+		return false
+	}
+	if x.stalls != at {
+		x.stalls, x.looked = at, now
+	}
+	return now >= s.looksAgain(x)
+}
+
+// looksAgain returns when to see whether a worker hangs.
+func (s *sitting) looksAgain(x *slot) time.Duration {
+	at := x.lease.stalls()
+	if x.stalls == at && at != rule.Never {
+		return x.looked + s.group.options.RenewEvery/16
+	}
+	return at
 }
 
 // stalled ends a lease whose worker does not call Check. Its call is left behind, and another one

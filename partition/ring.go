@@ -39,7 +39,7 @@ func (f *follower) following() (seats []int) {
 func (f *follower) mourn() {
 	g := f.group
 	before, planned := f.rank(deputies)
-	gone := planned && before == deputies && slices.ContainsFunc(g.known.positions, func(at position) bool {
+	gone := planned && f.trouble == nil && before == deputies && slices.ContainsFunc(g.known.positions, func(at position) bool {
 		return at.seat != noSeat && slices.Contains(f.seats, at.seat) && f.gone(at.seat)
 	})
 	switch now := g.now(); {
@@ -49,7 +49,7 @@ func (f *follower) mourn() {
 		f.mends = now + g.options.RenewEvery/4 + time.Duration(g.random()%uint64(g.options.RenewEvery/2))
 		f.seatsAt = min(f.seatsAt, f.mends)
 	case f.mends <= now:
-		f.changed = now - g.o.Settle // a crash has been waited for
+		f.changed = min(f.changed, f.mends-g.o.Settle) // a crash has been waited for
 	}
 }
 

@@ -72,10 +72,15 @@ type disaster struct {
 	members int
 	which   string // first, last or random
 	dead    int
+	settle  time.Duration // 0 for the default
 }
 
 func (d disaster) String() string {
-	return fmt.Sprintf("%s/%d/%s/%d", d.kind, d.members, d.which, d.dead)
+	s := fmt.Sprintf("%s/%d/%s/%d", d.kind, d.members, d.which, d.dead)
+	if d.settle > 0 {
+		s += fmt.Sprintf("/settle %v", d.settle)
+	}
+	return s
 }
 
 // victims returns the numbers of the members that die.
@@ -95,15 +100,15 @@ func (d disaster) victims() (all []int) {
 // disasters returns some, or those of a table.
 func disasters() (all []disaster) {
 	if !*table {
-		return []disaster{{"polled", 60, "first", 30}, {"polled", 60, "last", 1}, {"pushed", 60, "first", 30}, {"pushed", 60, "random", 59}, {"singly", 60, "first", 15}, {"singly", 60, "last", 30}, {"pushed", 200, "first", 150}}
+		return []disaster{{"polled", 60, "first", 30, 0}, {"polled", 60, "first", 3, 20 * time.Second}, {"polled", 60, "last", 1, 0}, {"pushed", 60, "first", 30, 0}, {"pushed", 60, "random", 59, 0}, {"singly", 60, "first", 15, 0}, {"singly", 60, "last", 30, 0}, {"pushed", 200, "first", 150, 0}}
 	}
 	for _, kind := range []string{"polled", "pushed", "singly"} {
 		for _, which := range []string{"first", "last", "random"} {
 			for _, k := range []int{1, 3, 6, 9, 15, 20, 30, 59} {
-				all = append(all, disaster{kind, 60, which, k})
+				all = append(all, disaster{kind, 60, which, k, 0})
 			}
 			for _, k := range []int{1, 500, 999} {
-				all = append(all, disaster{kind, 1000, which, k})
+				all = append(all, disaster{kind, 1000, which, k, 0})
 			}
 		}
 	}
@@ -117,7 +122,7 @@ func TestAnyMayDie(t *testing.T) {
 		t.Run(d.String(), func(t *testing.T) {
 			t.Parallel()
 			withFleet(t, 2*d.members, func(f *fleet) {
-				f.quiet = true
+				f.quiet, f.settle = true, d.settle
 				var all []*process
 				var ids []string
 				for i := range d.members {

@@ -205,6 +205,9 @@ func (s *sitting) moves(ctx context.Context) {
 		}
 		if s.leaving != 0 {
 			next = min(next, s.leaving+g.options.ReleaseTimeout)
+			if half := s.leaving + g.options.ReleaseTimeout/2 + 1; half > g.now() { // see planned
+				next = min(next, half)
+			}
 		}
 		g.wait(s.ctx, next, s.woken)
 	}

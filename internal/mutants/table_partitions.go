@@ -79,8 +79,6 @@ var partitionMutants = []mutant{
 		"partition/group.go", `	o.Value, o.StallTimeout = "", 0
 `, `	o.Value, o.StallTimeout, o.Healthy = "", 0, nil
 `}),
-	hazardous("a worker that hangs keeps its partition", "StallTimeout", "stalled", edit{
-		"partition/move.go", `now >= x.lease.stalls():`, `now < 0:`}),
 	hazardous("a seat that is asked for is left without a handover", "requests", "asked-to-resign", edit{
 		"partition/sit.go", `ctx.Err() != nil || s.lease.Context().Err() != nil ||`, `ctx.Err() != nil ||`}),
 	hazardous("a slow worker that holds up others", "moves", "slow-drain", edit{

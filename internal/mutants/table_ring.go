@@ -4,20 +4,21 @@ package main
 var ringMutants = []mutant{
 	ring("only deputies watch seats", "polled/60/first/30", edit{
 		"partition/ring.go", `len(seats) < n; i++ {`, `len(seats) < n-9; i++ {`}),
-	ring("seats are hardly ever watched", "pushed/60/first/6", edit{
-		"partition/follow.go", `return f.group.challenge() * 3 / 5`, `return f.group.challenge() * 30`}),
-	ring("seats are not read when their holders may be replaced", "pushed/60/first/30", edit{
+	ring("seats are hardly ever watched", "pushed/60/first/30", edit{
+		"partition/follow.go", `return f.group.challenge() * 3 / 5`, `return f.group.challenge() * 30`}, edit{
 		"partition/follow.go", `f.seatsAt = min(f.seatsAt, free)`, `_ = free`}),
 	ring("nobody but a deputy looks for other members that have died", "pushed/60/first/30", edit{
 		"partition/ring.go", `	case !gone:
 `, `	case !gone || true:
 `}),
-	ring("who looks for other members reads as rarely as a deputy", "pushed/60/first/30", edit{
-		"partition/follow.go", `	case !planned, f.mends != 0:`, `	case !planned:`}),
 	ring("a holder that another member has replaced is replaced again", "polled/60/last/1", edit{
-		"partition/govern.go", `	g.loadSeats(ctx, due) // another`, `	// another`}),
+		"partition/govern.go", `	g.loadSeats(ctx, seats) // another`, `	// another`}),
+	ring("each look at a member that is gone begins the wait anew", "polled/60/first/3/settle_20s", edit{
+		"partition/ring.go", `min(f.changed, f.mends-g.o.Settle)`, `now - g.o.Settle`}),
 	{name: "an owner stops before the next one can know", breaks: "partitions 5", catch: "polled", pkg: "./partition", parent: "TestMoveGap", edits: []edit{{
 		"partition/move.go", `s.follower.isAlone() || s.follower.pushes() {`, `true {`}}},
+	{name: "a worker that hangs keeps its partition", breaks: "StallTimeout", catch: "TestOneStalls", pkg: "./partition", edits: []edit{{
+		"partition/move.go", `s.hangs(x, now):`, `s.hangs(x, -1):`}}},
 	{name: "a Watch that ignores its context holds up Run", breaks: "partitions", catch: "TestDeafWatch", pkg: "./partition", edits: []edit{{
 		"partition/sit.go", `g.active.Go(func() { s.follower.watch(`, `helpers.Go(func() { s.follower.watch(`}}},
 }

@@ -264,7 +264,7 @@ func auditEnds(f *fleet) {
 	f.settles(groupClaim + 3*soon)
 }
 
-// With StallTimeout a member whose workers do not call Check loses its seat, and one that
+// With StallTimeout a worker that does not call Check loses its partition, and a member that
 // owns nothing keeps it.
 func stalledMember(f *fleet) {
 	f.options.Elector.StallTimeout = 2 * groupTTL

@@ -3,7 +3,6 @@ package chaos
 import (
 	"bytes"
 	"os"
-	"sync"
 )
 
 // A logPipe takes what a process logs to a file. It can be told to read no more: then a
@@ -11,7 +10,7 @@ import (
 type logPipe struct {
 	ours, theirs *os.File
 	file         *os.File
-	reading      sync.Mutex // held while nobody reads
+	reading      chan struct{} // holds a value while nobody reads
 	done         chan struct{}
 }
 
@@ -28,7 +27,7 @@ func newLogPipe(path string) (*logPipe, error) {
 		return nil, err
 	}
 	shorten(theirs)
-	p := &logPipe{ours: ours, theirs: theirs, file: file, done: make(chan struct{})}
+	p := &logPipe{ours: ours, theirs: theirs, file: file, reading: make(chan struct{}, 1), done: make(chan struct{})}
 	go p.read()
 	return p, nil
 }
@@ -46,8 +45,8 @@ func (p *logPipe) read() {
 	defer p.ours.Close()
 	buffer := make([]byte, page)
 	for {
-		p.reading.Lock()
-		p.reading.Unlock()
+		p.reading <- struct{}{}
+		<-p.reading
 		n, err := p.ours.Read(buffer)
 		p.file.Write(buffer[:n])
 		if err != nil {
@@ -58,14 +57,14 @@ func (p *logPipe) read() {
 
 // hold fills the pipe and lets nobody read it, until release.
 func (p *logPipe) hold() (release func()) {
-	p.reading.Lock()
+	p.reading <- struct{}{}
 	filled := make(chan struct{})
 	go func() {
 		defer close(filled)
 		p.theirs.Write(bytes.Repeat([]byte("\n"), 2*page)) // a read may be under way
 	}()
 	return func() {
-		p.reading.Unlock()
+		<-p.reading
 		<-filled
 	}
 }
