@@ -18,7 +18,7 @@ var ringMutants = []mutant{
 	{name: "an owner stops before the next one can know", breaks: "partitions 5", catch: "polled", pkg: "./partition", parent: "TestMoveGap", edits: []edit{{
 		"partition/move.go", `s.follower.isAlone() || s.follower.pushes() {`, `true {`}}},
 	{name: "a worker that hangs keeps its partition", breaks: "StallTimeout", catch: "TestOneStalls", pkg: "./partition", edits: []edit{{
-		"partition/move.go", `s.hangs(x, now):`, `s.hangs(x, -1):`}}},
+		"partition/lease.go", `if at == 0 || l.group.options.StallTimeout == 0 {`, `if at == 0 || l.group.options.StallTimeout >= 0 {`}}},
 	{name: "a Watch that ignores its context holds up Run", breaks: "partitions", catch: "TestDeafWatch", pkg: "./partition", edits: []edit{{
 		"partition/sit.go", `g.active.Go(func() { s.follower.watch(`, `helpers.Go(func() { s.follower.watch(`}}},
 }
