@@ -25,7 +25,7 @@ type node struct {
 	backend backends.Backend // the link as the elector has it
 	options elector.Options
 	elector *elector.Elector
-	second  *elector.Elector // in another election, over the same link; may be nil
+	others  []*elector.Elector // in another election, over the same link
 	witness witness
 	trail   *trail
 	stream  func() (life time.Duration, delay func() time.Duration)
@@ -124,15 +124,18 @@ func (t timepiece) AfterFunc(d time.Duration, f func()) func() bool {
 }
 
 // A companion is a machine's clock in the hands of a company, with timers that do
-// not fire with the node's.
-type companion struct{ *machine }
+// not fire with the node's, nor with those of another companion.
+type companion struct {
+	*machine
+	lag time.Duration
+}
 
 func (c companion) WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	return c.machine.WithTimeout(ctx, d+29)
+	return c.machine.WithTimeout(ctx, d+c.lag)
 }
 
 func (c companion) AfterFunc(d time.Duration, f func()) func() bool {
-	return c.machine.AfterFunc(d+29, f)
+	return c.machine.AfterFunc(d+c.lag, f)
 }
 
 type nodeKey struct{}
@@ -201,33 +204,41 @@ func (n *node) requestTimeout() time.Duration {
 	return o.RequestTimeout
 }
 
-// company makes the node lead an election of its own besides, and observe it. The
+// company makes the node lead an election of its own besides, and observe it, by an Elector
+// for each, so that what the one does at an instant does not depend on the other. The
 // renewals and the reads meet those of the one that is looked at.
 func (n *node) company(ctx context.Context) {
-	o := n.options
-	o.ID, o.Logger = n.name+"'s", slog.New(slog.DiscardHandler)
-	o.Healthy, o.StallTimeout = nil, 0
-	o.RenewEvery, o.RequestTimeout = o.TTL/20, 0 // often, to meet often
-	inject.Machine(&o, companion{n.machine}, n.w.randomFor(1000+n.number+1))
-	var err error
-	if n.second, err = elector.New(n.backend, "company-of-"+n.name, &o); err != nil {
-		n.w.Fatal(err)
-	}
+	leads, observes := n.companion(1), n.companion(2)
 	go func() {
 		for ctx.Err() == nil {
 			n.machine.sleep(ctx, 123456789) // nothing else happens at the same instant
-			for range n.second.Observe(ctx) {
+			for range observes.Observe(ctx) {
 			}
 		}
 	}()
 	go func() {
 		for ctx.Err() == nil {
-			n.second.Run(ctx, func(ctx context.Context, _ *elector.Lease) error {
+			leads.Run(ctx, func(ctx context.Context, _ *elector.Lease) error {
 				<-ctx.Done()
 				return nil
 			})
 		}
 	}()
+}
+
+// companion makes an Elector of the company.
+func (n *node) companion(number uint64) *elector.Elector {
+	o := n.options
+	o.ID, o.Logger = fmt.Sprint(n.name, "'s ", number), slog.New(slog.DiscardHandler)
+	o.Healthy, o.StallTimeout = nil, 0
+	o.RenewEvery, o.RequestTimeout = o.TTL/20, 0 // often, to meet often
+	inject.Machine(&o, companion{n.machine, 27 + 2*time.Duration(number)}, n.w.randomFor(1000*number+n.number+1))
+	e, err := elector.New(n.backend, "company-of-"+n.name, &o)
+	if err != nil {
+		n.w.Fatal(err)
+	}
+	n.others = append(n.others, e)
+	return e
 }
 
 // A bid is a campaign that goes on in the background.

@@ -93,8 +93,8 @@ func (w *world) end() {
 	}
 	for _, n := range w.all() {
 		n.elector.Close()
-		if n.second != nil {
-			n.second.Close()
+		for _, e := range n.others {
+			e.Close()
 		}
 	}
 	time.Sleep(time.Hour) // for requests that are still on their way
