@@ -245,7 +245,7 @@ func (e *Elector) discarded(ctx context.Context, r backends.Record, a *acquisiti
 	switch err := a.differs(r); {
 	case err != nil:
 		f = &failure{holding, &HeldError{e.leader(r), err.Error()}}
-	case !e.view.Believes(r, start.Mono+e.o.hold(), e.now()):
+	case !e.view.Believes(r, e.now()):
 		f = e.heldBy(r)
 	case clock.Elapsed(e.clock, start) >= e.o.hold():
 		f = &failure{transient, fmt.Errorf("%w: the store took longer than the lease to answer", ErrUnavailable)}
@@ -258,7 +258,7 @@ func (e *Elector) discarded(ctx context.Context, r backends.Record, a *acquisiti
 
 // abandon gives up an acquisition.
 func (e *Elector) abandon(a *acquisition, f *failure) *failure {
-	e.view.Abandon(a.nonce)
+	e.view.Over(a.nonce)
 	return f
 }
 
@@ -277,7 +277,7 @@ func (e *Elector) retract(ctx context.Context, a *acquisition, pending <-chan *f
 		if pending != nil && <-pending != nil {
 			e.view.Doubt()
 		}
-		free := e.view.Abandon(a.nonce)
+		free := e.view.Over(a.nonce)
 		r, f := e.load(ctx, e.o.RequestTimeout, loading)
 		ours := f == nil && a.differs(r) == nil
 		if ours {
@@ -296,29 +296,36 @@ func (e *Elector) retract(ctx context.Context, a *acquisition, pending <-chan *f
 	}()
 }
 
-var errRestored = errors.New("the record still names this process, but another process may have put it back, deleted it for a time, or written it after the lease had ended; another leader may have come and gone in between")
+var errLate = errors.New("the lease was over before the store could take it")
 
-// vacate replaces the record by a vacancy, as long as the store shows that the
-// record is ours. It first reads a record that it does not know.
+// vacate replaces the record by a vacancy, as the last renewal: as long as the store shows
+// that the record is ours, and only before the lease that this state began is over. From
+// then on it reads what has come of a release that may still be applied. It first reads a
+// record that it does not know.
 func (a *acquisition) vacate() error {
 	e := a.e
 	ctx, cancel := e.clock.WithTimeout(context.Background(), e.o.ReleaseTimeout)
 	defer cancel()
 	defer a.releases.rest()
-	overtaken := 0
+	var unknown *failure // of a release that may still be applied
+	overtaken := false
 	for {
-		var f *failure
-		if a.record.Exists() {
+		f := unknown
+		switch timely := a.timely(); {
+		case !a.record.Exists():
+		case timely():
 			if !e.pace(ctx) {
-				return e.ended(ctx, nil)
+				return e.ended(ctx, f)
 			}
-			if _, f = e.swap(ctx, e.o.RequestTimeout, swapping, false, a.record, a.next(a.record, "", "")); f == nil {
+			if _, f = e.swapWhile(ctx, e.o.RequestTimeout, swapping, false, timely, a.record, a.next(a.record, "", "")); f == nil {
 				a.releases.over("token", a.token)
 				return nil
 			}
 			if f.kind.unknown() {
-				e.view.Released(a.nonce, e.now())
+				unknown = f
 			}
+		case unknown == nil:
+			return errLate
 		}
 		r, readBack := e.load(ctx, e.o.RequestTimeout, loading)
 		moved := false
@@ -330,9 +337,7 @@ func (a *acquisition) vacate() error {
 			case err != nil:
 				return fmt.Errorf("the record still names this process, but %w", err)
 			}
-			if moved = r.Version != a.record.Version; moved && e.view.Contested(a.nonce) {
-				return errRestored
-			}
+			moved = r.Version != a.record.Version
 			a.record = r
 		}
 		switch {
@@ -340,8 +345,8 @@ func (a *acquisition) vacate() error {
 			return f.err
 		case readBack.endsRelease():
 			return readBack.err
-		case moved && overtaken == 0: // another process has changed an extension
-			overtaken++
+		case moved && !overtaken: // another process has changed an extension
+			overtaken = true
 			continue
 		case f == nil:
 			f = readBack
@@ -350,4 +355,11 @@ func (a *acquisition) vacate() error {
 			return f.err
 		}
 	}
+}
+
+// timely returns a function that reports whether a release of the record as it was shown
+// last may still be sent. Many goroutines may call it.
+func (a *acquisition) timely() func() bool {
+	clk, start, hold := a.e.clock, a.sent[a.record.Attempt.Sequence].start, a.e.o.hold()
+	return func() bool { return clock.Elapsed(clk, start) < hold }
 }

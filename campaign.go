@@ -54,11 +54,12 @@ import (
 // unchanged for TTL*(1+ClockDrift). What Observe, Leader or a former campaign on this
 // Elector has seen counts: a process that observes already takes over sooner.
 //
-// Call Campaign again only after the work under the last lease has stopped. If
-// that lease was lost, Campaign first releases the record,
-// if that is still this process's; after a deposition (see ErrDeposed) it
-// waits until another candidate has led, for at most TTL*(1+ClockDrift). Campaign
-// returns ErrBusy while this Elector campaigns or has a valid lease. After a request
+// Call Campaign again only after the work under the last lease has stopped. A record that
+// still shows that lease, although it was lost, this Elector may take over at once. If the
+// lease ended by a deposition (see ErrDeposed), or because Resign did not follow a request
+// in time, Campaign first releases the record, as long as the lease could have lasted; after
+// a deposition it waits until another candidate has led, for at most TTL*(1+ClockDrift).
+// Campaign returns ErrBusy while this Elector campaigns or has a valid lease. After a request
 // to resign (see RequestResign) a lease stays valid although its context has ended:
 // call its Resign first.
 func (e *Elector) Campaign(ctx context.Context) (*Lease, error) {

@@ -194,7 +194,7 @@ func (e *Elector) Lease() (*Lease, error) {
 
 // Resign gives up the lease that this Elector holds: see Lease.Resign. It returns
 // ErrNotLeader if there is no lease. If the last lease was resigned but its
-// release could not be written, Resign tries again.
+// release could not be written, Resign returns why.
 //
 // During Run, Resign does what the end of Run's context does: the worker is told
 // to stop, the release is written once the worker has returned, and Run returns.

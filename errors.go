@@ -300,7 +300,7 @@ func (s *status) ending() annex.Reason {
 	switch {
 	case s.phase == deposed:
 		return annex.Deposed
-	case s.phase == lost:
+	case s.phase == lost, s.phase == overran:
 		return annex.Lost
 	case errors.Is(s.cause, ErrUnhealthy):
 		return annex.Unhealthy

@@ -343,32 +343,6 @@ func TestCreationInDoubt(t *testing.T) {
 			pass(10 * time.Second) // a has tried to renew
 			alone(r, l, b)
 		},
-		// The state that a saw last is put back.
-		"put back": func(r race) {
-			win(r.T, join(r.T, r.store.Handle(), elector.Options{})).Resign(r.Context())
-			l := win(r.T, r.a)
-			backup := r.store.Get("bubble")
-			r.faults.Always(fault.Hang)
-			<-l.Context().Done()
-			b := lead(r, 10*time.Second)
-			r.faults.Always(nil)
-			r.store.Put("bubble", backup)
-			l, _ = r.a.TryCampaign(r.Context())
-			alone(r, l, b)
-		},
-		// The same, and another candidate bids before a looks.
-		"put back, with a bid": func(r race) {
-			l := win(r.T, r.a)
-			backup := r.store.Get("bubble")
-			r.faults.Always(fault.Hang)
-			<-l.Context().Done()
-			b := lead(r, 10*time.Second)
-			r.faults.Always(nil)
-			r.store.Put("bubble", backup)
-			change(r.T, r.store, set(r.T, "t_bid", "0 nonce d"))
-			l, _ = r.a.TryCampaign(r.Context())
-			alone(r, l, b)
-		},
 		// An older state is put back, with fewer extensions than a has seen.
 		"put back, with fewer extensions": func(r race) {
 			b := lead(r, 10*time.Second)

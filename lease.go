@@ -25,7 +25,8 @@ import (
 //	       Resign, Close────────────────▶ draining ──the worker returned──▶ resigned
 //	held, draining ──Lease.Resign, the worker returned────────────────────▶ resigned
 //	held, draining ──expiry, a record that is not its own, foreign or edited,
-//	                 ReleaseTimeout, panic or Goexit──────────────────────▶ lost
+//	                 panic or Goexit──────────────────────────────────────▶ lost
+//	draining ──ReleaseTimeout─────────────────────────────────────────────▶ overran
 //	held, draining ──mark of presence removed─────────────────────────────▶ deposed
 //
 // A lease of Campaign drains only after a request to resign, until its user calls
@@ -68,6 +69,7 @@ const (
 	draining
 	resigned
 	lost
+	overran // lost, because the worker took too long to stop
 	deposed
 )
 
@@ -312,7 +314,7 @@ func (l *Lease) replace(s *status, next status) bool {
 			if !l.inRun {
 				slow = "Resign was not called within %v of the end of the context (%v)"
 			}
-			l.move(lost, none, l.lostBecause(fmt.Errorf(slow, l.e.o.ReleaseTimeout, errors.Unwrap(next.cause))))
+			l.move(overran, none, l.lostBecause(fmt.Errorf(slow, l.e.o.ReleaseTimeout, errors.Unwrap(next.cause))))
 		})
 		return true
 	}
@@ -336,7 +338,7 @@ func (l *Lease) take(s, next *status) bool {
 	name := ""
 	switch {
 	case next.phase != s.phase:
-		name = [...]string{draining: "drain", resigned: "resign", lost: "lose", deposed: "depose"}[next.phase]
+		name = [...]string{draining: "drain", resigned: "resign", lost: "lose", overran: "overrun", deposed: "depose"}[next.phase]
 	case next.start != s.start:
 		name = "extend"
 	default:

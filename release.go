@@ -10,29 +10,26 @@ import (
 	"github.com/elector-go/elector/internal/rule"
 )
 
-// A release writes into the record that a lease has ended:
+// A release writes into the record that a lease has ended. It is the last renewal: it
+// compares with the process's own record, and is sent only before the lease could be over
+// (see acquisition.vacate), so it cannot harm a successor, however late it arrives.
 //
 //	unwritten ──▶ writing ──▶ written, or the record is not this process's any more
-//	                     ──▶ failed ──Resign──▶ writing
+//	                     ──▶ failed
 //	                     ──▶ never
 //
 // When it is written:
 //
-//	               resigned     lost or deposed
-//	leaseEnded     write        -
-//	workReturned   -            write if the record may be retaken at once, otherwise never
-//	workPanicked   -            never (the phase may still be held)
-//	Lease.Resign   write again  -
-//
-// A release compares with the process's own record, so it cannot harm a
-// successor, however late it arrives.
+//	               resigned   overran or deposed   lost
+//	leaseEnded     write      -                    -
+//	workReturned   -          write                never
+//	workPanicked   -          never                never (the phase may still be held)
 type release struct {
 	mutex sync.Mutex
 	state releaseState
 	err   error         // why it failed
 	done  chan struct{} // closed unless it is unwritten or writing
-	named string        // ID of the candidate that should lead next, for the next write
-	next  string        // the same, for the write that began last
+	named string        // ID of the candidate that should lead next
 	pause atomic.Pointer[annex.Pause]
 }
 
@@ -48,34 +45,31 @@ const (
 )
 
 // begin reports whether the caller must write the release now. The caller then owns
-// the acquisition, and next, until finish.
-func (r *release) begin(from releaseState) bool {
+// the acquisition.
+func (r *release) begin() bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	if r.state != from {
+	if r.state != unwritten {
 		return false
 	}
-	if from == failed {
-		r.done = make(chan struct{})
-	}
 	r.state = writing
-	r.next, r.named = r.named, ""
 	return true
 }
 
-// name records who should lead next.
+// name records who should lead next, if the release has not begun.
 func (r *release) name(successor string) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	r.named = successor
+	if r.state == unwritten {
+		r.named = successor
+	}
 }
 
-// unname takes back what name recorded, unless the release that it is for is still
-// to begin.
-func (r *release) unname(successor string, goesOn bool) {
+// unname takes back what name recorded.
+func (r *release) unname(successor string) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	if r.named == successor && (goesOn || r.state != unwritten) {
+	if r.state == unwritten && r.named == successor {
 		r.named = ""
 	}
 }
@@ -108,12 +102,14 @@ const (
 // is done.
 func (l *Lease) writeRelease(on occasion) {
 	e, phase := l.e, l.status.Load().phase
-	free := on == workReturned && e.view.Abandon(l.own.nonce)
+	if on == workReturned {
+		e.view.Over(l.own.nonce)
+	}
 	state, err := never, error(nil)
 	switch {
-	case on == leaseEnded && phase != resigned, on != leaseEnded && phase == resigned, !l.begin(unwritten):
+	case on == leaseEnded && phase != resigned, on != leaseEnded && phase == resigned, !l.begin():
 		return
-	case on == leaseEnded, free:
+	case on == leaseEnded, on == workReturned && phase != lost:
 		state, err = l.vacate()
 	}
 	if phase == deposed || l.status.Load().why == requested || on != workPanicked && annex.RequestOf(l.own.record).Token != 0 { // the renewals still run beside a panic
@@ -124,8 +120,8 @@ func (l *Lease) writeRelease(on occasion) {
 
 // begin begins to write the release, and reports whether the caller must: see
 // release.begin.
-func (l *Lease) begin(from releaseState) bool {
-	return l.e.view.Take(rule.Step{Name: "write", Nonce: l.won.Attempt.Nonce}, func() bool { return l.release.begin(from) })
+func (l *Lease) begin() bool {
+	return l.e.view.Take(rule.Step{Name: "write", Nonce: l.won.Attempt.Nonce}, l.release.begin)
 }
 
 // finish records how that has ended.
@@ -167,10 +163,11 @@ func (l *Lease) workReturned(ctx context.Context) {
 // requested the resignation: see RequestResign. To stop a worker in an orderly way,
 // call Resign on the Elector.
 //
-// If the release could not be written, Resign returns why. This process still no
-// longer leads, the record expires after TTL*(1+ClockDrift) of a challenger's
-// clock, and a further Resign tries again. A release never touches a successor's
-// record. After the loss of the lease Resign returns ErrLost.
+// A release is the last renewal: it is tried again until the lease would have ended
+// without it. If it could not be written, Resign returns why, each time. This process
+// still no longer leads, and the record expires after TTL*(1+ClockDrift) of a challenger's
+// clock. A release never touches a successor's record. After the loss of the lease Resign
+// returns ErrLost.
 func (l *Lease) Resign(ctx context.Context) error {
 	if ctx == nil {
 		return l.e.fail("resign", errNilContext)
@@ -187,19 +184,6 @@ func (l *Lease) Resign(ctx context.Context) error {
 	}
 	if ctx.Value(workOf{l}) != nil {
 		ctx = context.WithoutCancel(ctx) // it has ended with the lease
-	}
-	if state, _, _ := l.release.outcome(); state == failed {
-		if err := l.e.begin(ctx); err != nil {
-			return l.e.fail("resign", err)
-		}
-		if !l.begin(failed) {
-			l.e.active.Done() // another caller writes
-		} else {
-			go func() {
-				defer l.e.active.Done()
-				l.finish(l.vacate())
-			}()
-		}
 	}
 	return l.e.fail("resign", l.settled(ctx))
 }
@@ -243,13 +227,13 @@ func (l *Lease) released() bool {
 func (l *Lease) vacate() (releaseState, error) {
 	e := l.e
 	state := written
-	l.own.successor, l.own.why, l.own.pause = l.release.next, l.status.Load().ending(), l.release.pause.Load()
+	l.own.successor, l.own.why, l.own.pause = l.release.named, l.status.Load().ending(), l.release.pause.Load()
 	start := e.clock.Now().Mono
 	err := l.own.vacate()
 	took := e.clock.Now().Mono - start
 	if err != nil {
 		state = failed
-		err = fmt.Errorf("the release was not written: %w; successors wait until the record expires, or call Resign again", err)
+		err = fmt.Errorf("the release was not written: %w; successors wait until the record expires", err)
 		e.log.Warn("elector: release failed", "token", l.token, "error", err)
 	}
 	info := l.info(err)

@@ -213,7 +213,6 @@ func (l *Lease) adopt(r backends.Record) *failure {
 		a.sent[r.Attempt.Sequence] = w
 		margin := l.Remaining()
 		if err = l.extend(w.start); err == nil {
-			l.e.view.Holds(a.nonce, w.start.Mono+l.hold)
 			info := l.info(nil)
 			info.Margin = margin
 			traced(l.e, l.e.o.Trace.Renewed, l.ctx, info)

@@ -158,9 +158,15 @@ func (e *Elector) loadBy(ctx context.Context, limit time.Duration, why purpose, 
 // swap replaces prev by next and enters the result into the view. It may share a
 // request with the swaps of other Electors; gather is set if it may wait for them.
 func (e *Elector) swap(ctx context.Context, limit time.Duration, why purpose, gather bool, prev, next backends.Record) (backends.Record, *failure) {
+	return e.swapWhile(ctx, limit, why, gather, nil, prev, next)
+}
+
+// swapWhile is a swap that is sent only while may, if it is set, returns true. It may be
+// called at any time until the request has ended, from another goroutine.
+func (e *Elector) swapWhile(ctx context.Context, limit time.Duration, why purpose, gather bool, may func() bool, prev, next backends.Record) (backends.Record, *failure) {
 	e.timing.write(e.clock.Now().Mono)
 	r, f := request(ctx, e, limit, why, func(ctx context.Context) (backends.Record, error) {
-		return e.requests.Swap(ctx, backends.Change{Name: e.name, Prev: prev, Next: next}, gather)
+		return e.requests.Swap(ctx, backends.Change{Name: e.name, Prev: prev, Next: next}, gather, may)
 	})
 	if f == nil {
 		e.view.Wrote(prev, r, e.now())

@@ -26,8 +26,8 @@ func (l *Lease) obeyRequest() {
 // others let it have a head start; if it does not come in time, any of them may
 // lead: see Options.Priority. ResignTo returns ErrInvalid if the ID is empty, is
 // this candidate's own, is longer than 256 bytes, or is not UTF-8 without NUL; the
-// lease then goes on. If ctx ends first, the release that goes on names the candidate.
-// If the lease goes on, or the release could not be written, a later Resign names none.
+// lease then goes on, and a later Resign names no candidate. If ctx ends first, the release
+// that goes on names the candidate.
 func (e *Elector) ResignTo(ctx context.Context, id string) error {
 	err := checkSuccessor(id)
 	if err == nil && id == e.o.ID {
@@ -41,8 +41,8 @@ func (e *Elector) ResignTo(ctx context.Context, id string) error {
 		return e.Resign(ctx)
 	}
 	l.release.name(id)
-	if err = e.Resign(ctx); err != nil {
-		l.release.unname(id, l.status.Load().phase == held)
+	if err = e.Resign(ctx); err != nil && l.status.Load().phase == held {
+		l.release.unname(id)
 	}
 	return err
 }

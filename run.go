@@ -26,9 +26,11 @@ import (
 // lease stays valid and renewed until work has returned, for at most
 // ReleaseTimeout; then the lease ends, and then the record is released. When the lease
 // is lost, or work takes longer than that, the lease and the context end at once.
-// Run then waits for work, releases the record if that is still this process's, logs what work returned, and campaigns again; or it
-// returns ErrLost if it had been told to stop. After a deposition (see ErrDeposed)
-// or a request (see RequestResign) this candidate first waits until another one has led,
+// Run then waits for work, logs what work returned, and campaigns again; or it
+// returns ErrLost if it had been told to stop. If work took longer, or after a deposition
+// (see ErrDeposed), Run first releases the record, as long as the lease could have lasted.
+// A record that still shows its own lost lease this Elector may take over at once. After a
+// deposition or a request (see RequestResign) this candidate first waits until another one has led,
 // for at most TTL*(1+ClockDrift).
 //
 // A panic in work passes through Run: the lease ends at once, and the record is

@@ -266,41 +266,8 @@ func TestSuccessor(t *testing.T) {
 			if got := bidIn(s.record().Extensions); got != "" {
 				t.Errorf("Resign after it names %q", got)
 			}
-			win(t, s.e)
-			s.fault.Always(fault.Fails(backends.ErrUnavailable))
-			if err := s.e.ResignTo(t.Context(), "c0"); !errors.Is(err, elector.ErrUnavailable) {
-				t.Error(err)
-			}
-			s.plain()
-			if err := s.e.Resign(t.Context()); err != nil || !s.vacant() {
-				t.Error(err)
-			}
-			if got := bidIn(s.record().Extensions); got != "" {
-				t.Errorf("Resign after the store was not told names %q", got)
-			}
 		})
 	})
-	for _, patience := range []time.Duration{0, time.Second} {
-		t.Run(fmt.Sprintf("named in vain, and the caller waits for %v", patience), func(t *testing.T) {
-			onStage(t, o, func(t *testing.T, s *stage) {
-				win(t, s.e)
-				s.fault.Always(fault.Hang)
-				ctx, cancel := context.WithTimeout(t.Context(), patience)
-				defer cancel()
-				if err := s.e.ResignTo(ctx, "c0"); !errors.Is(err, context.DeadlineExceeded) {
-					t.Error(err)
-				}
-				pass(10 * time.Minute)
-				s.plain()
-				if err := s.e.Resign(t.Context()); err != nil || !s.vacant() {
-					t.Error(err)
-				}
-				if got := bidIn(s.record().Extensions); got != "" {
-					t.Errorf("Resign after a release that failed names %q", got)
-				}
-			})
-		})
-	}
 	t.Run("named, and the caller does not wait", func(t *testing.T) {
 		onStage(t, o, func(t *testing.T, s *stage) {
 			win(t, s.e)

@@ -1,16 +1,12 @@
 package elector_test
 
 import (
-	"context"
 	"errors"
-	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
-	"github.com/elector-go/elector/internal/fault"
 )
 
 // touch gives the record a new version, and nothing else: as a label does that is added
@@ -34,91 +30,6 @@ func TestTouched(t *testing.T) {
 			touch(s)
 			if err := s.e.Resign(t.Context()); err != nil || !s.vacant() {
 				t.Errorf("Resign returns %v, and the record is %+v", err, s.record())
-			}
-		})
-	})
-	t.Run("restored and resigned", func(t *testing.T) {
-		onStage(t, o, func(t *testing.T, s *stage) {
-			win(t, s.e)
-			s.fault.CutWatches(errors.New("the connection is gone")) // a watch may see the record between
-			synctest.Wait()
-			restore(s)
-			for range 2 {
-				err := s.e.Resign(t.Context())
-				if err == nil || !strings.Contains(err.Error(), "put it back") || s.vacant() {
-					t.Errorf("Resign of a record that may have been restored returns %v", err)
-				}
-			}
-		})
-	})
-	t.Run("restored long before, and resigned", func(t *testing.T) {
-		onStage(t, o, func(t *testing.T, s *stage) {
-			l := win(t, s.e)
-			old := s.store.Get("bubble")
-			change(t, s.store, set(t, "t_request", "1"))
-			s.store.Put("bubble", old)
-			pass(time.Hour)
-			if err := l.Check(); err != nil {
-				t.Fatal(err)
-			}
-			change(t, s.store, set(t, "t_request", "2"))
-			if err := s.e.Resign(t.Context()); err != nil || !s.vacant() {
-				t.Errorf("Resign returns %v, and the record is %+v", err, s.record())
-			}
-		})
-	})
-	for release, answer := range map[string]error{"an unanswered release": fault.ErrInjected, "a refused release": backends.ErrDenied} {
-		t.Run("restored after "+release, func(t *testing.T) {
-			onStage(t, o, func(t *testing.T, s *stage) {
-				win(t, s.e)
-				s.fault.CutWatches(errors.New("the connection is gone"))
-				next := join(t, s.store.Handle(), elector.Options{})
-				s.fault.Next("swap", func(ctx context.Context, _ fault.Call, send fault.Send) (backends.Record, error) {
-					old := s.store.Get("bubble")
-					if _, err := send(ctx); err != nil {
-						t.Error(err)
-					}
-					win(t, next)
-					s.store.Put("bubble", old)
-					change(t, s.store, set(t, "t_request", "1"))
-					return backends.Record{}, answer
-				})
-				for range 2 {
-					if err := s.e.Resign(t.Context()); err == nil || s.vacant() {
-						t.Errorf("another candidate leads, and Resign of the record that it had replaced returns %v", err)
-					}
-				}
-			})
-		})
-	}
-	t.Run("restored while a lost lease is released", func(t *testing.T) {
-		onStage(t, o, func(t *testing.T, s *stage) {
-			l := s.run()
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			go func() {
-				for range s.e.Observe(ctx) {
-				}
-			}()
-			pass(30 * time.Second)
-			s.fault.Always(fault.RequestLost)
-			s.fault.Next("swap", fault.ReplyLost) // only the observer's watch shows this renewal
-			pass(o.TTL)
-			if err := l.Check(); !errors.Is(err, elector.ErrLost) {
-				t.Fatal(err)
-			}
-			s.plain()
-			s.fault.Next("swap", func(ctx context.Context, _ fault.Call, send fault.Send) (backends.Record, error) {
-				restore(s)
-				return send(ctx)
-			})
-			s.stop()
-			s.end()
-			wait(t, s.ran, "Run returns")
-			s.stop = nil
-			pass(time.Minute)
-			if n := s.released.Load(); n != 0 || s.vacant() {
-				t.Errorf("%d more releases were sent, and the record is %+v", n, s.record())
 			}
 		})
 	})

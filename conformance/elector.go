@@ -33,7 +33,7 @@ var electorCases = []testCase{
 	{name: "res/handover", run: handover},
 	{name: "res/fail-retry", run: failRetry},
 	{name: "res/foreign", run: foreign},
-	{name: "res/told-after-loss", run: toldAfterLoss},
+	{name: "res/overrun", run: overrun},
 	{name: "res/deposed", raw: true, run: deposed},
 	{name: "run/deposed", raw: true, run: runDeposed},
 

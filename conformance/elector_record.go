@@ -126,10 +126,10 @@ func critical(s *suite) {
 	}
 }
 
-// res/told-after-loss: a worker that is too slow to stop loses its lease, and Run
+// res/overrun: a worker that is too slow to stop loses its lease, and Run
 // releases the record after it has returned. C is longer than the watchdog, and
 // waiters that poll read often.
-func toldAfterLoss(s *suite) {
+func overrun(s *suite) {
 	el := s.election("")
 	o := s.brisk()
 	o.ReleaseTimeout = s.short().TTL

@@ -22,20 +22,23 @@
  * applied when there is no record, however late.
  *
  * Nonces. It is enough to know of each whether it is of its writer's present
- * acquisition (CURRENT), of one that its writer may retake at once (ABANDONED), or of
- * one that no candidate recognises (FORGOTTEN).
+ * acquisition (CURRENT), of one that is over, so that its writer may take the record
+ * at once (OVER), or of one that no candidate recognises (FORGOTTEN).
  *
  * A claim is what a candidate may believe of its own acquisition. It begins as
  * trying. It is doubtful once it has replaced "no record" by a write whose outcome
  * is not known: that write may arrive after others have led. It is contested once
  * its candidate has seen another acquisition, or the record gone. When the work
- * has stopped, a claim that is still trying is abandoned, and the record may be
- * retaken at once. A doubtful one may lead, but stays doubtful.
+ * has stopped, a claim that is still trying is over, and the record may be taken
+ * at once. A doubtful one may lead, but stays doubtful.
  *
  * A lease has two states: how it ends, and how far its release is.
  *
- *	held -> draining -> resigned, lost or deposed
+ *	held -> draining -> resigned, lost, overran or deposed
  *	unwritten -> writing -> written or failed, or never written
+ *
+ * A release is the last renewal: it is sent only within H of the write in the state
+ * that it replaces.
  *
  * Each step is one d_step. Its first line says what it takes, and what it says
  * itself is shown when spin replays a trail.
@@ -132,28 +135,28 @@
 #define BELIEVED        CAN_believe(claim[c])
 #endif
 
-#ifdef DOUBT_ABANDONED   /* what never led is abandoned although its creation is in doubt */
-#define RETAKES_UNLED   (claim[c] != contested)
+#ifdef DOUBT_UNLED       /* what never led is over although its creation is in doubt */
+#define OVER_UNLED      (claim[c] != contested)
 #else
-#define RETAKES_UNLED   CAN_abandon(claim[c])
+#define OVER_UNLED      CAN_over(claim[c])
 #endif
 
-#ifdef DOUBT_RETAKEN     /* a lost lease is abandoned although its creation is in doubt */
-#define RETAKES_LED     (claim[c] != contested)
+#ifdef DOUBT_LED         /* what led is over although its creation is in doubt */
+#define OVER_LED        (claim[c] != contested)
 #else
-#define RETAKES_LED     CAN_abandon(claim[c])
+#define OVER_LED        CAN_over(claim[c])
 #endif
 
-#ifdef DOUBT_TOLD        /* a lost lease is released although its creation is in doubt */
-#define MAY_RELEASE     (claim[c] != contested)
+#ifdef TOLD_LATE         /* a release is sent after H */
+#define TIMELY          true
 #else
-#define MAY_RELEASE     CAN_abandon(claim[c])
+#define TIMELY          (hold[c] > 0)
 #endif
 
 #ifdef DOUBT_REPEATED    /* a release is repeated on any own state although the creation is in doubt */
 #define MAY_REPEAT      true
 #else
-#define MAY_REPEAT      (CAN_abandon(claim[c]) || again[c])
+#define MAY_REPEAT      (CAN_over(claim[c]) || again[c])
 #endif
 
 #ifdef TOLD_AT_WORK      /* the release is written while the worker runs */
@@ -169,9 +172,9 @@
 #endif
 
 #ifdef TOLD_TWICE        /* a release that was written is written again */
-#define UNFINISHED      (release[c] == failed || release[c] == written)
+#define WRITES_AGAIN    (release[c] == written)
 #else
-#define UNFINISHED      (release[c] == failed)
+#define WRITES_AGAIN    false
 #endif
 
 #ifdef REQUEST_EXTENDS   /* a record with a request in it counts as renewed */
@@ -228,15 +231,15 @@
 #define PAUSED        5  /* a worker writes past H, and does not know it yet */
 #define REFUSAL       6  /* the resource refuses a stale write */
 #define ACQUIRED_BACK 7  /* an acquisition is found by reading back */
-#define RETAKEN       8  /* a candidate retakes what it abandoned, at once */
+#define TAKEN_AT_ONCE 8  /* a candidate takes at once what is over */
 #define HANDED_OVER   9  /* a candidate takes over after a release, before T */
 #define AFTER_VANISH 10  /* a candidate leads again after the record had vanished */
 #define RETOLD       11  /* a release is repeated after a read-back */
 #define DRAINED      12  /* a worker drains, and then the release is written */
-#define TOLD_LOST    13  /* a lost lease is released */
+#define TOLD_OVERRUN 13  /* a lease whose worker took too long to stop is released */
 #define TOLD_DEPOSED 14  /* a deposed lease is released */
-#define TOLD_LATER   15  /* a release that failed is written after all */
-#define NEVER_TOLD   16  /* a lost lease is not released: its creation is in doubt */
+#define TOO_LATE     15  /* a release is not sent, because H is over */
+#define NEVER_TOLD   16  /* a lost lease is not released */
 #define DOUBT_LEADS  17  /* an acquisition leads although its creation is in doubt */
 #define CREATED_LATE 18  /* a creation is applied late, while another candidate has a valid lease */
 #define DISBELIEVED  19  /* the store acknowledges an acquisition that its candidate does not believe */
@@ -257,6 +260,7 @@ hidden byte writes_in_order;  /* the resource takes no write that is older than 
 hidden byte written_after_loss; /* a release is written after the lease is over */
 hidden byte written_after_work; /* a release is written after the worker has returned */
 hidden byte written_once;     /* a release is written once */
+hidden byte sent_in_time;     /* a release is sent within H of the write that it replaces */
 hidden byte lost_for_good;    /* a lease that was over does not come back */
 hidden byte leader_is_back;   /* a candidate leads within BOUND ticks of calm */
 hidden byte time_passes;      /* candidates do not keep busy without end at one instant */
@@ -268,12 +272,12 @@ mtype = {
 	/* its claim */
 	trying, doubtful, contested,
 	/* how its lease ends */
-	none, held, draining, resigned, lost, deposed,
+	none, held, draining, resigned, lost, overran, deposed,
 	/* its release; never is a word of Promela */
 	unwritten, writing, written, failed, never_written,
 	/* the record as a candidate sees it; unknown: no version that still stands;
-	   abandoned: an own one that may be retaken at once */
-	unknown, absent, vacant, ours, abandoned, other
+	   over: an own one that may be taken at once */
+	unknown, absent, vacant, ours, over, other
 };
 
 #define NONE 0           /* no request */
@@ -282,7 +286,7 @@ mtype = {
 
 #define FORGOTTEN 0
 #define CURRENT   1
-#define ABANDONED 2
+#define OVER      2
 
 #define CHANGED 0        /* another attempt is in the record */
 #define ASKED   1        /* the same attempt, with a request: another version */
@@ -306,6 +310,7 @@ byte  mine[N];           /* the token of the acquisition or the lease */
 mtype claim[N] = trying;
 mtype life[N] = none;
 byte  lease[N];          /* what is left of H; 0 when not valid */
+byte  hold[N];           /* the same, since the write was sent that was shown last; the end of the lease does not change it */
 bool  running[N];        /* the worker has not returned */
 mtype release[N] = unwritten;
 
@@ -330,7 +335,7 @@ byte work[N];
 /* For the checks alone. */
 byte newest;             /* the highest token of any acquisition */
 byte writer;             /* who wrote last to the resource */
-hidden byte i, valid, creations, all_saw, retakes;
+hidden byte i, valid, creations, all_saw, at_once;
 
 #define c _pid           /* a candidate's number */
 
@@ -445,18 +450,18 @@ inline see() {
 	fi
 }
 
-/* The acquisition is over, and the work done under it has stopped: campaign again. */
-inline abandon() {
-	retakes = (life[c] == none -> RETAKES_UNLED : RETAKES_LED);
-	if :: exists && owner == c && nonce == CURRENT -> nonce = (retakes -> ABANDONED : FORGOTTEN); since = 0 :: else fi;
-	if :: late[c].on && late[c].nonce == CURRENT -> late[c].nonce = (retakes -> ABANDONED : FORGOTTEN); late[c].left = 0 :: else fi;
+/* The acquisition has ended, and the work done under it has stopped: campaign again. */
+inline start_again() {
+	at_once = (life[c] == none -> OVER_UNLED : OVER_LED);
+	if :: exists && owner == c && nonce == CURRENT -> nonce = (at_once -> OVER : FORGOTTEN); since = 0 :: else fi;
+	if :: late[c].on && late[c].nonce == CURRENT -> late[c].nonce = (at_once -> OVER : FORGOTTEN); late[c].left = 0 :: else fi;
 	if
-	:: sees[c] == ours -> sees[c] = (retakes -> abandoned : unknown)
+	:: sees[c] == ours -> sees[c] = (at_once -> over : unknown)
 	:: sees[c] == absent && claim[c] == contested -> sees[c] = unknown /* it has seen more than that */
 	:: else
 	fi;
 	if :: sees[c] == unknown -> wait[c] = 0; same[c] = false :: else fi;
-	mine[c] = 0; claim[c] = TO_begin; life[c] = none; lease[c] = 0; running[c] = false; release[c] = unwritten;
+	mine[c] = 0; claim[c] = TO_begin; life[c] = none; lease[c] = 0; hold[c] = 0; running[c] = false; release[c] = unwritten;
 	send_read(seek)
 }
 
@@ -469,17 +474,18 @@ inline acknowledged(shows) {
 /* The store has shown that the acquisition was applied. */
 inline won() {
 	if
-	:: !BELIEVED -> SEEN(DISBELIEVED, true); settled(); abandon()
-	:: BELIEVED && TERM(left[c]) == 0 -> settled(); abandon()
+	:: !BELIEVED -> SEEN(DISBELIEVED, true); settled(); start_again()
+	:: BELIEVED && TERM(left[c]) == 0 -> settled(); start_again()
 	:: else ->
 		SEEN(DOUBT_LEADS, claim[c] == doubtful);
-		life[c] = TO_win; lease[c] = TERM(left[c]); running[c] = true;
+		life[c] = TO_win; lease[c] = TERM(left[c]); hold[c] = lease[c]; running[c] = true;
 		phase[c] = idle; settled(); count_leases()
 	fi
 }
 
 /* The store has shown that a renewal was applied. */
 inline adopt() {
+	hold[c] = TERM(left[c]);
 	if
 	:: STILL_VALID || HELD_AGAIN ->
 		lost_for_good = (lease[c] > 0);
@@ -492,18 +498,22 @@ inline adopt() {
 
 /* The lease is over. One that was over before stays as it ended. */
 inline end(how) {
-	life[c] = (LEADS -> how : life[c]); lease[c] = (how == resigned -> GIVE_UP : 0);
-	/* what renewals could still have shown counts no more */
-	left[c] = 0;
-	if :: exists && owner == c && nonce == CURRENT -> since = 0 :: else fi;
-	if :: late[c].nonce == CURRENT -> late[c].left = 0 :: else fi
+	life[c] = (LEADS -> how : life[c]); lease[c] = (how == resigned -> GIVE_UP : 0)
 }
 
-/* The release is written: no candidate leads. */
-inline vacate() { release[c] = TO_write; send_write(releasing) }
+/* The release is over. */
+inline finish(outcome) { release[c] = outcome; phase[c] = idle; settled(); hold[c] = 0 }
 
-/* That was tried. */
-inline finish(outcome) { release[c] = outcome; phase[c] = idle; settled() }
+/* The release is sent, which says that no candidate leads; but not after H. */
+inline vacate() {
+	if
+	:: TIMELY ->
+		sent_in_time = (hold[c] > 0);
+		assert(sent_in_time);
+		release[c] = TO_write; send_write(releasing)
+	:: else -> SEEN(TOO_LATE, true); finish(TO_fail)
+	fi
+}
 
 /*
  * A write was given up. If the store has not got it yet, it is on its way. A
@@ -569,7 +579,7 @@ active [N] proctype candidate() {
 		printf("candidate %d gives up its acquisition unanswered\n", c);
 		leave_late(); settled();
 		if
-		:: !CAN_repeat(claim[c]) -> abandon()
+		:: !CAN_repeat(claim[c]) -> start_again()
 		:: else -> send_read(confirming)
 		fi }
 	:: d_step { LATE > 0 && phase[c] == acquiring && net[c] == SENT && sees[c] == absent && claim[c] != contested &&
@@ -582,15 +592,15 @@ active [N] proctype candidate() {
 		if
 		:: answer[c] == ours -> SEEN(ACQUIRED_BACK, left[c] > 0); won()
 		:: answer[c] != ours && again[c] && CLAIMABLE -> settled(); send_write(acquiring)
-		:: else -> settled(); abandon()
+		:: else -> settled(); start_again()
 		fi }
-	:: d_step { phase[c] == confirming && net[c] == BACK && answer[c] == ours && MAY_RELEASE && FAULTY ->
+	:: d_step { phase[c] == confirming && net[c] == BACK && answer[c] == ours && CAN_over(claim[c]) && FAULTY ->
 		printf("candidate %d is cancelled, and reads back its own record\n", c);
-		see(); settled(); vacate() }
+		hold[c] = left[c]; see(); settled(); vacate() }
 	:: d_step { phase[c] == confirming && FAULTY && CLAIMABLE ->
 		printf("candidate %d cannot read back, and writes again\n", c); settled(); send_write(acquiring) }
 	:: d_step { phase[c] == confirming && FAULTY ->
-		printf("candidate %d cannot read back, and gives up\n", c); settled(); abandon() }
+		printf("candidate %d cannot read back, and gives up\n", c); settled(); start_again() }
 
 	/* renew: write, read back */
 	:: d_step { phase[c] == idle && LEADS && lease[c] > 0 && PROMPT_RENEWAL -> STEP;
@@ -624,7 +634,7 @@ active [N] proctype candidate() {
 	:: d_step { phase[c] == idle && CAN_resign(life[c]) && lease[c] > 0 && DRAINS ->
 		printf("candidate %d resigns while its worker runs\n", c); end(TO_resign) }
 	:: d_step { life[c] == draining && lease[c] > 0 && DRAINS ->
-		printf("the worker of candidate %d does not stop in time\n", c); end(TO_lose) }
+		printf("the worker of candidate %d does not stop in time\n", c); end(TO_overrun) }
 	:: d_step { CAN_depose(life[c]) && lease[c] > 0 && DRAINS ->
 		printf("candidate %d is deposed\n", c); end(TO_depose) }
 	:: d_step { phase[c] == idle && running[c] && release[c] == unwritten && DRAINS ->
@@ -635,17 +645,17 @@ active [N] proctype candidate() {
 		:: else -> release[c] = TO_give_up
 		fi }
 
-	/* the release is written once the worker has returned, for as long as that is worth it */
+	/* the release of what did not expire is written once the worker has returned */
 	:: d_step { phase[c] == idle && running[c] && !LEADS && release[c] == unwritten -> STEP;
 		printf("the worker of candidate %d returns, after its lease was %e\n", c, life[c]);
 		running[c] = WORKER_GOES_ON;
 		if
-		:: life[c] == resigned || MAY_RELEASE -> vacate()
-		:: else -> SEEN(NEVER_TOLD, claim[c] == doubtful); release[c] = TO_give_up
+		:: life[c] != lost -> vacate()
+		:: else -> SEEN(NEVER_TOLD, true); release[c] = TO_give_up
 		fi }
 	:: d_step { phase[c] == releasing && net[c] == BACK -> STEP;
 		printf("candidate %d gets the acknowledgement of its release\n", c);
-		SEEN(TOLD_LOST, life[c] == lost);
+		SEEN(TOLD_OVERRUN, life[c] == overran);
 		SEEN(TOLD_DEPOSED, life[c] == deposed);
 		acknowledged(vacant); finish(TO_written) }
 	:: d_step { phase[c] == releasing && (FAULTY || net[c] == SENT && !APPLIES) -> STEP;
@@ -655,23 +665,23 @@ active [N] proctype candidate() {
 		printf("candidate %d reads back: %e\n", c, answer[c]);
 		see();
 		if
-		:: answer[c] == ours && MAY_REPEAT -> SEEN(RETOLD, true); settled(); vacate()
+		:: answer[c] == ours && MAY_REPEAT -> SEEN(RETOLD, left[c] > 0); hold[c] = left[c]; settled(); vacate()
 		:: answer[c] == ours && !MAY_REPEAT -> finish(TO_give_up)
 		:: else -> finish(TO_written)
 		fi }
 	:: d_step { phase[c] == verifying && FAULTY ->
 		printf("candidate %d cannot read back, and leaves it at that\n", c); finish(TO_fail) }
-	:: d_step { phase[c] == idle && UNFINISHED && FAULTY ->
-		printf("candidate %d writes its release again\n", c); SEEN(TOLD_LATER, true); vacate() }
+	:: d_step { phase[c] == idle && WRITES_AGAIN && FAULTY ->
+		printf("candidate %d writes its release again\n", c); release[c] = TO_write; send_write(releasing) }
 	:: d_step { phase[c] == idle && (release[c] == written || release[c] == failed || release[c] == never_written) -> STEP;
 		printf("candidate %d campaigns again\n", c);
-		abandon() }
+		start_again() }
 
 	/* the process dies, and another one is started in its place */
 	:: d_step { exists && SEES_NEWEST && (sees[c] != unknown || highest[c] > 0) && FAULTY ->
 		printf("candidate %d dies and is started again\n", c);
 		if :: WRITES(c) -> leave_late() :: else fi;
-		settled(); abandon();
+		settled(); start_again();
 		if :: owner == c -> nonce = FORGOTTEN :: else fi;
 		if :: late[c].on -> late[c].nonce = FORGOTTEN :: else fi;
 		sees[c] = unknown; same[c] = false; highest[c] = 0; wait[c] = 0; distrust[c] = 0 }
@@ -685,14 +695,14 @@ active [N] proctype candidate() {
 		:: !exists -> answer[c] = absent; left[c] = 0
 		:: exists && vacated -> answer[c] = vacant; shown[c] = token; left[c] = 0
 		:: exists && !vacated && owner == c && nonce == CURRENT -> answer[c] = ours; shown[c] = token; left[c] = SHOWN_SINCE
-		:: exists && !vacated && owner == c && nonce == ABANDONED -> answer[c] = abandoned; shown[c] = token; left[c] = 0
+		:: exists && !vacated && owner == c && nonce == OVER -> answer[c] = over; shown[c] = token; left[c] = 0
 		:: else -> answer[c] = other; shown[c] = token
 		fi;
 		if :: again[c] -> shown[c] = 0 :: else fi }
 	:: d_step { net[c] == SENT && WRITES(c) && APPLIES && IN_TURN -> STEP;
 		printf("the store applies a write of candidate %d: %e, token %d\n", c, phase[c], mine[c]);
 		SEEN(TAKEOVER, phase[c] == acquiring && sees[c] == other && owner != c);
-		SEEN(RETAKEN, phase[c] == acquiring && sees[c] == abandoned);
+		SEEN(TAKEN_AT_ONCE, phase[c] == acquiring && sees[c] == over);
 		SEEN(HANDED_OVER, phase[c] == acquiring && sees[c] == vacant && owner != c);
 		SEEN(AFTER_VANISH, phase[c] == acquiring && sees[c] == absent && newest > 0);
 		net[c] = BACK;
@@ -739,7 +749,7 @@ active [N] proctype candidate() {
 inline tick() {
 	printf("a tick\n");
 	for (i : 0 .. N-1) {
-		COUNT_DOWN(lease[i]); COUNT_DOWN(left[i]); COUNT_DOWN(wait[i]); COUNT_DOWN(distrust[i]); COUNT_DOWN(late[i].left)
+		COUNT_DOWN(lease[i]); COUNT_DOWN(hold[i]); COUNT_DOWN(left[i]); COUNT_DOWN(wait[i]); COUNT_DOWN(distrust[i]); COUNT_DOWN(late[i].left)
 	}
 	COUNT_DOWN(since)
 }

@@ -6,16 +6,16 @@
  */
 
 /* What a candidate may believe of its own acquisition. */
-#define CAN_begin(x)   (x == trying || x == doubtful || x == contested || x == abandoned)
+#define CAN_begin(x)   (x == trying || x == doubtful || x == contested || x == over)
 #define TO_begin       trying
 #define CAN_doubt(x)   (x == trying)
 #define TO_doubt       doubtful
-#define CAN_contest(x) (x == trying || x == doubtful || x == contested || x == abandoned)
+#define CAN_contest(x) (x == trying || x == doubtful || x == contested || x == over)
 #define TO_contest     contested
 #define CAN_repeat(x)  (x == trying || x == doubtful)
 #define CAN_believe(x) (x == trying || x == doubtful)
-#define CAN_abandon(x) (x == trying)
-#define TO_abandon     abandoned
+#define CAN_over(x)    (x == trying)
+#define TO_over        over
 
 /* How its lease ends. */
 #define CAN_win(x)     (x == none)
@@ -27,11 +27,13 @@
 #define TO_resign      resigned
 #define CAN_lose(x)    (x == held || x == draining)
 #define TO_lose        lost
+#define CAN_overrun(x) (x == draining)
+#define TO_overrun     overran
 #define CAN_depose(x)  (x == held || x == draining)
 #define TO_depose      deposed
 
 /* How far its release is. */
-#define CAN_write(x)   (x == unwritten || x == failed)
+#define CAN_write(x)   (x == unwritten)
 #define TO_write       writing
 #define CAN_written(x) (x == writing)
 #define TO_written     written

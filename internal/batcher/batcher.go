@@ -58,11 +58,19 @@ func New(b backends.Backend, c clock.Clock, timeout time.Duration, active *sync.
 }
 
 // Swap makes a swap, and returns what the backend's Swap would. gather is set if it
-// may wait for the swaps of other members.
-func (m *Member) Swap(ctx context.Context, c backends.Change, gather bool) (backends.Record, error) {
+// may wait for the swaps of other members. If may is set, it is asked when the request is
+// about to be sent, and the swap is not made if it returns false. Another goroutine may
+// call it.
+func (m *Member) Swap(ctx context.Context, c backends.Change, gather bool, may func() bool) (backends.Record, error) {
 	h := m.enter()
 	defer h.leave()
-	alone := func() (backends.Record, error) { return m.backend.Swap(ctx, c.Name, c.Prev, c.Next) }
+	w := swap{c, may}
+	alone := func() (backends.Record, error) {
+		if w.late() {
+			return backends.Record{}, errLate
+		}
+		return m.backend.Swap(ctx, c.Name, c.Prev, c.Next)
+	}
 	if h.swaps == nil {
 		return alone()
 	}
@@ -75,9 +83,12 @@ func (m *Member) Swap(ctx context.Context, c backends.Change, gather bool) (back
 		defer h.swaps.endSolo()
 		return alone()
 	}
-	o, together := h.swaps.share(ctx, m, c)
+	o, together := h.swaps.share(ctx, m, w)
 	if together == 0 {
 		return alone()
+	}
+	if w.late() && notTried(o.Err) {
+		return backends.Record{}, o.Err // it stayed behind, which is no failure of the store
 	}
 	m.swaps.outcome(o.Err)
 	switch {
@@ -128,6 +139,42 @@ func (m *Member) Load(ctx context.Context, name string, gather bool, sent func()
 		return alone() // the others may be the reason
 	}
 	return o.Record, o.Err
+}
+
+// A swap is a Change that may share a request.
+type swap struct {
+	backends.Change
+	may func() bool // whether it may still be sent; nil for always
+}
+
+// late reports whether the swap may not be sent any more.
+func (s swap) late() bool { return s.may != nil && !s.may() }
+
+var errLate = fmt.Errorf("%w: its time was over before it could be sent", backends.ErrNotTried)
+
+// timely sends those of some swaps that may still be sent. The others stay behind.
+func timely(all []swap, send func([]backends.Change) []backends.Outcome) []backends.Outcome {
+	changes, places := make([]backends.Change, 0, len(all)), make([]int, 0, len(all))
+	for i, s := range all {
+		if !s.late() {
+			changes, places = append(changes, s.Change), append(places, i)
+		}
+	}
+	if len(changes) == len(all) {
+		return send(changes)
+	}
+	outcomes := backends.Outcomes(len(all), errLate)
+	if len(changes) == 0 {
+		return outcomes
+	}
+	answers := send(changes)
+	if len(answers) != len(changes) {
+		answers = backends.Outcomes(len(changes), badAnswer(len(answers), len(changes)))
+	}
+	for i, o := range answers {
+		outcomes[places[i]] = o
+	}
+	return outcomes
 }
 
 // A read is a Load that may share a request.
@@ -199,9 +246,9 @@ func answered(err error) bool {
 // A hub joins the requests to one backend.
 type hub struct {
 	backend backends.Backend
-	users   int                    // requests and places
-	swaps   *line[backends.Change] // nil if they go one by one
-	loads   *line[read]            // the same
+	users   int         // requests and places
+	swaps   *line[swap] // nil if they go one by one
+	loads   *line[read] // the same
 }
 
 // hubs has a hub for each backend that is in use.
@@ -242,16 +289,18 @@ func (h *hub) leave() {
 func newHub(backend backends.Backend) *hub {
 	h, d := &hub{backend: backend}, backend.Describe()
 	if b, ok := backend.(backends.BatchSwapper); ok && d.MaxSwaps > 1 {
-		h.swaps = &line[backends.Change]{
+		h.swaps = &line[swap]{
 			most: d.MaxSwaps, wait: swapWait,
-			bytes: size,
-			clash: func(a, b backends.Change) bool { return a.Name == b.Name },
-			send: func(ctx context.Context, all []backends.Change) []backends.Outcome {
-				if len(all) > 1 {
-					return b.SwapMany(ctx, all)
-				}
-				r, err := b.Swap(ctx, all[0].Name, all[0].Prev, all[0].Next)
-				return []backends.Outcome{{Record: r, Err: err}}
+			bytes: func(s swap) int { return size(s.Change) },
+			clash: func(a, b swap) bool { return a.Name == b.Name },
+			send: func(ctx context.Context, all []swap) []backends.Outcome {
+				return timely(all, func(some []backends.Change) []backends.Outcome {
+					if len(some) > 1 {
+						return b.SwapMany(ctx, some)
+					}
+					r, err := b.Swap(ctx, some[0].Name, some[0].Prev, some[0].Next)
+					return []backends.Outcome{{Record: r, Err: err}}
+				})
 			},
 		}
 	}
@@ -307,7 +356,7 @@ type Place struct {
 
 // Swapping returns a place among those that swap again and again.
 func (m *Member) Swapping() *Place {
-	return place(m.enter(), func(h *hub) *line[backends.Change] { return h.swaps })
+	return place(m.enter(), func(h *hub) *line[swap] { return h.swaps })
 }
 
 // Reading returns a place among those that read again and again.

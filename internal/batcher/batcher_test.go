@@ -22,9 +22,9 @@ func TestBatchOfOneElection(t *testing.T) {
 		m := New(memory.New(), clock.System{}, time.Minute, &active)
 		h := m.enter()
 		defer h.leave()
-		var met []*batch[backends.Change]
+		var met []*batch[swap]
 		for _, name := range []string{"twice", "once", "twice"} {
-			b, _ := h.swaps.join(m, backends.Change{Name: name})
+			b, _ := h.swaps.join(m, swap{Change: backends.Change{Name: name}})
 			met = append(met, b)
 		}
 		if met[0] != met[1] || met[0] == met[2] {
@@ -77,7 +77,7 @@ func TestRefusedTogether(t *testing.T) {
 				for _, name := range []string{"first", "a", "b"} {
 					m := New(r, clock.System{}, time.Minute, &active)
 					all.Go(func() {
-						_, err := m.Swap(t.Context(), backends.Change{Name: name, Prev: c.prev}, false)
+						_, err := m.Swap(t.Context(), backends.Change{Name: name, Prev: c.prev}, false, nil)
 						mutex.Lock()
 						outcomes[name] = err
 						mutex.Unlock()
@@ -95,6 +95,37 @@ func TestRefusedTogether(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A swap whose time is over while it waits stays behind, and the others go. That is no failure
+// of the store.
+func TestLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &refuser{BatchSwapper: memory.New(), hold: make(chan struct{})}
+		var active, all sync.WaitGroup
+		start := time.Now()
+		late := func() bool { return time.Since(start) < longestHold/2 }
+		for name, may := range map[string]func() bool{"late": late, "other": nil} {
+			m := New(r, clock.System{}, time.Minute, &active)
+			h := m.enter()
+			defer h.leave()
+			h.swaps.flying = lanes // so that both wait
+			all.Go(func() {
+				_, err := m.Swap(t.Context(), backends.Change{Name: name}, false, may)
+				if name == "late" && (!notTried(err) || !m.swaps.asks()) || name == "other" && err != nil {
+					t.Errorf("%s ends with %v", name, err)
+				}
+			})
+		}
+		synctest.Wait()
+		time.Sleep(time.Second)
+		close(r.hold)
+		all.Wait()
+		active.Wait()
+		if len(r.single) != 1 || r.single[0] != "other" {
+			t.Errorf("the swaps of %v were sent", r.single)
+		}
+	})
 }
 
 // A member whose shared request failed makes single ones, until one of those fails too.

@@ -44,7 +44,7 @@ var recordMutants = []mutant{
 	{name: "a deposition reported as a resignation", breaks: "Trace", catch: "deposed", pkg: ".", parent: "TestCause", edits: []edit{{
 		"errors.go", `case s.phase == deposed:`, `case false:`}}},
 	{name: "a loss reported as a resignation", breaks: "Trace", catch: "lost", pkg: ".", parent: "TestCause", edits: []edit{{
-		"errors.go", `case s.phase == lost:`, `case false:`}}},
+		"errors.go", `case s.phase == lost, s.phase == overran:`, `case s.phase == overran:`}}},
 	{name: "the last reason to stop reported, and not the first", breaks: "Trace", catch: "unhealthy,_and_then_told_to_stop", pkg: ".", parent: "TestCause", edits: []edit{{
 		"errors.go", `case errors.Is(s.cause, ErrUnhealthy):`, `case s.why == unhealthy:`}}},
 	{name: "a conflict beside another error reported as a conflict", breaks: "Trace", catch: "a_conflict_in_doubt", pkg: ".", parent: "TestResult", edits: []edit{{
@@ -60,19 +60,34 @@ var recordMutants = []mutant{
 		"acquire.go", `			case err != nil:
 				return fmt.Errorf("the record still`, `			case err != nil && false:
 				return fmt.Errorf("the record still`}, {
-		"acquire.go", `moved && e.view.Contested(a.nonce)`, `moved && e.view.Contested(a.nonce) && false`}}},
-	{name: "told while the worker still runs", breaks: "8", catch: "overrun", pkg: ".", parent: "TestToldAfterLoss", edits: []edit{{
+		"acquire.go", `return clock.Elapsed(clk, start) < hold`, `return true || clock.Elapsed(clk, start) < hold`}}},
+	{name: "told while the worker still runs", breaks: "8", catch: "overrun", pkg: ".", parent: "TestOverrun", edits: []edit{{
 		"release.go", `case on == leaseEnded && phase != resigned, on != leaseEnded`, `case on != leaseEnded`}}},
 	{name: "told twice", breaks: "8", catch: "lost/run_true", pkg: ".", parent: "TestOpaqueErrors", edits: []edit{{
 		"release.go", `on != leaseEnded && phase == resigned, !l`, `!l`}, {
-		"release.go", `if r.state != from {`, `if r.state != from && r.state != written {`}, {
-		"release.go", `if from == failed {`, `if from == failed || r.state == written {`}}},
-	{name: "told after a panic", breaks: "8", catch: "panic", pkg: ".", parent: "TestToldAfterLoss", edits: []edit{{
+		"release.go", `if r.state != unwritten {`, `if r.state == written {
+		r.done = make(chan struct{})
+	} else if r.state != unwritten {`}}},
+	{name: "told after a panic", breaks: "8", catch: "panic", pkg: ".", parent: "TestOverrun", edits: []edit{{
 		"run.go", `l.writeRelease(workPanicked)`, `l.giveUp()`}}},
-	{name: "never told of a loss", breaks: "8", catch: "overrun", pkg: ".", parent: "TestToldAfterLoss", edits: []edit{{
-		"release.go", `case on == leaseEnded, free:`, `case on == leaseEnded, free && false:`}}},
-	{name: "told of a loss though its creation was in doubt", breaks: "7", catch: "created_in_doubt", pkg: ".", parent: "TestToldAfterLoss", edits: []edit{{
-		"release.go", `case on == leaseEnded, free:`, `case on == leaseEnded, free || true:`}}},
+	{name: "never told of a loss", breaks: "8", catch: "overrun", pkg: ".", parent: "TestOverrun", edits: []edit{{
+		"release.go", `case on == leaseEnded, on == workReturned && phase != lost:`, `case on == leaseEnded:`}}},
+	{name: "told of a loss", breaks: "8", catch: "a_loss_is_not_released", pkg: ".", parent: "TestReleaseInTime", edits: []edit{{
+		"release.go", `on == workReturned && phase != lost:`, `on == workReturned:`}}},
+	{name: "told after H", breaks: "8", catch: "the_worker_returns_late", pkg: ".", parent: "TestReleaseInTime", edits: []edit{{
+		"acquire.go", `return clock.Elapsed(clk, start) < hold`, `return clock.Elapsed(clk, start) < 9*hold`}}},
+	{name: "told after H by the queue", breaks: "8", catch: "TestLate", pkg: "./internal/batcher", edits: []edit{{
+		"internal/batcher/batcher.go", `return s.may != nil && !s.may()`, `return false`}}},
+	{name: "a release that stayed behind counts as a failure of the store", breaks: "8", catch: "TestLate", pkg: "./internal/batcher", edits: []edit{{
+		"internal/batcher/batcher.go", `if w.late() && notTried(o.Err) {`, `if false {`}}},
+	{name: "a release given up at the first thing that it meets", breaks: "8", catch: "a_request", pkg: ".", parent: "TestReleaseMeets", edits: []edit{{
+		"acquire.go", `case moved && !overtaken: //`, `case moved && !overtaken && false: //`}}},
+	{name: "a release that may still be applied not awaited", breaks: "8", catch: "applied_late", pkg: ".", parent: "TestReleaseInTime", edits: []edit{{
+		"acquire.go", `		case unknown == nil:
+			return errLate`, `		default:
+			return errLate`}}},
+	{name: "what is over not taken at once", breaks: "7", catch: "30s", pkg: ".", parent: "TestStoodStill", edits: []edit{{
+		"internal/rule/claim.go", `return c.state == over && nonce == c.nonce`, `return false`}}},
 	{name: "a reason to stop forgotten", breaks: "Resign", catch: "resigned", pkg: ".", parent: "TestResignWhileDraining", edits: []edit{{
 		"lease.go", `next.why = max(s.why, why)`, `next.why = max(s.why, why*reason(1-min(1, s.phase)))`}}},
 	{name: "a user's error decides how a lease ends", breaks: "Errors", catch: "deposed/run_false", pkg: ".", parent: "TestOpaqueErrors", edits: []edit{{
@@ -107,39 +122,13 @@ var recordMutants = []mutant{
 	{name: "a requester writes an attempt", breaks: "rec/request", catch: "of_a_dead_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
 		"holder_test.go", `change(t, s.store, set(t, "t_request", time.Now().String()))`, `change(t, s.store, func(r *backends.Record) { r.Attempt.Sequence++ })`}}},
 	{name: "C restarted by an extension", breaks: "rec/request", catch: "of_a_dead_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
-		"internal/rule/view.go", `if !v.any || !v.stands(r, v.record, now) {`, `if true {`}}},
-	{name: "a touched record taken for a restored one", breaks: "rec/touched", catch: "resigned", pkg: ".", parent: "TestTouched", edits: []edit{{
-		"internal/rule/view.go", `same := v.SameWrite != nil && v.SameWrite(s.Version, r.Version)`, `same := false`}}},
-	{name: "a lost lease whose record was touched not released", breaks: "rec/touched", catch: "lost_later", pkg: ".", parent: "TestTouched", edits: []edit{{
-		"internal/rule/view.go", `same := v.SameWrite != nil && v.SameWrite(s.Version, r.Version)`, `same := false`}}},
+		"internal/rule/view.go", `if !v.any || !v.amended(r, v.record) {`, `if true {`}}},
 	{name: "a touch prolongs a dead leader", breaks: "rec/touched", catch: "after_a_crash", pkg: ".", parent: "TestTouched", edits: []edit{{
-		"internal/rule/view.go", `if !v.any || !v.stands(r, v.record, now) {`, `if !v.any || r.Extensions == v.record.Extensions || !v.stands(r, v.record, now) {`}}},
+		"internal/rule/view.go", `if !v.any || !v.amended(r, v.record) {`, `if !v.any || r.Extensions == v.record.Extensions || !v.amended(r, v.record) {`}}},
 	{name: "a restored record taken for a touched one", breaks: "rec/touched", catch: "restored_after_a_crash", pkg: ".", parent: "TestTouched", edits: []edit{{
 		"internal/rule/view.go", `same := v.SameWrite != nil && v.SameWrite(s.Version, r.Version)`, `same := true`}}},
-	{name: "a release over a restored record", breaks: "rec/touched", catch: "restored_and_resigned", pkg: ".", parent: "TestTouched", edits: []edit{{
-		"acquire.go", `moved && e.view.Contested(a.nonce) {`, `false {`}}},
-	{name: "a release over a record restored since it began", breaks: "rec/touched", catch: "restored_while_a_lost_lease_is_released", pkg: ".", parent: "TestTouched", edits: []edit{{
-		"acquire.go", `moved && e.view.Contested(a.nonce) {`, `r.Attempt == a.record.Attempt && moved && e.view.Contested(a.nonce) {`}}},
-	{name: "a release over a record restored after it", breaks: "rec/touched", catch: "restored_after_an_unanswered_release", pkg: ".", parent: "TestTouched", edits: []edit{{
-		"acquire.go", `e.view.Released(a.nonce, e.now())`, ``}}},
-	{name: "a restored record taken for an extended one", breaks: "rec/touched", catch: "after_it", pkg: "./internal/rule", parent: "TestExtended", edits: []edit{{
-		"internal/rule/view.go", `v.claim.until, v.claim.renewed = until, won.Attempt.Sequence`, `v.claim.renewed = won.Attempt.Sequence`}}},
-	{name: "a bid taken for a renewal", breaks: "rec/touched", catch: "gone_before_a_bid", pkg: "./internal/rule", parent: "TestContested", edits: []edit{{
-		"internal/rule/view.go", `v.claim.until, v.claim.renewed = until, won.Attempt.Sequence`, `v.claim.until = until`}}},
-	{name: "a release that is refused taken for not applied", breaks: "rec/touched", catch: "restored_after_a_refused_release", pkg: ".", parent: "TestTouched", edits: []edit{{
+	{name: "a release that is refused taken for not applied", breaks: "rec/touched", catch: "refused,_and_applied_late", pkg: ".", parent: "TestReleaseInTime", edits: []edit{{
 		"errors.go", `return k <= cancelled || k.permanent()`, `return k <= cancelled`}}},
-	{name: "a lease that outlives a restore never released", breaks: "rec/touched", catch: "restored_long_before,_and_resigned", pkg: ".", parent: "TestTouched", edits: []edit{{
-		"internal/rule/claim.go", `c.renewed, c.anew = a.Sequence, false`, `c.renewed = a.Sequence`}}},
-	{name: "a vanished record forgotten with an answer", breaks: "rec/touched", catch: "gone_after_a_renewal", pkg: "./internal/rule", parent: "TestContested", edits: []edit{{
-		"internal/rule/view.go", `		v.claim.until = until
-	}
-}
-
-// Released`, `		v.claim.until, v.claim.anew = until, false
-	}
-}
-
-// Released`}}},
 	{name: "a release over an older state", breaks: "rec/touched", catch: "an_older_state_and_resigned", pkg: ".", parent: "TestTouched", edits: []edit{{
 		"acquire.go", `			case err != nil:
 				return fmt.Errorf("the record still`, `			case err != nil && false:

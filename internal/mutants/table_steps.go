@@ -6,7 +6,7 @@ var stepMutants = []mutant{
 	{name: "step: a takeover after H", breaks: "C", catch: "TestSteps", pkg: simulation, alone: true, edits: []edit{{
 		"internal/rule/view.go", `return max(v.held, v.since+Challenge(v.record.TTL, v.Drift))`, `return max(v.held, v.since+Hold(v.record.TTL, v.Drift))`}}},
 	{name: "step: another attempt that does not make challengers wait anew", breaks: "C", catch: "TestSteps", pkg: simulation, alone: true, edits: []edit{{
-		"internal/rule/view.go", `if !v.any || !v.stands(r, v.record, now) {`, `if !v.any {`}}},
+		"internal/rule/view.go", `if !v.any || !v.amended(r, v.record) {`, `if !v.any {`}}},
 	{name: "step: a lease for longer than H", breaks: "H", catch: "TestSteps", pkg: simulation, alone: true, edits: []edit{{
 		"internal/rule/rule.go", `return ttl - time.Duration(float64(ttl)*drift)`, `return ttl`}}},
 	{name: "step: a lease from the answer to the acquisition", breaks: "H", catch: "TestSteps", pkg: simulation, alone: true, edits: []edit{{
@@ -33,7 +33,7 @@ var stepMutants = []mutant{
 `, `c.state = trying
 `}}},
 	{name: "step: a contested record retaken at once", breaks: "claim", catch: "TestSteps", pkg: simulation, alone: true, edits: []edit{{
-		"internal/rule/claim.go", `return c.state == abandoned && nonce == c.nonce`, `return c.state != trying && nonce == c.nonce`}}},
+		"internal/rule/claim.go", `return c.state == over && nonce == c.nonce`, `return c.state != trying && nonce == c.nonce`}}},
 	{name: "step: a token that does not grow", breaks: "tokens", catch: "TestSteps", pkg: simulation, alone: true, edits: []edit{{
 		"internal/rule/rule.go", `max(highest+1, min, 1)`, `max(highest, min, 1)`}, {
 		"internal/rule/rule.go", `if Plausible(wall) {`, `if false {`}}},
@@ -55,10 +55,13 @@ var stepMutants = []mutant{
 		"renew.go", `		stop()
 		if l.valid() != nil {`, `		stop()
 		if l.valid() != nil || l.status.Load().phase == draining {`}}},
-	{name: "step: a lost lease released although its creation is in doubt", breaks: "release", catch: "TestSteps", pkg: simulation, alone: true, edits: []edit{{
-		"release.go", `case on == leaseEnded, free:`, `case on == leaseEnded, free, on == workReturned:`}}},
+	{name: "step: a lost lease released", breaks: "release", catch: "TestSteps", pkg: simulation, alone: true, edits: []edit{{
+		"release.go", `on == workReturned && phase != lost:`, `on == workReturned:`}}},
+	{name: "step: a release after H", breaks: "release", catch: "TestSteps", pkg: simulation, alone: true, edits: []edit{{
+		"acquire.go", `return clock.Elapsed(clk, start) < hold`, `return clock.Elapsed(clk, start) < 9*hold`}}},
 	{name: "step: a release written twice", breaks: "release", catch: "TestSteps", pkg: simulation, alone: true, edits: []edit{{
-		"release.go", `state, _, _ := l.release.outcome(); state == failed {`, `state, _, _ := l.release.outcome(); state == failed || state == written {`}, {
-		"release.go", `!l.begin(failed)`, `!l.begin(state)`}, {
-		"release.go", `if from == failed {`, `if from != unwritten {`}}},
+		"release.go", `on != leaseEnded && phase == resigned, !l`, `!l`}, {
+		"release.go", `if r.state != unwritten {`, `if r.state == written {
+		r.done = make(chan struct{})
+	} else if r.state != unwritten {`}}},
 }

@@ -74,7 +74,7 @@ func (v *View) free() time.Duration {
 	switch {
 	case Critical(v.record) != "":
 		return Never
-	case v.record.Vacant(), v.claim.retakes(v.record.Attempt.Nonce):
+	case v.record.Vacant(), v.claim.over(v.record.Attempt.Nonce):
 		return v.held
 	}
 	return max(v.held, v.since+Challenge(v.record.TTL, v.Drift))
@@ -164,8 +164,8 @@ func (v *View) doubtCreation(r backends.Record) {
 
 // mayBeOlder reports whether r may be an earlier state than one seen: the record is
 // gone, its token or its attempt is lower, or it has the attempt that was seen last
-// under another version. With more extensions than that it is newer, unless it was put
-// back: processes that write into the record of another one remove none.
+// under another version. With more extensions than that it is newer: processes that write
+// into the record of another one remove none.
 func (v *View) mayBeOlder(r backends.Record) bool {
 	if !r.Exists() {
 		return v.record.Exists()
@@ -188,16 +188,15 @@ func (v *View) see(r backends.Record, now time.Duration) {
 	if v.any && r.Version == v.record.Version {
 		return
 	}
-	v.claim.shown(r.Attempt, now)
 	// A missing or older record is no evidence of who leads: the leader seen last may
 	// not know of it yet.
 	if v.last.Exists() && (!r.Exists() || r.Token < v.last.Token) {
 		v.distrust(0, now)
 	}
-	if r.Exists() && (v.earlier(r) || v.restored(r, v.last, now)) {
+	if r.Exists() && v.earlier(r) {
 		v.claim.contest()
 	}
-	if !v.any || !v.stands(r, v.record, now) {
+	if !v.any || !v.amended(r, v.record) {
 		v.since = now
 	}
 	v.followed = v.record.Exists() && (!v.record.Vacant() || v.followed && r.Attempt == v.record.Attempt)
@@ -233,19 +232,6 @@ func (v *View) amended(r, s backends.Record) bool {
 	return (added || same) && r == s
 }
 
-// stands reports whether r shows that the holder's write in s has stood all the time. It
-// may also have been replaced, put back and changed since, where another process may have
-// replaced it: that is certain only of this process's own record, once its lease is over.
-func (v *View) stands(r, s backends.Record, now time.Duration) bool {
-	return v.amended(r, s) && !v.claim.lapsed(r.Attempt.Nonce, now)
-}
-
-// restored reports whether r is the state s, put back by a restore or by hand. Another
-// leader may have come and gone in between.
-func (v *View) restored(r, s backends.Record, now time.Duration) bool {
-	return r.Attempt == s.Attempt && r.Version != s.Version && !v.stands(r, s, now)
-}
-
 // distrust counts the election as held for as long as any of these may believe that it
 // leads: the last leader seen; the leader seen before it; and a leader with this TTL.
 //
@@ -279,26 +265,13 @@ func (v *View) Claim(r backends.Record, nonce string, min uint64, now, wall time
 // Believes reports whether no state seen since the first write of an acquisition speaks
 // against it. Although the store has applied the acquisition, a record may have come and
 // gone between the write and its application, and the holder of that record may still
-// lead. The acquisition's record is then taken over like any other. If it is believed, no
-// other process can replace it before until, the end of the lease.
-func (v *View) Believes(won backends.Record, until, now time.Duration) bool {
+// lead. The acquisition's record is then taken over like any other.
+func (v *View) Believes(won backends.Record, now time.Duration) bool {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	believed := v.claim.believed() && won.Token >= v.highest && v.held <= now
-	if believed {
-		v.claim.until, v.claim.renewed = until, won.Attempt.Sequence
-	}
 	v.report(Step{Name: "believe", Nonce: won.Attempt.Nonce, Record: won, Token: won.Token, Now: now, Taken: believed})
 	return believed
-}
-
-// Contested reports whether another leader may have come and gone, although the store shows
-// the acquisition: a state speaks against it that was seen after its latest renewal, or this
-// process has begun another acquisition since.
-func (v *View) Contested(nonce string) bool {
-	v.mutex.Lock()
-	defer v.mutex.Unlock()
-	return nonce != v.claim.nonce || v.claim.anew
 }
 
 // MayRetry reports whether no state seen since the first write of an acquisition speaks
@@ -314,26 +287,6 @@ func (v *View) MayRetry(prev, next backends.Record, now time.Duration) bool {
 	return may
 }
 
-// Holds records that no other process can have replaced the record of an acquisition
-// before until, the end of the lease.
-func (v *View) Holds(nonce string, until time.Duration) {
-	v.mutex.Lock()
-	defer v.mutex.Unlock()
-	if v.claim.nonce == nonce {
-		v.claim.until = until
-	}
-}
-
-// Released records that a release of an acquisition may have been applied, or may still be:
-// from now on another process may replace the record.
-func (v *View) Released(nonce string, now time.Duration) {
-	v.mutex.Lock()
-	defer v.mutex.Unlock()
-	if c := &v.claim; c.nonce == nonce && (c.until == 0 || now < c.until) {
-		c.until = now
-	}
-}
-
 // Doubt records that the outcome of a write of the latest acquisition is unknown.
 func (v *View) Doubt() {
 	v.mutex.Lock()
@@ -342,13 +295,14 @@ func (v *View) Doubt() {
 	v.report(Step{Name: "doubt", Nonce: v.claim.nonce, Taken: true})
 }
 
-// Abandon records that the work under an acquisition has stopped, or never began. It
-// reports whether this process may now retake the record at once, and so may release it.
-func (v *View) Abandon(nonce string) bool {
+// Over records that an acquisition is over: its work has stopped, or never began. It reports
+// whether this process may take the record at once from now on. It may not while the
+// acquisition is a creation whose outcome is unknown, or after a state that speaks against it.
+func (v *View) Over(nonce string) bool {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
-	v.claim.abandon(nonce)
-	retakes := v.claim.retakes(nonce)
-	v.report(Step{Name: "abandon", Nonce: nonce, Taken: retakes})
-	return retakes
+	v.claim.end(nonce)
+	is := v.claim.over(nonce)
+	v.report(Step{Name: "over", Nonce: nonce, Taken: is})
+	return is
 }

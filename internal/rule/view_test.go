@@ -121,11 +121,11 @@ func TestSince(t *testing.T) {
 func TestClaim(t *testing.T) {
 	none := backends.Record{}
 	for _, c := range []struct {
-		name              string
-		prev              backends.Record // that the acquisition replaces
-		doubt             bool
-		states            []state // since it began
-		believed, retakes bool
+		name           string
+		prev           backends.Record // that the acquisition replaces
+		doubt          bool
+		states         []state // since it began
+		believed, over bool
 	}{
 		{"nothing", vacant(record("b", 1, 5, 1)), false, nil, true, true},
 		{"its own state", vacant(record("b", 1, 5, 1)), true, []state{pushed(record("mine", 1, 7, time.Hour))}, true, true},
@@ -148,14 +148,14 @@ func TestClaim(t *testing.T) {
 			for _, s := range c.states {
 				s.enter(&v, 11)
 			}
-			if got := v.Believes(record("mine", 1, 7, time.Hour), time.Hour, 11); got != c.believed {
+			if got := v.Believes(record("mine", 1, 7, time.Hour), 11); got != c.believed {
 				t.Errorf("believed: %v", got)
 			}
 			if got := v.MayRetry(c.prev, record("mine", 2, 7, time.Hour), 11); got != c.believed {
 				t.Errorf("may be written again: %v", got)
 			}
-			if got := v.Abandon("mine"); got != c.retakes {
-				t.Errorf("may be retaken: %v", got)
+			if got := v.Over("mine"); got != c.over {
+				t.Errorf("may be taken at once: %v", got)
 			}
 		})
 	}
@@ -173,71 +173,6 @@ func TestClaim(t *testing.T) {
 			t.Error("no claim on a record whose lease is over")
 		}
 	})
-}
-
-// A state with this process's attempt and another version, seen while the lease is valid, is
-// the one that it wrote, which another process has extended. Later it may be the same put
-// back, and extended after that.
-func TestExtended(t *testing.T) {
-	for _, c := range []struct {
-		name    string
-		ends    time.Duration // the lease
-		release bool          // sent at 10
-		retakes bool          // after the state was seen at 19
-	}{
-		{"before the end", 20, false, true},
-		{"after it", 19, false, false},
-		{"after a release", 20, true, false},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			none, mine := backends.Record{}, record("mine", 1, 7, 20)
-			v := View{}
-			v.Read(none, v.Mark(), 0)
-			v.Claim(none, "mine", 7, 0, 0)
-			v.Wrote(none, mine, 1)
-			v.Believes(mine, c.ends, 1)
-			if c.release {
-				v.Released("mine", 10)
-			}
-			v.Read(with(mine, `{"t_bid":"0 x b"}`), v.Mark(), 19)
-			if got := v.Abandon("mine"); got != c.retakes {
-				t.Errorf("may be retaken: %v", got)
-			}
-		})
-	}
-}
-
-// What spoke against an acquisition counts until a renewal is seen: not until a bid is seen,
-// and not until a renewal is answered.
-func TestContested(t *testing.T) {
-	none, mine := backends.Record{}, record("mine", 1, 7, 20)
-	gone := func(v *View) { v.Pushed(none, 2) }
-	renewal := func(v *View) { v.Wrote(mine, record("mine", 2, 7, 20), 2) }
-	bid := func(v *View) { v.Read(with(mine, `{"t_bid":"0 x b"}`), v.Mark(), 2) }
-	answer := func(v *View) { v.Holds("mine", 22) }
-	for _, c := range []struct {
-		name  string
-		steps []func(v *View)
-		want  bool
-	}{
-		{"gone before a renewal", []func(v *View){gone, renewal, answer}, false},
-		{"gone after a renewal", []func(v *View){renewal, gone, answer}, true},
-		{"gone before a bid", []func(v *View){gone, bid}, true},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			v := View{}
-			v.Read(none, v.Mark(), 0)
-			v.Claim(none, "mine", 7, 0, 0)
-			v.Wrote(none, mine, 1)
-			v.Believes(mine, 20, 1)
-			for _, step := range c.steps {
-				step(&v)
-			}
-			if got := v.Contested("mine"); got != c.want {
-				t.Errorf("contested: %v", got)
-			}
-		})
-	}
 }
 
 // A late read that shows that the record vanished counts only if the record was there when

@@ -13,7 +13,7 @@ import (
 )
 
 var lossCases = []simCase{
-	{"res/told-after-loss", toldAfterLoss},
+	{"res/overrun", overrun},
 	{"err/opaque", opaqueErrors},
 }
 
@@ -50,22 +50,22 @@ func (n *node) run(ctx context.Context, panics bool) *shift {
 	return s
 }
 
-// toldAfterLoss: a lease is lost and the record is still ours: the store is told
-// when the worker has returned, and only then; and never if the creation was in
-// doubt or the worker panicked.
-func toldAfterLoss(t *testing.T) {
+// overrun: a worker takes too long to stop, and the record is still ours: the store is
+// told when the worker has returned, and only then; and never if the worker panicked. It
+// is not told of a lease that has expired.
+func overrun(t *testing.T) {
 	stalls := func(n *node) { n.options.StallTimeout = time.Second } // so it is not renewed
 	for _, c := range []struct {
 		how            string
 		doubt, panics  bool
 		drains, silent bool
 	}{
-		{how: "stalled"},
+		{how: "stalled", silent: true},
 		{how: "stalled, panic", panics: true, silent: true},
 		{how: "stalled, creation in doubt", doubt: true, silent: true},
 		{how: "out of patience", drains: true},
 		{how: "out of patience, panic", drains: true, panics: true, silent: true},
-		{how: "out of patience, creation in doubt", drains: true, doubt: true, silent: true},
+		{how: "out of patience, creation in doubt", drains: true, doubt: true},
 	} {
 		everyKind(t, func(w *world) {
 			a := w.node(func(n *node) {
@@ -82,7 +82,11 @@ func toldAfterLoss(t *testing.T) {
 			if c.drains {
 				cancel()
 			}
-			w.passUntil(hold + 500*time.Millisecond)
+			if c.drains {
+				w.pass(2500 * time.Millisecond)
+			} else {
+				w.passUntil(hold + 500*time.Millisecond)
+			}
 			w.assert(errors.Is(s.lease.Check(), elector.ErrLost), "the lease is lost (%s)", c.how)
 			w.assert(w.record().Holder == a.name, "the store is not told while the worker works (%s)", c.how)
 			cancel()
@@ -108,7 +112,7 @@ func toldAfterLoss(t *testing.T) {
 			at := w.now()
 			if bid := a.campaign(); doubt {
 				w.pass(time.Second)
-				w.assert(!bid.leads(), "a record whose creation was in doubt is not retaken at once")
+				w.assert(!bid.leads(), "a record whose creation was in doubt is not taken at once")
 			} else {
 				bid.won(w, at+time.Second)
 			}

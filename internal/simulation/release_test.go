@@ -12,7 +12,7 @@ import (
 func (c *checker) mayRelease(n *node, next backends.Record) {
 	w := &n.witness
 	w.mutex.Lock()
-	doubtful, told := w.doubtful[next.Attempt.Nonce], w.told[next.Attempt.Nonce]
+	told := w.told[next.Attempt.Nonce]
 	w.mutex.Unlock()
 	if told {
 		c.w.broken("res/told-once", "%s tells the store once more that token %d is free", n.name, next.Token)
@@ -22,15 +22,13 @@ func (c *checker) mayRelease(n *node, next backends.Record) {
 			continue
 		}
 		over := o.lease.Check()
-		switch resigned := errors.Is(over, elector.ErrResigned); {
+		switch {
 		case over == nil:
 			c.w.broken("guarantee 8", "%s tells the store that token %d is free while its lease is valid", n.name, next.Token)
 		case o.panicked:
 			c.w.broken("res/told-once", "%s tells the store that token %d is free, and its worker panicked", n.name, next.Token)
-		case o.working && (o.run || !resigned):
+		case o.working && (o.run || !errors.Is(over, elector.ErrResigned)):
 			c.w.broken("res/told-once", "%s tells the store that token %d is free, and its worker has not returned", n.name, next.Token)
-		case !resigned && doubtful:
-			c.w.broken("guarantee 7", "%s tells the store that token %d, which it has lost, is free although its creation was in doubt", n.name, next.Token)
 		}
 	}
 }

@@ -83,7 +83,7 @@ type trail struct {
 type term struct {
 	life, release string
 	believed      bool
-	retakes       bool // since it was abandoned
+	over          bool // its work has stopped, and the record may be taken at once
 	failed        bool // a write of a creation has failed
 	writes        int  // that may be sent
 	until         time.Duration
@@ -158,8 +158,8 @@ func (p *trail) take(s rule.Step) {
 		if s.Taken {
 			t.writes++
 		}
-	case "abandon":
-		p.abandon(s, t)
+	case "over":
+		p.over(s, t)
 	case "win":
 		p.step("win", &t.life)
 		if !t.believed {
@@ -169,7 +169,7 @@ func (p *trail) take(s rule.Step) {
 	case "extend":
 		p.step("extend", &t.life)
 		p.extend(s, t)
-	case "drain", "resign", "lose", "depose":
+	case "drain", "resign", "lose", "overrun", "depose":
 		p.step(s.Name, &t.life)
 	case "write", "written", "fail", "give_up":
 		p.step(s.Name, &t.release)
@@ -230,7 +230,7 @@ func (p *trail) begin(s rule.Step) {
 
 // free checks that a record may be taken over.
 func (p *trail) free(s rule.Step) {
-	r, own := s.Record, p.nonce == s.Record.Attempt.Nonce && p.claim == "abandoned"
+	r, own := s.Record, p.nonce == s.Record.Attempt.Nonce && p.claim == "over"
 	switch {
 	case r.Version != p.record.Version:
 		p.broken("it replaces version %q, and the latest that was shown is %q", r.Version, p.record.Version)
@@ -243,20 +243,20 @@ func (p *trail) free(s rule.Step) {
 	}
 }
 
-// abandon replays that the work of an acquisition has stopped.
-func (p *trail) abandon(s rule.Step, t *term) {
+// over replays that the work of an acquisition has stopped.
+func (p *trail) over(s rule.Step, t *term) {
 	if s.Nonce != p.nonce {
 		return // another one has begun
 	}
 	if slices.Contains(p.steps["extend"].from, t.life) {
-		p.broken("it abandons an acquisition while it leads")
+		p.broken("an acquisition is over while it leads")
 	}
 	if s.Taken && t.failed && p.claim == "trying" {
-		p.broken("it may retake the record at once, although the outcome of its creation is unknown")
+		p.broken("it may take the record at once, although the outcome of its creation is unknown")
 	}
-	t.retakes = t.retakes || s.Taken
-	if s.Taken && p.claim != "abandoned" { // again
-		p.step("abandon", &p.claim)
+	t.over = t.over || s.Taken
+	if s.Taken && p.claim != "over" { // again
+		p.step("over", &p.claim)
 	}
 }
 
@@ -296,10 +296,14 @@ func (p *trail) sends(prev, next backends.Record, now moment) {
 	case !next.Vacant():
 	case leads:
 		p.broken("it sends a release while it leads")
-	case t.life != "resigned" && !t.retakes:
-		p.broken("it sends a release of a lease that is %s, and may not retake the record", t.life)
+	case t.life == "lost":
+		p.broken("it sends a release of a lease that was lost")
+	case t.life == "none" && !t.over:
+		p.broken("it sends a release of an acquisition that never led and is not over")
 	case t.life != "none" && t.release == "unwritten":
 		p.broken("it sends a release that has not begun")
+	case now.mono >= t.sent[prev.Attempt.Sequence]+holds(p.n):
+		p.broken("at %v it sends a release of a state that it has written at %v", now.mono, t.sent[prev.Attempt.Sequence])
 	}
 }
 
