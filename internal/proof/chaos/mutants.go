@@ -39,7 +39,7 @@ var Mutants = map[string]Mutant{
 		Breaks: "a holder goes on from an edited record",
 		Rules:  []string{"rec/edited"},
 		Places: []string{"postgres", "file"},
-		edits:  []overlay.Edit{{File: "acquire.go", Old: "r.Token != a.token || r.Holder != holder ||", New: "false && r.Holder != holder &&"}},
+		edits:  []overlay.Edit{{File: "acquire.go", Old: "r.Token != w.token || r.Holder != holder || r.TTL != o.TTL ||", New: "false && r.Holder != holder ||"}},
 	},
 	"critical-ignored": {
 		Breaks: "a critical extension keeps no candidate away",
@@ -77,9 +77,12 @@ var Mutants = map[string]Mutant{
 		Rules:  []string{"mx/two-valid"},
 		Places: []string{"postgres", "file"},
 		Groups: true,
-		edits: []overlay.Edit{{File: "partition/move.go", Old: `			x.enter(draining, now)
-			x.next = s.deadline(now)
+		edits: []overlay.Edit{{File: "partition/move.go", Old: `			audit := x.next
+			x.enter(draining, now)
+			x.until = s.deadline(now)
+			x.next = min(audit, x.until)
 			x.lease.stop(`, New: `			x.enter(ended, now)
+			x.until = now
 			x.lease.stop(`}},
 	},
 	"any-state-over": {
