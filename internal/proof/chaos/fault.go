@@ -52,7 +52,7 @@ func Faults(p *Place) []Fault {
 }
 
 func faults() []Fault {
-	all := slices.Concat(processFaults, moveFaults, []Fault{lockFault}, storeFaults, loginFaults, recordFaults, clusterFaults, lastingFaults)
+	all := slices.Concat(processFaults, moveFaults, []Fault{lockFault}, storeFaults, loginFaults, recordFaults, clusterFaults, []Fault{pairFault}, lastingFaults)
 	for _, f := range network.Faults {
 		all = append(all, networkFault(f))
 	}

@@ -31,7 +31,7 @@ import (
 	"github.com/elector-go/elector/internal/proof/stores"
 )
 
-// A Place is where elections are held: a store, three servers of one, or a
+// A Place is where elections are held: a store, two or three servers of one, or a
 // folder, with all that a campaign needs to break it.
 type Place struct {
 	Name  string // for people: "etcd", "etcd 3 nodes", "file"
@@ -41,8 +41,9 @@ type Place struct {
 	url     func(through func(address string) string) string // of the store, each address replaced
 	dataURL func(through func(address string) string) string // of the data in it; url if nil
 	records raw.Records                                      // the records behind the elector's back; nil if not to be had
-	store   *stores.Store                                    // nil for a cluster and a folder
+	store   *stores.Store                                    // nil for a cluster, a pair and a folder
 	cluster *stores.Cluster                                  // or nil
+	pair    *pair                                            // or nil
 	data    data.Data                                        // next to the records, guarded; nil if there is none
 	gate    *throttle                                        // between the proxies and the store; or nil
 
@@ -81,6 +82,9 @@ func of(kinds []string) []string {
 			names = append(names, kind+Nodes)
 		}
 	}
+	if slices.Contains(kinds, stores.Redis) {
+		names = append(names, Pair)
+	}
 	return names
 }
 
@@ -106,6 +110,8 @@ func (p *Place) open(ctx context.Context) error {
 	switch {
 	case isCluster:
 		err = p.openCluster(ctx, kind)
+	case kind == Pair:
+		err = p.openPair(ctx)
 	case kind == File:
 		err = p.openFolder()
 	default:
