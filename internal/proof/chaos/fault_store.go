@@ -85,6 +85,11 @@ var storeFaults = []Fault{
 		err := r.place.store.RedisDo(ctx, "ACL", "SETUSER", candidateRole, "-set", "-get")
 		return errors.Join(err, r.last(ctx, 0.3, 2), r.place.store.RedisDo(ctx, "ACL", "SETUSER", candidateRole, "+set", "+get"))
 	}},
+	{Name: "store: permission revoked", on: isKind(stores.NATS), felt: true, strike: func(ctx context.Context, r *Round) error {
+		defer r.breaks("store: permission revoked", "")()
+		err := stores.NATSPermit(ctx, r.place.store, `publish: { deny: ">" }`)
+		return errors.Join(err, r.last(ctx, 0.3, 2), stores.NATSPermit(ctx, r.place.store, natsRights))
+	}},
 	{Name: "store: connections terminated", on: isKind(stores.MySQL), strike: func(ctx context.Context, r *Round) error {
 		defer r.breaks("store: connections terminated", "")()
 		return r.place.store.MySQLExec(ctx, "kill user "+candidateRole)

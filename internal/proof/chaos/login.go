@@ -119,6 +119,12 @@ func (p *Place) limit(ctx context.Context) (err error) {
 			return s.MySQLExec(ctx, "alter user "+l.User+" identified by '"+l.Password+"'", "kill user "+l.User)
 		}
 		err = errors.Join(createTable(ctx, s), s.MySQLExec(ctx, "create user "+c.User+" identified by '"+c.Password+"'", grantCandidate, data.MySQLTable))
+	case stores.NATS:
+		c.Login = s.User
+		c.alter = func(ctx context.Context, l stores.Login) error {
+			s.User = l
+			return stores.NATSPermit(ctx, s, natsRights) // which ends the connections of the user
+		}
 	case stores.Redis:
 		c.alter = func(ctx context.Context, l stores.Login) error {
 			return errors.Join(s.RedisUser(ctx, l, redisRights...), s.RedisDo(ctx, "CLIENT", "KILL", "USER", l.User))
@@ -145,6 +151,9 @@ func (p *Place) limit(ctx context.Context) (err error) {
 
 // redisRights are those of a candidate, whose guarded writes go through its own connection.
 var redisRights = slices.Concat(stores.RedisCandidate, data.RedisRights)
+
+// natsRights are those of a candidate. Its guarded writes are an administrator's.
+const natsRights = stores.NATSRights
 
 // endPostgres ends the candidates' connections.
 const endPostgres = "select pg_terminate_backend(pid) from pg_stat_activity where usename = '" + candidateRole + "'"

@@ -141,9 +141,12 @@ func (p *Place) open(ctx context.Context) error {
 }
 
 func (p *Place) openStore(ctx context.Context, kind string) (err error) {
-	if kind == stores.Etcd {
+	switch kind {
+	case stores.Etcd:
 		p.store, err = stores.EtcdWithAuth(ctx, etcdPrefix)
-	} else {
+	case stores.NATS:
+		p.store, err = stores.NATSWithUsers(ctx, natsRights)
+	default:
 		p.store, err = stores.StartLocal(ctx, kind)
 	}
 	if err != nil {
@@ -153,7 +156,7 @@ func (p *Place) openStore(ctx context.Context, kind string) (err error) {
 	p.How = p.store.How
 	p.url = func(through func(string) string) string { return p.store.Through(through(p.store.Address)) }
 	administrator := *p.store
-	if kind == stores.Etcd {
+	if kind == stores.Etcd || kind == stores.NATS {
 		administrator.URL = p.store.Admin.In(p.store.URL)
 	}
 	p.dataURL = func(through func(string) string) string { return administrator.Through(through(p.store.Address)) }

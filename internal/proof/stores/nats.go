@@ -114,23 +114,43 @@ func NATSWithUsers(ctx context.Context, permissions string) (*Store, error) {
 	return s, nil
 }
 
-// NATSPermit gives the store's User other permissions.
-func NATSPermit(s *Store, permissions string) error {
-	server := s.server.(*server)
-	if err := natsConfigure(server, server.dirName(), natsUsers(s.Admin, s.User, permissions)); err != nil {
+// NATSPermit gives the store's User its present password and other permissions, and waits
+// until the server has read them. A server that starts again has them too.
+func NATSPermit(ctx context.Context, s *Store, permissions string) error {
+	runs := s.server.(*server)
+	mark := Login{"mark", rand.Text()}
+	settings := natsUsers(s.Admin, s.User, permissions, mark)
+	runs.before = func(s *server) error { return natsConfigure(s, s.dirName(), settings) }
+	if err := runs.before(runs); err != nil {
 		return err
 	}
-	return syscall.Kill(server.pid, syscall.SIGHUP)
+	if err := syscall.Kill(runs.pid, syscall.SIGHUP); err != nil {
+		return err
+	}
+	for {
+		nc, err := NATSConnect(ctx, s.Address, nats.UserInfo(mark.User, mark.Password))
+		if err == nil {
+			nc.Close()
+			return nil
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("the server does not read its settings again: %w", err)
+		}
+	}
 }
 
-func natsUsers(admin, user Login, permissions string) string {
-	return fmt.Sprintf(`
-authorization {
-	users: [
+// natsUsers are settings with two users, and with others who may do nothing.
+func natsUsers(admin, user Login, permissions string, others ...Login) string {
+	all := fmt.Sprintf(`
 		{ user: %q, password: %q }
-		{ user: %q, password: %q, permissions: { %s } }
-	]
-}`, admin.User, admin.Password, user.User, user.Password, permissions)
+		{ user: %q, password: %q, permissions: { %s } }`, admin.User, admin.Password, user.User, user.Password, permissions)
+	for _, l := range others {
+		all += fmt.Sprintf(`
+		{ user: %q, password: %q, permissions: { publish: { deny: ">" }, subscribe: { deny: ">" } } }`, l.User, l.Password)
+	}
+	return "\nauthorization {\n\tusers: [" + all + "\n\t]\n}"
 }
 
 // NATSRights are the permissions of a candidate, as docs/stores/nats.md has them.

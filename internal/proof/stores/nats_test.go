@@ -225,7 +225,7 @@ func TestNATSRotates(t *testing.T) {
 	must(t, opener(s.Admin.In(s.URL))(t).Close()) // makes the bucket
 	rotates(t, s.PasswordURL, s.User, func(l Login) {
 		s.User = l
-		must(t, NATSPermit(s, NATSRights))
+		must(t, NATSPermit(ctx, s, NATSRights))
 	})
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync/atomic"
 
+	natsgo "github.com/nats-io/nats.go"
+
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/backends/nats"
 	"github.com/elector-go/elector/internal/proof/stores"
@@ -16,6 +18,7 @@ import (
 // A natsData has a key for each write. No two have one sequence.
 type natsData struct {
 	bucket  string
+	login   []natsgo.Option
 	servers []*natsServer
 }
 
@@ -27,8 +30,12 @@ type natsServer struct {
 
 func openNATS(u *url.URL) Data {
 	d := &natsData{bucket: strings.Trim(u.Path, "/")}
+	if password, ok := u.User.Password(); ok {
+		d.login = []natsgo.Option{natsgo.UserInfo(u.User.Username(), password)}
+	}
 	for _, host := range strings.Split(u.Host, ",") {
-		d.servers = append(d.servers, &natsServer{host: host, url: "nats://" + host + "/" + d.bucket})
+		one := url.URL{Scheme: u.Scheme, User: u.User, Host: host, Path: u.Path}
+		d.servers = append(d.servers, &natsServer{host: host, url: one.String()})
 	}
 	return d
 }
@@ -81,7 +88,7 @@ func (d *natsData) Read(ctx context.Context, election string) (all []Write, err 
 }
 
 func (d *natsData) read(ctx context.Context, host, election string) (all []Write, err error) {
-	nc, err := stores.NATSConnect(ctx, host)
+	nc, err := stores.NATSConnect(ctx, host, d.login...)
 	if err != nil {
 		return nil, err
 	}

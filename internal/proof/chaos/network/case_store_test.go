@@ -249,8 +249,8 @@ func securedNATS(s *scene) right {
 	s.store = store
 	s.handle(store.Admin.In(store.URL)) // makes the bucket
 	return right{store.User, store.User.In(store.URL),
-		func() error { return stores.NATSPermit(store, `publish: { deny: ">" }`) },
-		func() error { return stores.NATSPermit(store, stores.NATSRights) }}
+		func() error { return stores.NATSPermit(s.context(), store, `publish: { deny: ">" }`) },
+		func() error { return stores.NATSPermit(s.context(), store, stores.NATSRights) }}
 }
 
 func securedRedis(s *scene) right {
