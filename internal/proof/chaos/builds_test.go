@@ -89,7 +89,7 @@ func TestTwoBuilds(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, e := range h.Events {
-				if (e.Kind == history.Trouble || e.Kind == history.Fatal) && strings.Contains(e.Detail, backends.ErrForeignRecord.Error()) {
+				if (e.Kind.IsFailure() || e.Kind == history.Fatal) && strings.Contains(e.Detail, backends.ErrForeignRecord.Error()) {
 					t.Errorf("one build calls what the other wrote foreign: %v", e)
 				}
 			}

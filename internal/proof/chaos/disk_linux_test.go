@@ -106,7 +106,7 @@ func fullDisk(t *testing.T, dir string) {
 	if !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("filling the disk: got %v, want ENOSPC", err)
 	}
-	trouble := wait(position, "trouble", func(e history.Event) bool { return e.Kind == history.Trouble && strings.Contains(e.Detail, "swap") })
+	trouble := wait(position, "trouble", func(e history.Event) bool { return e.Kind.IsFailure() && strings.Contains(e.Detail, "swap") })
 	if !strings.Contains(trouble.Detail, "no space left on device") || !strings.Contains(trouble.Detail, dir) {
 		t.Errorf("the error does not say what and where: %s", trouble.Detail)
 	}
@@ -117,7 +117,7 @@ func fullDisk(t *testing.T, dir string) {
 	// The other one has waited for C when it tries to write, and cannot: before
 	// that it only reads.
 	wait(position, "a try to take over", func(e history.Event) bool {
-		return e.Kind == history.Trouble && e.Candidate != first.Candidate && strings.Contains(e.Detail, "swap")
+		return e.Kind.IsFailure() && e.Candidate != first.Candidate && strings.Contains(e.Detail, "swap")
 	})
 	events, full, _ := log.From(position)
 	for _, e := range events {

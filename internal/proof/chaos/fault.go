@@ -38,6 +38,10 @@ type Fault struct {
 	// lasts is set if it may end the connections of all candidates, or several members at
 	// once: after it the partitions of a group have as long as elections have.
 	lasts bool
+
+	// refuses is set if the store may refuse candidates meanwhile: for want of a right, or
+	// as one that takes no writes. Nothing else explains that.
+	refuses bool
 }
 
 // Faults returns all that can be had at the place.
@@ -104,7 +108,7 @@ var errMissed = errors.New("no candidate noticed")
 // troubled reports whether a request of a candidate has failed since.
 func (r *Round) troubled(position int) bool {
 	events, _, _ := r.log.From(position)
-	return slices.ContainsFunc(events, func(e history.Event) bool { return e.Kind == history.Trouble })
+	return slices.ContainsFunc(events, func(e history.Event) bool { return e.Kind.IsFailure() })
 }
 
 // networkFault breaks the network between one candidate and the store.

@@ -43,17 +43,17 @@ var storeFaults = []Fault{
 		defer r.breaks("store: connections terminated", "")()
 		return r.postgres(ctx, `select pg_terminate_backend(pid) from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`)
 	}},
-	{Name: "store: read-only", on: isKind(stores.Postgres), felt: true, strike: func(ctx context.Context, r *Round) error {
+	{Name: "store: read-only", on: isKind(stores.Postgres), felt: true, refuses: true, strike: func(ctx context.Context, r *Round) error {
 		defer r.breaks("store: read-only", "")()
 		err := r.postgres(ctx, `alter system set default_transaction_read_only = on`, `select pg_reload_conf()`)
 		return errors.Join(err, r.last(ctx, 0.3, 2), r.postgres(ctx, `set default_transaction_read_only = off`, `alter system reset default_transaction_read_only`, `select pg_reload_conf()`))
 	}},
-	{Name: "store: permission revoked", on: isKind(stores.Postgres), felt: true, strike: func(ctx context.Context, r *Round) error {
+	{Name: "store: permission revoked", on: isKind(stores.Postgres), felt: true, refuses: true, strike: func(ctx context.Context, r *Round) error {
 		defer r.breaks("store: permission revoked", "")()
 		err := r.postgres(ctx, `revoke all on elector from `+candidateRole)
 		return errors.Join(err, r.last(ctx, 0.3, 2), r.postgres(ctx, grantCandidate))
 	}},
-	{Name: "store: permission revoked", on: isKind(stores.Etcd), felt: true, strike: func(ctx context.Context, r *Round) error {
+	{Name: "store: permission revoked", on: isKind(stores.Etcd), felt: true, refuses: true, strike: func(ctx context.Context, r *Round) error {
 		defer r.breaks("store: permission revoked", "")()
 		user := r.place.store.User.User // the role has the same name
 		end := clientv3.GetPrefixRangeEnd(etcdPrefix)
@@ -66,7 +66,7 @@ var storeFaults = []Fault{
 			return err
 		}))
 	}},
-	{Name: "store: permission revoked", on: isKind(stores.Kubernetes), felt: true, strike: func(ctx context.Context, r *Round) error {
+	{Name: "store: permission revoked", on: isKind(stores.Kubernetes), felt: true, refuses: true, strike: func(ctx context.Context, r *Round) error {
 		defer r.breaks("store: permission revoked", "")()
 		err := r.place.store.RevokeKubernetes(ctx)
 		return errors.Join(err, r.last(ctx, 0.3, 2), r.place.store.GrantKubernetes(ctx))
@@ -75,17 +75,17 @@ var storeFaults = []Fault{
 		defer r.breaks("store: connections terminated", "")()
 		return r.place.store.RedisDo(ctx, "CLIENT", "KILL", "USER", candidateRole)
 	}},
-	{Name: "store: read-only", on: isKind(stores.Redis), felt: true, strike: func(ctx context.Context, r *Round) error {
+	{Name: "store: read-only", on: isKind(stores.Redis), felt: true, refuses: true, strike: func(ctx context.Context, r *Round) error {
 		defer r.breaks("store: read-only", "")()
 		err := r.place.store.RedisDo(ctx, "CONFIG", "SET", "min-replicas-to-write", "1")
 		return errors.Join(err, r.last(ctx, 0.3, 2), r.place.store.RedisDo(ctx, "CONFIG", "SET", "min-replicas-to-write", "0"))
 	}},
-	{Name: "store: permission revoked", on: isKind(stores.Redis), felt: true, strike: func(ctx context.Context, r *Round) error {
+	{Name: "store: permission revoked", on: isKind(stores.Redis), felt: true, refuses: true, strike: func(ctx context.Context, r *Round) error {
 		defer r.breaks("store: permission revoked", "")()
 		err := r.place.store.RedisDo(ctx, "ACL", "SETUSER", candidateRole, "-set", "-get")
 		return errors.Join(err, r.last(ctx, 0.3, 2), r.place.store.RedisDo(ctx, "ACL", "SETUSER", candidateRole, "+set", "+get"))
 	}},
-	{Name: "store: permission revoked", on: isKind(stores.NATS), felt: true, strike: func(ctx context.Context, r *Round) error {
+	{Name: "store: permission revoked", on: isKind(stores.NATS), felt: true, refuses: true, strike: func(ctx context.Context, r *Round) error {
 		defer r.breaks("store: permission revoked", "")()
 		err := stores.NATSPermit(ctx, r.place.store, `publish: { deny: ">" }`)
 		return errors.Join(err, r.last(ctx, 0.3, 2), stores.NATSPermit(ctx, r.place.store, natsRights))
@@ -94,12 +94,12 @@ var storeFaults = []Fault{
 		defer r.breaks("store: connections terminated", "")()
 		return r.place.store.MySQLExec(ctx, "kill user "+candidateRole)
 	}},
-	{Name: "store: read-only", on: isKind(stores.MySQL), felt: true, strike: func(ctx context.Context, r *Round) error {
+	{Name: "store: read-only", on: isKind(stores.MySQL), felt: true, refuses: true, strike: func(ctx context.Context, r *Round) error {
 		defer r.breaks("store: read-only", "")()
 		err := r.place.store.MySQLExec(ctx, "set global read_only = 1")
 		return errors.Join(err, r.last(ctx, 0.3, 2), r.place.store.MySQLExec(ctx, "set global read_only = 0"))
 	}},
-	{Name: "store: permission revoked", on: isKind(stores.MySQL), felt: true, strike: func(ctx context.Context, r *Round) error {
+	{Name: "store: permission revoked", on: isKind(stores.MySQL), felt: true, refuses: true, strike: func(ctx context.Context, r *Round) error {
 		defer r.breaks("store: permission revoked", "")()
 		err := r.place.store.MySQLExec(ctx, "revoke select, insert, update on elector from "+candidateRole)
 		return errors.Join(err, r.last(ctx, 0.3, 2), r.place.store.MySQLExec(ctx, grantCandidate))

@@ -161,11 +161,11 @@ const endPostgres = "select pg_terminate_backend(pid) from pg_stat_activity wher
 // loginFaults change what candidates sign in with, and take away the room that they need. Each
 // lasts, and ends.
 var loginFaults = []Fault{
-	{Name: "store: password rotated", lasts: true, on: func(p *Place) bool { return p.credentials != nil }, strike: func(ctx context.Context, r *Round) error {
+	{Name: "store: password rotated", lasts: true, refuses: true, on: func(p *Place) bool { return p.credentials != nil }, strike: func(ctx context.Context, r *Round) error {
 		defer r.breaks("store: password rotated", "")()
 		return r.place.credentials.rotatePassword(ctx, func() error { return r.last(ctx, 0, 2) })
 	}},
-	{Name: "store: certificate and authority rotated", lasts: true, on: func(p *Place) bool { return p.credentials != nil && p.credentials.gives != nil }, strike: func(ctx context.Context, r *Round) error {
+	{Name: "store: certificate and authority rotated", lasts: true, refuses: true, on: func(p *Place) bool { return p.credentials != nil && p.credentials.gives != nil }, strike: func(ctx context.Context, r *Round) error {
 		defer r.breaks("store: certificate and authority rotated", "")()
 		return r.place.credentials.rotateCertificate(ctx, func() error { return r.last(ctx, 0, 2) })
 	}},
@@ -193,10 +193,10 @@ var loginFaults = []Fault{
 	}),
 }
 
-// full is a server without room for what candidates need.
+// full is a server without room for what candidates need. An etcd takes no writes then.
 func full(kind, what string, set func(ctx context.Context, s *stores.Store, full bool) error) Fault {
 	name := "store: " + what + " full"
-	return Fault{Name: name, on: isKind(kind), felt: true, lasts: true, strike: func(ctx context.Context, r *Round) error {
+	return Fault{Name: name, on: isKind(kind), felt: true, lasts: true, refuses: kind == stores.Etcd, strike: func(ctx context.Context, r *Round) error {
 		defer r.breaks(name, "")()
 		return errors.Join(set(ctx, r.place.store, true), r.last(ctx, 0.5, 3), set(ctx, r.place.store, false))
 	}}

@@ -138,7 +138,7 @@ func (r pairRecords) Delete(ctx context.Context, election string) error {
 
 // pairFault leaves a server that is read-only beside a new primary: for good, so a leader
 // must be back soon.
-var pairFault = Fault{Name: "store: switchover", on: func(p *Place) bool { return p.pair != nil }, felt: true, lasts: true, strike: func(ctx context.Context, r *Round) error {
+var pairFault = Fault{Name: "store: switchover", on: func(p *Place) bool { return p.pair != nil }, felt: true, lasts: true, refuses: true, strike: func(ctx context.Context, r *Round) error {
 	defer r.breaks("store: switchover", "")()
 	return r.place.pair.switchover(ctx)
 }}

@@ -99,6 +99,7 @@ func (c *candidate) run(ctx context.Context) error {
 // open tries until the store answers: a campaign may break it just then.
 func (c *candidate) open(ctx context.Context) (office, error) {
 	for {
+		begun := history.BootTime()
 		var o office
 		var err error
 		if c.task.Partitions > 0 {
@@ -106,7 +107,7 @@ func (c *candidate) open(ctx context.Context) (office, error) {
 		} else {
 			o, err = c.stand(ctx)
 		}
-		if err == nil || c.forgive(ctx, err) != nil {
+		if err == nil || c.forgive(ctx, err, begun) != nil {
 			return o, err
 		}
 		if !pause(ctx, c.task.ReadEvery) {
@@ -115,23 +116,19 @@ func (c *candidate) open(ctx context.Context) (office, error) {
 	}
 }
 
-// forgive records an error that a campaign may cause, and returns others.
-func (c *candidate) forgive(ctx context.Context, err error) error {
+// forgive records an error of opening, begun at some time, that a campaign may cause, and
+// returns others.
+func (c *candidate) forgive(ctx context.Context, err error, begun time.Duration) error {
 	if err == nil || ctx.Err() != nil {
 		return nil
 	}
-	kind := ""
-	switch {
-	case errors.Is(err, backends.ErrUnavailable):
-	case errors.Is(err, backends.ErrForeignRecord):
-		kind = task.Foreign
-	case errors.Is(err, backends.ErrDenied), errors.Is(err, backends.ErrReadOnly):
-		kind = task.Denied
-	default:
-		return err
+	for _, kind := range []error{backends.ErrUnavailable, backends.ErrForeignRecord, backends.ErrDenied, backends.ErrReadOnly} {
+		if errors.Is(err, kind) {
+			c.recorder.Failed("open: ", err, begun)
+			return nil
+		}
 	}
-	c.recorder.Event(history.Event{Kind: history.Trouble, Detail: kind + err.Error()})
-	return nil
+	return err
 }
 
 // work is the worker of an election or of a partition: it writes as often as it may.

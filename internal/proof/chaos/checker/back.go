@@ -69,10 +69,11 @@ func (e *election) writtenAfter(at time.Duration) (time.Duration, bool) {
 
 // slowness returns how much later there may be a leader because processes stood
 // still, or because the store was slow without a fault: one after the other, as
-// a move is the work of several.
+// a move is the work of several. A store that refuses is not slow.
 func (e *election) slowness(from, until time.Duration) (total time.Duration) {
+	failed := func(k history.Kind) bool { return k == history.Trouble }
 	for _, c := range e.candidates {
-		total += c.paused(from, until) + e.slowStore(c, from, until)
+		total += c.paused(from, until) + e.slowStore(c, from, until, failed)
 	}
 	return total
 }

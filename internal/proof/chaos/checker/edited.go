@@ -133,7 +133,7 @@ func (e *election) disturbed(c *candidate, from, until time.Duration) bool {
 		}
 	}
 	for _, v := range c.events {
-		if v.Kind == history.Trouble && v.Before <= until && v.At >= from && !strings.Contains(v.Detail, backends.ErrConflict.Error()) {
+		if v.Kind.IsFailure() && v.Before <= until && v.At >= from && !strings.Contains(v.Detail, backends.ErrConflict.Error()) {
 			return true
 		}
 	}

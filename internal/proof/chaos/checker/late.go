@@ -30,7 +30,7 @@ func (e *election) lateCreations(holder string, r request, from, until time.Dura
 // error that leaves open whether it was applied.
 func (c *candidate) unanswered(from, until time.Duration) bool {
 	for _, v := range c.events {
-		if v.Kind == history.Trouble && v.At >= from && v.At <= until && strings.HasPrefix(v.Detail, "swap: ") && !strings.Contains(v.Detail, backends.ErrConflict.Error()) {
+		if v.Kind.IsFailure() && v.At >= from && v.At <= until && strings.HasPrefix(v.Detail, "swap: ") && !strings.Contains(v.Detail, backends.ErrConflict.Error()) {
 			return true
 		}
 	}

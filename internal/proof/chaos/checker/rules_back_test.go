@@ -56,6 +56,14 @@ var backRules = []ruleCase{
 		s.lead("A", 5, 5000, 6000)
 		s.write(5100, "A", 5, 1, history.Wrote)
 	}},
+	{"one member's store was slow, and then refused another", NotBack, func(s *story) {
+		s.open("A", "B")
+		s.tell(1000, "", history.Quiet, 0, left(3000))
+		s.tell(1500, "A", history.Trouble, 0, detail("swap: no answer"))
+		s.tell(2800, "B", history.Denied, 0, detail("swap: it is a replica"))
+		s.lead("A", 5, 5000, 6000)
+		s.write(5100, "A", 5, 1, history.Wrote)
+	}},
 	{"one member's store was slow, and no owner writes later", NotBack, func(s *story) {
 		s.open("A", "B")
 		s.tell(1000, "", history.Quiet, 0, left(3000))

@@ -60,7 +60,7 @@ func near(events []history.Event, at, distance time.Duration) (kept []history.Ev
 		case within(e), frame && tokens[e.Token]:
 			kept = append(kept, e)
 		case frame, isLook(e.Kind), e.Number != 0:
-		case e.Kind == history.Observed, e.Kind == history.Waits, e.Kind == history.Trouble, e.Kind == history.Stalled, e.Kind == history.Shown:
+		case e.Kind == history.Observed, e.Kind == history.Waits, e.Kind.IsFailure(), e.Kind == history.Stalled, e.Kind == history.Shown:
 		default:
 			kept = append(kept, e)
 		}
@@ -115,7 +115,7 @@ func partOf(e history.Event) string {
 	case history.Writing, history.Wrote, history.Refused, history.Failed, history.Accepted, history.Rejected,
 		history.Committed, history.Stale, history.Doubtful, history.Kept:
 		return fmt.Sprint("write ", e.Candidate, e.Token, e.Number)
-	case history.Checked, history.Renewed, history.Observed, history.Waits, history.Trouble, history.Stalled, history.Shown:
+	case history.Checked, history.Renewed, history.Observed, history.Waits, history.Trouble, history.Denied, history.Foreign, history.Stalled, history.Shown:
 		return fmt.Sprint("event ", e.Candidate, e.Kind, e.At)
 	case history.Fault, history.Healed:
 		return fmt.Sprint("fault ", e.Candidate, e.Detail)

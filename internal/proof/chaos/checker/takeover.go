@@ -42,7 +42,7 @@ func (e *election) checkTakeover(report tell) {
 			if took <= e.rules.Takeover {
 				continue
 			}
-			excuse := c.paused(from, until) + e.slowStore(c, from, until) + e.extended(from, until)
+			excuse := c.paused(from, until) + e.slowStore(c, from, until, history.Kind.IsFailure) + e.extended(from, until)
 			if took-excuse <= e.rules.Takeover {
 				continue
 			}
@@ -244,10 +244,10 @@ func (e *election) extended(from, until time.Duration) (more time.Duration) {
 // answer the waiting candidate, or was slow, without a fault: it
 // stands on a machine too. That has a limit: a candidate that never finds back
 // to its store is not well.
-func (e *election) slowStore(c *candidate, from, until time.Duration) (more time.Duration) {
+func (e *election) slowStore(c *candidate, from, until time.Duration, failed func(history.Kind) bool) (more time.Duration) {
 	covered := from
 	for _, v := range c.events {
-		if v.Kind != history.Trouble {
+		if !failed(v.Kind) {
 			continue
 		}
 		after := e.rules.Renew
@@ -274,7 +274,7 @@ func (c *candidate) slowest(from, until time.Duration) (slowest time.Duration) {
 	return slowest
 }
 
-// ofRequest reports whether a Trouble is a single request's, see
+// ofRequest reports whether a failure is a single request's, see
 // history.Recorder, and not what ended a campaign.
 func ofRequest(detail string) bool {
 	for _, op := range []string{"load: ", "swap: ", "watch: ", "watch-presence: "} {

@@ -87,6 +87,9 @@ func (r Rules) Missing() time.Duration { return r.Audit*4/10 + r.Audit*11/10 }
 // A Kind is what an Event tells.
 type Kind string
 
+// IsFailure reports whether it tells that a request to the store failed.
+func (k Kind) IsFailure() bool { return k == Trouble || k == Denied || k == Foreign }
+
 // A candidate tells these of itself.
 const (
 	Opened   Kind = "opened"   // the store has answered and the campaign begins
@@ -97,7 +100,9 @@ const (
 	Ended    Kind = "ended"    // the lease is over, the store has not been told: Token; Detail is "lost: …" or "resigned: …"
 	Canceled Kind = "canceled" // the lease's context is done, as its worker sees it: Token
 	Released Kind = "released" // the store was told: Token; Detail is the error if it could not be
-	Trouble  Kind = "trouble"  // a request to the store failed: Detail
+	Trouble  Kind = "trouble"  // a request to the store failed, and none of the next two: Detail
+	Denied   Kind = "denied"   // the store refused a request, for want of a right, or as one that takes no writes: Detail; Before is when the request began
+	Foreign  Kind = "foreign"  // a request found that the record is none: as Denied
 	Observed Kind = "observed" // a fresh read of the record was answered: Token and Holder; no Holder is a vacancy
 	Writing  Kind = "writing"  // Check has succeeded and the write comes next: Token, Number, Valid, Left
 	Wrote    Kind = "wrote"    // the resource took the write: Token, Number

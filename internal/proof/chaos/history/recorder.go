@@ -68,9 +68,26 @@ func (r *Recorder) Trace() *elector.Trace {
 
 // Request is a callback of a Trace that records failed requests.
 func (r *Recorder) Request(_ context.Context, i elector.RequestInfo) {
-	if i.Err != nil && !errors.Is(i.Err, context.Canceled) {
-		r.Event(Event{Kind: Trouble, Detail: i.Op + ": " + i.Err.Error()})
+	if i.Err == nil || errors.Is(i.Err, context.Canceled) {
+		return
 	}
+	begun := BootTime()
+	if i.Op == "load" || i.Op == "swap" { // others may have lasted for long before
+		begun -= i.Duration
+	}
+	r.Failed(i.Op+": ", i.Err, begun)
+}
+
+// Failed tells that a request to the store failed which began at some time.
+func (r *Recorder) Failed(doing string, err error, begun time.Duration) {
+	e := Event{Kind: Trouble, Detail: doing + err.Error()}
+	switch {
+	case errors.Is(err, elector.ErrForeignRecord):
+		e.Kind, e.Before = Foreign, begun
+	case errors.Is(err, elector.ErrDenied), errors.Is(err, elector.ErrMisconfigured), errors.Is(err, elector.ErrReadOnly):
+		e.Kind, e.Before = Denied, begun
+	}
+	r.Event(e)
 }
 
 // Over tells that a lease is over, and why.

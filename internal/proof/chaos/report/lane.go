@@ -148,7 +148,9 @@ func (r *row) strip(l *life) {
 			continue
 		}
 		x := r.x(e.At)
-		if e.Kind == history.Trouble {
+		kind := e.Kind
+		if kind.IsFailure() {
+			kind = history.Trouble
 			details[e.Detail]++
 		}
 		if e.Kind == history.Stalled {
@@ -156,10 +158,10 @@ func (r *row) strip(l *life) {
 			fmt.Fprintf(&stalls, "M%s %sH%s", num(r.x(e.At-e.Left)), num(r.y+barHeight+2), num(max(x, r.x(e.At-e.Left)+1)))
 			continue
 		}
-		if at, ok := last[e.Kind]; ok && x-at < 0.8 {
+		if at, ok := last[kind]; ok && x-at < 0.8 {
 			continue // they cannot be told apart
 		}
-		switch e.Kind {
+		switch kind {
 		case history.Renewed:
 			fmt.Fprintf(&renewals, "M%s %sv-3", num(x), num(r.y+barHeight))
 		case history.Trouble:
@@ -167,7 +169,7 @@ func (r *row) strip(l *life) {
 		default:
 			continue
 		}
-		last[e.Kind] = x
+		last[kind] = x
 	}
 	if stalls.Len() > 0 {
 		r.path("k-stalled", stalls.String(), "stood still, at most for "+length(longest))

@@ -401,7 +401,7 @@ func TestQuiet(t *testing.T) {
 	}
 	for _, k := range []history.Kind{
 		history.Opened, history.Waits, history.Acquired, history.Renewed, history.Checked, history.Ended, history.Canceled, history.Released,
-		history.Trouble, history.Observed, history.Writing, history.Wrote, history.Refused, history.Failed, history.Stalled, history.Fatal,
+		history.Trouble, history.Denied, history.Foreign, history.Observed, history.Writing, history.Wrote, history.Refused, history.Failed, history.Stalled, history.Fatal,
 		history.Accepted, history.Rejected, history.Started, history.Killed, history.Stopped, history.Continued, history.Terminated,
 		history.Exited, history.Fault, history.Healed, history.Removed, history.Restored, history.Spoiled,
 	} {

@@ -23,13 +23,6 @@ type Task struct {
 	ReadEvery  time.Duration // how long everybody waits after reading who leads
 }
 
-// What the Detail of a Trouble event begins with if a campaign came to its end
-// because of what no new try can mend.
-const (
-	Foreign = "foreign: " // the record is none
-	Denied  = "denied: "  // the store refuses the login, or all writes
-)
-
 // variable holds the task in the environment of a process.
 const variable = "ELECTOR_CHAOS_TASK"
 
