@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"errors"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -97,17 +98,26 @@ func TestSeveralServers(t *testing.T) {
 	if d := b.Describe(); d.Lossy == "" {
 		t.Error("its description has no reason for being lossy")
 	}
-	// They change places, and the old primary ends its connections.
-	replica.set(func() { replica.info["role"] = "master" })
-	primary.set(func() { primary.info["role"] = "slave" })
-	primary.drop()
-	var last error
-	for range 3 {
-		if _, last = b.Load(t.Context(), "a"); last == nil {
-			return
+	// They change places, and the old primary ends its connections, or keeps them.
+	for _, ends := range []bool{true, false} {
+		replica.set(func() { replica.info["role"], replica.answers["EVALSHA"] = "master", "*0\r\n" })
+		primary.set(func() {
+			primary.info["role"], primary.answers["EVALSHA"] = "slave", "-READONLY it is not the primary\r\n"
+		})
+		if ends {
+			primary.drop()
 		}
+		last := errors.New("nothing was read")
+		for range 3 {
+			if last != nil {
+				_, last = b.Load(t.Context(), "a")
+			}
+		}
+		if last != nil {
+			t.Errorf("the new primary is not used; the old one ends its connections: %v; %v", ends, last)
+		}
+		replica, primary = primary, replica
 	}
-	t.Errorf("the new primary is not used: %v", last)
 }
 
 // Calls at the same time keep their connections for the next ones: each new one costs

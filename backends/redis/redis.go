@@ -130,6 +130,9 @@ func (b *Backend) read(ctx context.Context, names []string) ([]backends.Outcome,
 			return nil, replication.Err()
 		}
 		if err := b.options.Durability.checkReplication(parseInfo(replication.Val())); err != nil {
+			if errors.Is(err, backends.ErrReadOnly) {
+				b.leave(ctx)
+			}
 			return nil, err
 		}
 	}
@@ -138,6 +141,17 @@ func (b *Backend) read(ctx context.Context, names []string) ([]backends.Outcome,
 		outcomes[i].Record, outcomes[i].Err = decode(names[i], answer)
 	}
 	return outcomes, nil
+}
+
+// leave closes connections to a server that has become a replica, so that another one is
+// tried: it keeps them, and they live for a minute. The client library closes the one on which
+// a write is refused, and takes that which was used last.
+func (b *Backend) leave(ctx context.Context) {
+	for range maxCalls {
+		if _, err := b.write(ctx, nil); !is(err, "READONLY") {
+			return
+		}
+	}
 }
 
 // decode returns the record, whose version is its content: no content ever comes back,

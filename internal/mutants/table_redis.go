@@ -42,11 +42,17 @@ var redisMutants = []mutant{
 `}}},
 	{name: "a read of Redis that does not look at the role", breaks: "Load", catch: "TestLoadLooks", edits: []edit{{
 		"redis.go", `		if err := b.options.Durability.checkReplication(parseInfo(replication.Val())); err != nil {
+			if errors.Is(err, backends.ErrReadOnly) {
+				b.leave(ctx)
+			}
 			return nil, err
 		}
 	}
 	outcomes`, `	}
 	outcomes`}}},
+	{name: "a connection to a Redis kept that became a replica", breaks: "Load", catch: "TestSeveralServers", edits: []edit{{
+		"redis.go", `				b.leave(ctx)
+`, ``}}},
 	{name: "a refused connection to Redis an empty answer", breaks: "Load", catch: "TestRefusedConnection", edits: []edit{{
 		"redis.go", `answered(err) && c.Err() == err`, `answered(err)`}}},
 	{name: "a Redis that loads its data misconfigured", breaks: "Errors", catch: "loading", parent: "TestRefuses", edits: []edit{{
