@@ -73,11 +73,20 @@ func (e *election) renewedAfter(v history.Event) bool {
 		if e.isPartition() {
 			since = 0 // its owner may have written it again
 		}
-		if renewed, ok := e.lastRenewal(l); ok && renewed > v.At && !e.wentBack(since, forever) && !e.edited(l, v.At) && !e.audited(l, v.At) {
+		if renewed, ok := e.lastRenewal(l); ok && renewed > v.At && !e.wentBack(since, forever) && !e.putBack(l, v.At) && !e.edited(l, v.At) && !e.audited(l, v.At) {
 			return true
 		}
 	}
 	return false
+}
+
+// putBack reports whether the record of a lease was written back by hand before a moment, in
+// a state of that lease: it goes on, but a guard that compares when the record was written
+// refuses its writes.
+func (e *election) putBack(l *lease, before time.Duration) bool {
+	return slices.ContainsFunc(e.tampering, func(x history.Event) bool {
+		return x.Kind == history.Restored && x.Token == l.token && x.Before <= before
+	})
 }
 
 // edited reports whether the record of a lease was edited by hand before a moment: some

@@ -139,6 +139,16 @@ var fenceRules = []ruleCase{
 		s.guarded(410, 420, "A", 5, 1, history.Stale)
 		s.tell(500, "", history.Restored, 5, holder("A"))
 	}},
+	{"a guarded write is sent after its lease's record was written back, and refused, and the lease is renewed later", "", func(s *story) {
+		s.led("A")
+		s.tell(400, "", history.Restored, 5, holder("A"))
+		s.guarded(500, 510, "A", 5, 1, history.Stale)
+	}},
+	{"a guarded write is sent after another lease's record was written back, and refused, and the lease is renewed later", "tok/guard", func(s *story) {
+		s.tell(50, "", history.Restored, 4, holder("B"))
+		s.led("A")
+		s.guarded(500, 510, "A", 5, 1, history.Stale)
+	}},
 	{"a guarded write is refused after the record was edited, and its lease is renewed later", "", func(s *story) {
 		s.led("A")
 		s.edit(400, 5, "A", "t_chaos=1")
