@@ -4,33 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/elector-go/elector"
-	"github.com/elector-go/elector/backends"
-	"github.com/elector-go/elector/internal/annex"
 )
-
-// drainedName is the extension of the plan's record with the members that should own
-// nothing. It is for balance alone.
-const drainedName = "k_drained"
-
-// drainedIn returns the IDs of the members that should own nothing.
-func drainedIn(plan backends.Record) []string {
-	text, _ := plan.Extensions.Get(drainedName)
-	if text == "" {
-		return nil
-	}
-	return annex.Split(text, strings.Count(text, " ")+1)
-}
-
-// withDrained returns the extensions of a plan with these members drained.
-func withDrained(x backends.Extensions, ids []string) (backends.Extensions, error) {
-	if len(ids) == 0 {
-		return x.Without(drainedName), nil
-	}
-	return x.With(drainedName, annex.Join(ids...))
-}
 
 // DrainMember makes a member hand all its partitions to the others and own none, while it
 // goes on as a member, until UndrainMember or until the others have seen that it has left the

@@ -36,70 +36,10 @@ func (f *follower) watchesAll() bool {
 	return leaving || gone || f.beyond || !planned || before < deputies || f.mends != 0 && f.mends <= f.group.now()
 }
 
-// rank returns how many members come before this one in the plan, at most so many, and
-// whether it is in the plan itself. Without a plan the seats' numbers count.
-func (f *follower) rank(most int) (before int, planned bool) {
-	if f.group.known == nil {
-		for seat := range f.members {
-			if seat < f.s.seat.number && before < most {
-				before++
-			}
-		}
-		return before, false
-	}
-	for _, at := range f.group.known.positions {
-		switch {
-		case at.seat == noSeat:
-		case at.seat == f.s.seat.number:
-			return before, true
-		case before < most && !f.snapshot(at.seat).Record.Vacant():
-			before++
-		}
-	}
-	return before, false
-}
-
 // late is how much later than the first deputy this member acts.
 func (f *follower) late() time.Duration {
 	before, _ := f.rank(deputies)
 	return time.Duration(before) * f.group.options.RenewEvery / 4
-}
-
-// count notes which members are ready. One whose seat this version does not know stays in the
-// plan if it is there: otherwise versions that know it and others would plan in turn.
-func (f *follower) count() {
-	members, drained := map[int]int{}, map[int]int{}
-	for i := range f.top + 1 {
-		r := f.snapshot(i).Record
-		if n, ok := parseNote(r); ok && !f.foreign[i] && !n.leaving && n.partitions == f.group.o.Partitions {
-			if slices.Contains(f.drained, r.Holder) {
-				drained[i] = n.weight
-			} else {
-				members[i] = n.weight
-			}
-		}
-	}
-	if len(members) == 0 {
-		members = drained // no other member could own anything
-	}
-	others := len(members)
-	if _, own := members[f.s.seat.number]; own {
-		others--
-	}
-	if p := f.group.known; p != nil {
-		for _, at := range p.positions {
-			if at.seat != noSeat && f.foreign[at.seat] {
-				members[at.seat] = at.weight
-			}
-		}
-	}
-	if !maps.Equal(members, f.members) {
-		f.members, f.changed = members, f.group.now()
-	}
-	f.mutex.Lock()
-	f.alone = others == 0
-	f.mutex.Unlock()
-	wake(f.s.woken)
 }
 
 // wanted returns the plan that should be, nil if this member cannot know it.

@@ -113,13 +113,6 @@ type running struct {
 	done   chan struct{}
 }
 
-// A seat is an election of the group.
-type seat struct {
-	number  int
-	elector *elector.Elector
-	view    *rule.View
-}
-
 // Join connects to the store that url names and returns this process's part in the named
 // group there. It owns nothing before Run. See elector.Open for the errors and for what
 // blocks; Join returns ErrInvalid if the group has another number of partitions.
@@ -211,54 +204,6 @@ func New(backend backends.Backend, name string, o *Options) (*Group, error) {
 	return g, nil
 }
 
-// checkName checks that all names of the group's records are valid.
-func checkName(name string) error {
-	if err := backends.CheckName(name); err != nil {
-		return err
-	}
-	return backends.CheckName(name + fmt.Sprintf(".seat.%d", maxSeats))
-}
-
-// quiet are the options of a seat. The member's value is part of its note, and StallTimeout is by
-// partition.
-func (g *Group) quiet() elector.Options {
-	o := g.o.Elector
-	o.Value, o.StallTimeout = "", 0
-	return o
-}
-
-func (g *Group) newSeat(number int, o elector.Options) (*seat, error) {
-	inject.Seat(&o)
-	e, err := elector.New(g.backend, g.seatName(number), &o)
-	if err != nil {
-		return nil, err
-	}
-	return &seat{number, e, inject.Inside(e).View}, nil
-}
-
-// seat returns the seat with a number.
-func (g *Group) seat(number int) *seat {
-	for len(g.seats) <= number {
-		s, err := g.newSeat(len(g.seats), g.quiet())
-		if err != nil {
-			panic(err) // as seat 0, which New has made
-		}
-		g.seats = append(g.seats, s)
-	}
-	return g.seats[number]
-}
-
-func (g *Group) seatName(number int) string  { return fmt.Sprintf("%s.seat.%d", g.name, number) }
-func (g *Group) planName() string            { return Plan(g.name) }
-func (g *Group) record(partition int) string { return Election(g.name, partition) }
-
-// Election returns the name of a partition's record, as Lease.Election does: a resource's
-// fences and guards need it.
-func Election(group string, partition int) string { return fmt.Sprintf("%s.p.%d", group, partition) }
-
-// Plan returns the name of the record that has a group's plan.
-func Plan(group string) string { return group + ".plan" }
-
 // Name returns the name of the group.
 func (g *Group) Name() string { return g.name }
 
@@ -272,49 +217,6 @@ func (g *Group) ID() string { return g.options.ID }
 // together: see docs/partitions.md.
 func (g *Group) FailoverTime() time.Duration {
 	return g.challenge() + 3*g.options.RenewEvery + g.options.RenewEvery/4
-}
-
-// trail returns what this process has seen of a partition's record. Most processes see few of
-// them, so each is made when it is needed.
-func (g *Group) trail(partition int) *rule.Trail {
-	p := &g.trails[partition]
-	if p.Load() == nil {
-		p.CompareAndSwap(nil, new(rule.Trail))
-	}
-	return p.Load()
-}
-
-// auditHold is how long a lease trusts what was last seen of its record: Hold(A).
-func (g *Group) auditHold() time.Duration {
-	return rule.Hold(time.Duration(g.audit.Load()), g.drift)
-}
-
-// newNonce names one write.
-func (g *Group) newNonce() string { return fmt.Sprintf("%016x%016x", g.random(), g.random()) }
-
-func (g *Group) now() time.Duration { return g.clock.Now().Mono }
-
-// fail adds the group and the store to an error; partition is -1 if it is not about one.
-func (g *Group) fail(op string, partition int, err error) error {
-	if err == nil {
-		return nil
-	}
-	name := g.name
-	if partition >= 0 {
-		name = g.record(partition)
-	}
-	return &elector.Error{Op: op, Election: name, Store: g.store, Err: err}
-}
-
-// load reads one record.
-func (g *Group) load(ctx context.Context, name string) (backends.Record, error) {
-	o := g.requests.LoadAll(ctx, []string{name})[0]
-	return o.Record, o.Err
-}
-
-// swap makes one swap.
-func (g *Group) swap(ctx context.Context, name string, prev, next backends.Record) error {
-	return g.requests.SwapAll(ctx, []backends.Change{{Name: name, Prev: prev, Next: next}})[0].Err
 }
 
 // reach reads the plan, to see whether that works, and whether the group has as many
@@ -334,32 +236,6 @@ func (g *Group) reach(ctx context.Context) error {
 		err = g.agrees(p)
 	}
 	return g.fail("join", -1, err)
-}
-
-// isPlan reports whether a group has a plan, when this is its record.
-func isPlan(r backends.Record) bool { return r.Exists() && !rule.Unconfirmed(r) }
-
-// readPlan returns the plan that a record has.
-func (g *Group) readPlan(r backends.Record) (*plan, error) {
-	if form, _ := r.Extensions.Get(rule.PlanName); form != planForm {
-		return nil, fmt.Errorf("%w: record %s: its extension %s is %.20q, not %q", elector.ErrForeignRecord, g.planName(), rule.PlanName, form, planForm)
-	}
-	if other := r.Extensions.Critical(rule.PlanName); other != "" {
-		return nil, fmt.Errorf("%w: record %s: it has the critical extension %s, of a newer version", elector.ErrForeignRecord, g.planName(), other)
-	}
-	p, err := parsePlan(r.Value)
-	if err != nil {
-		return nil, fmt.Errorf("%w: record %s: %v", elector.ErrForeignRecord, g.planName(), err)
-	}
-	return p, nil
-}
-
-// agrees returns an error if the group has another number of partitions.
-func (g *Group) agrees(p *plan) error {
-	if p.partitions == g.o.Partitions || g.o.Partitions == 0 {
-		return nil
-	}
-	return fmt.Errorf("%w option: Partitions is %d, and the group has %d, as record %s shows; all processes must have the same number", elector.ErrInvalid, g.o.Partitions, p.partitions, g.planName())
 }
 
 // Run takes a seat and owns partitions until ctx ends. It calls work once for each

@@ -4,66 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
-	"github.com/elector-go/elector/internal/clock"
 	"github.com/elector-go/elector/internal/rule"
 )
 
-// A slot is a partition that this process owns, takes or gives up.
-//
-//	wanted ──▶ held ──the plan moves it──▶ draining ──the worker returned──▶ ended ──▶ told ──▶ no slot
-//	   ▲        │                             │                                ▲       ▲ │
-//	   │        │                             └──ReleaseTimeout, then C────────┘       │ │
-//	   │        └──the record changed──▶ lost ──the worker returned, ReleaseTimeout────┘ │
-//	   └────────────────────────────────the plan gives it back───────────────────────────┘
-//
-// A write whose outcome is unknown is repeated before anything else: see doubt.
-type slot struct {
-	partition int
-	state     state
-	record    backends.Record // as the store last showed it; ours from held on
-	doubt     *backends.Change
-	sent      clock.Reading // of the doubtful write
-	lease     *Lease
-	since     time.Duration // in this state
-	owned     time.Duration // wanted: when the latest read was sent at which another process might own it, 0 if none
-	next      time.Duration // when to do something
-	until     time.Duration // draining: when the worker must have returned; ended: when to make the record vacant
-	tries     int
-	yields    yields        // held: to whom the plan gives it instead
-	foreign   bool          // the record is not of this library
-	owes      bool          // a read must still show that it is another's: see told
-	said      string        // why it cannot be taken, logged last
-	stalls    time.Duration // held: since when its worker looks as if it hung, by its latest sign
-	looked    time.Duration // when that was seen first
-}
-
-// A yields is how the plan gives a partition to another seat, which may not know it yet.
-type yields struct {
-	seat  int           // of the taker
-	since time.Duration // when the plan was seen, 0 if it gives the partition to this process
-	first time.Duration // when the first plan was seen that does not
-	at    time.Duration // when to tell the worker to stop
-}
-
-type state uint8
-
-const (
-	wanted   state = iota
-	held           // by a valid lease, as far as this process knows
-	draining       // the lease is valid, and its worker was told to stop
-	ended          // the lease is over, and the record is to become vacant
-	told           // it was vacant, or another's; a later read must show another's
-	lost           // the record is another's; the worker has not returned
-)
-
-// most is how many partitions a process moves at the same time.
-const most = 300
+// A sitting moves its slots here: adopt makes them follow the plan, and step does what is due.
 
 // adopt makes the slots follow the latest plan.
 func (s *sitting) adopt() {
@@ -150,10 +99,6 @@ func (s *sitting) forget() {
 		}
 	}
 	s.seats.Forget(func(i rule.Incarnation) bool { return named[i] })
-}
-
-func (x *slot) enter(to state, now time.Duration) {
-	x.state, x.since, x.next, x.tries = to, now, now, 0
 }
 
 // step does what is due, and returns when to do more.
@@ -253,17 +198,6 @@ func (s *sitting) stalled(x *slot) {
 	g.traceEnded(info)
 }
 
-// some returns the slots that have waited longest, at most as many as move together.
-func some(slots []*slot) []*slot {
-	slices.SortFunc(slots, func(a, b *slot) int {
-		if a.next != b.next {
-			return int(max(-1, min(1, a.next-b.next)))
-		}
-		return a.partition - b.partition
-	})
-	return slots[:min(len(slots), most)]
-}
-
 // reap notes the workers that have returned.
 func (s *sitting) reap() {
 	s.mutex.Lock()
@@ -284,61 +218,6 @@ func (s *sitting) reap() {
 			s.gone(x, backends.Record{})
 		}
 	}
-}
-
-// start calls the worker of a slot, after a pause.
-func (s *sitting) start(x *slot, pause time.Duration) {
-	l := x.lease
-	s.running.Add(1)
-	s.workers.Go(func() {
-		defer func() {
-			s.running.Add(-1)
-			s.mutex.Lock()
-			s.returned = append(s.returned, x)
-			s.mutex.Unlock()
-			wake(s.woken)
-		}()
-		s.group.wait(l.ctx, s.group.now()+pause, nil)
-		s.work(l)
-	})
-}
-
-// later sets when to try again: soon at first, then once in a quarter of an interval.
-func (s *sitting) later(x *slot) {
-	every := s.group.options.RenewEvery
-	x.next = s.group.now() + min(every/4, every/32<<min(x.tries, 16))
-	x.tries++
-}
-
-// load reads the records of some slots, and others.
-func (s *sitting) load(ctx context.Context, slots []*slot, others ...string) []backends.Outcome {
-	names := make([]string, len(slots), len(slots)+len(others))
-	for i, x := range slots {
-		names[i] = s.group.record(x.partition)
-	}
-	names = append(names, others...)
-	outcomes := s.group.requests.LoadAll(ctx, names)
-	for i, x := range slots {
-		if outcomes[i].Err == nil {
-			s.see(x.partition, outcomes[i].Record)
-		}
-	}
-	return outcomes
-}
-
-// see enters what a partition's record shows. Views that are further apart than a quarter
-// of A do not show what was between.
-func (s *sitting) see(partition int, r backends.Record) {
-	g := s.group
-	g.trail(partition).See(r, g.now(), time.Duration(g.audit.Load())/4)
-}
-
-// swap makes changes together.
-func (s *sitting) swap(ctx context.Context, changes []backends.Change) []backends.Outcome {
-	if len(changes) == 0 {
-		return nil
-	}
-	return s.group.requests.SwapAll(ctx, changes)
 }
 
 // announceWhole announces, while the plan is founding, that all partitions of this process

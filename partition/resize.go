@@ -7,7 +7,6 @@ import (
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
-	"github.com/elector-go/elector/internal/clock"
 	"github.com/elector-go/elector/internal/rule"
 )
 
@@ -108,18 +107,4 @@ func (g *Group) held(ctx context.Context, p *plan) (held []int, err error) {
 		}
 	}
 	return held, nil
-}
-
-// planRecord returns the record of a plan that replaces another state.
-func (g *Group) planRecord(before backends.Record, p *plan) backends.Record {
-	r := backends.Record{
-		Token: rule.Token(before.Token, 0, clock.Mark(g.clock).Wall), TTL: g.options.TTL, RenewEvery: g.options.RenewEvery,
-		Attempt: backends.Attempt{Nonce: g.newNonce(), Sequence: 1}, Value: p.String(),
-	}
-	x, err := before.Extensions.Class('k').With(rule.PlanName, planForm)
-	if err != nil { // no room
-		x, _ = backends.Extensions("").With(rule.PlanName, planForm)
-	}
-	r.Extensions = x
-	return r
 }

@@ -14,9 +14,6 @@ import (
 // mostDeposals is how many seats a member replaces at the same time.
 const mostDeposals = 16
 
-// many reports whether the store reads many names in a request.
-func (f *follower) many() bool { return f.group.backend.Describe().MaxLoads > 1 }
-
 // following returns the seats that this member watches: those that follow its own in the plan.
 func (f *follower) following() (seats []int) {
 	n := 1

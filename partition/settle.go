@@ -3,18 +3,12 @@ package partition
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/clock"
 	"github.com/elector-go/elector/internal/rule"
 )
-
-// auditEvery is how often an owner reads a record back: twice in Hold(A), and some.
-func (s *sitting) auditEvery() time.Duration {
-	return time.Duration(s.group.audit.Load()) * 2 / 5
-}
 
 // vacate makes the records vacant of partitions that were given up.
 func (s *sitting) vacate(ctx context.Context, slots []*slot) {
@@ -220,14 +214,6 @@ func (s *sitting) rewritten(x *slot, r backends.Record) {
 	x.lease.audited.Store(&sent)
 	if s.auditLater(x); rule.Unconfirmed(r) {
 		x.next = s.group.now()
-	}
-}
-
-// auditLater sets when to read the record of a lease next.
-func (s *sitting) auditLater(x *slot) {
-	x.next, x.tries = s.group.now()+s.auditEvery(), 0
-	if x.state == draining {
-		x.next = min(x.next, x.until)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/elector-go/elector"
@@ -14,33 +13,6 @@ import (
 	"github.com/elector-go/elector/internal/inject"
 	"github.com/elector-go/elector/internal/rule"
 )
-
-// A sitting is the time for which this process holds one incarnation of a seat. The
-// goroutine of Run owns it, but for what the mutex guards.
-type sitting struct {
-	group    *Group
-	worker   Work
-	seat     *seat
-	lease    *elector.Lease
-	own      rule.Incarnation
-	follower *follower
-	seats    *rule.Seats
-	slots    map[int]*slot
-	plan     *plan         // that the slots follow
-	planID   string        // its name
-	added    *plan         // whose partitions have slots
-	mine     map[int]bool  // partitions that the plan gives to this seat
-	leaving  time.Duration // since when, 0 if it does not leave
-	woken    chan struct{}
-	ctx      context.Context // of the workers: ends with the seat's lease, not when that drains
-	end      context.CancelCauseFunc
-
-	mutex    sync.Mutex
-	returned []*slot // whose workers have returned
-	refused  error   // why this process may not be a member, nil if it may
-	workers  sync.WaitGroup
-	running  atomic.Int64 // their goroutines
-}
 
 // longestSearch bounds the pause before a seat is looked for again, where leases are long.
 const longestSearch = 30 * time.Second
@@ -175,21 +147,6 @@ func (s *sitting) serve(ctx context.Context) error {
 	return nil
 }
 
-// dismiss makes this process leave, because of err.
-func (s *sitting) dismiss(err error) {
-	s.mutex.Lock()
-	s.refused = err
-	s.mutex.Unlock()
-	wake(s.woken)
-}
-
-// dismissed returns why this process may not be a member.
-func (s *sitting) dismissed() error {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return s.refused
-}
-
 // moves moves partitions until this process has none and leaves, or the lease ends.
 func (s *sitting) moves(ctx context.Context) {
 	g := s.group
@@ -211,33 +168,6 @@ func (s *sitting) moves(ctx context.Context) {
 		}
 		g.wait(s.ctx, next, s.woken)
 	}
-}
-
-// deadline is when a worker must have returned that is told to stop now.
-func (s *sitting) deadline(now time.Duration) time.Duration {
-	if s.leaving != 0 {
-		now = min(now, s.leaving)
-	}
-	return now + s.group.options.ReleaseTimeout
-}
-
-// idle reports whether this process owns, takes and gives up nothing.
-func (s *sitting) idle() bool {
-	for _, x := range s.slots {
-		if x.state != told {
-			return false
-		}
-	}
-	return true
-}
-
-// planned reports whether this process should own partitions.
-func (s *sitting) planned() bool {
-	g := s.group
-	if s.leaving != 0 && (s.dismissed() != nil || s.follower.isAlone() || g.now()-s.leaving > g.options.ReleaseTimeout/2) {
-		return false
-	}
-	return len(s.mine) > 0
 }
 
 // finish ends all leases, and reports whether all workers return in time.

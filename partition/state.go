@@ -344,13 +344,3 @@ func (g *Group) look(ctx context.Context) (view, error) {
 	}
 	return v, nil
 }
-
-// watchPlan calls changed with the plan's record when that changes, and with nil when the
-// store does not report changes any more, until ctx ends.
-func (g *Group) watchPlan(ctx context.Context, b backends.Watcher, changed func(*backends.Record)) {
-	for ctx.Err() == nil {
-		b.Watch(ctx, g.planName(), func(r backends.Record) { changed(&r) }) // the error is one that a read shows too
-		changed(nil)
-		g.wait(ctx, g.now()+g.options.RenewEvery, nil)
-	}
-}

@@ -96,19 +96,4 @@ func (g *Group) traceFailed(l *Lease, err error) {
 	traced(g, g.o.Trace.Failed, l.ctx, info)
 }
 
-// over ends the lease of a slot, unless it has ended, and returns what to trace of it.
-func (s *sitting) over(x *slot, to state, cause string, err error) LeaseInfo {
-	info, now := s.group.info(x.lease), s.group.now()
-	if x.state == draining {
-		info.Drain = now - x.since
-	}
-	if info.Cause = cause; x.lease.Remaining() == 0 {
-		info.Cause, err = "lost", x.lease.ended()
-	}
-	x.lease.end(err)
-	x.enter(to, now)
-	info.Err = x.lease.over.Load().err
-	return info
-}
-
 func (g *Group) traceEnded(info LeaseInfo) { traced(g, g.o.Trace.Ended, info.Lease.ctx, info) }

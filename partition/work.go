@@ -17,6 +17,23 @@ const (
 	longestPause  = time.Minute
 )
 
+// start calls the worker of a slot, after a pause.
+func (s *sitting) start(x *slot, pause time.Duration) {
+	l := x.lease
+	s.running.Add(1)
+	s.workers.Go(func() {
+		defer func() {
+			s.running.Add(-1)
+			s.mutex.Lock()
+			s.returned = append(s.returned, x)
+			s.mutex.Unlock()
+			wake(s.woken)
+		}()
+		s.group.wait(l.ctx, s.group.now()+pause, nil)
+		s.work(l)
+	})
+}
+
 // work calls the worker until its lease's context ends. A worker that returns, fails or
 // panics before is called again, after a pause that grows with each time.
 func (s *sitting) work(l *Lease) {

@@ -15,7 +15,7 @@ var coldMutants = []mutant{
 	hostile("a drained member that has left stays drained", "drained", "TestDrainedLeaves", edit{
 		"partition/govern.go", `len(f.staying(f.drained)) < len(f.drained)`, `len(f.staying(f.drained)) < 0`}),
 	hostile("a drained member that is alone owns nothing", "drained", "TestDrainedAlone", edit{
-		"partition/govern.go", `		members = drained // no`, `		members = map[int]int{} // no`}),
+		"partition/reads.go", `		members = drained // no`, `		members = map[int]int{} // no`}),
 	hostile("requests that hang are not counted", "hung", "TestDeafBackend", edit{
 		"internal/batcher/all.go", `hung.Load() >= mostHung`, `hung.Load() >= 1<<20`}),
 	hostile("only deputies look for the seats of a group without a plan", "10", "TestPlanAndDeputiesDeleted", edit{

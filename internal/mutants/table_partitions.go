@@ -64,19 +64,19 @@ var partitionMutants = []mutant{
 	hazardous("settled at once", "12", "start-together", edit{
 		"partition/group.go", `		g.o.Settle = g.options.RenewEvery`, `		g.o.Settle = 1`}),
 	hazardous("a leaver that counts", "12", "leaver", edit{
-		"partition/govern.go", `!f.foreign[i] && !n.leaving && n.partitions`, `!f.foreign[i] && n.partitions`}),
+		"partition/reads.go", `!f.foreign[i] && !n.leaving && n.partitions`, `!f.foreign[i] && n.partitions`}),
 	hazardous("members replaced as soon as the store is back", "14", "all-lapse", edit{
 		"partition/ring.go", `return max(s.Free+late, f.steady+2*f.group.options.RenewEvery)`, `return s.Free + late`}),
 	hazardous("a plan of a newer version followed", "15", "foreign-plan", edit{
-		"partition/group.go", `form != planForm {`, `form == "" {`}),
+		"partition/records.go", `form != planForm {`, `form == "" {`}),
 	hazardous("a foreign seat that stops all plans", "15", "foreign-seat", edit{
-		"partition/follow.go", `ok = ok && (o.Err == nil || f.foreign[i])`, `ok = ok && o.Err == nil`}),
+		"partition/reads.go", `ok = ok && (o.Err == nil || f.foreign[i])`, `ok = ok && o.Err == nil`}),
 	hazardous("founding for ever", "founding", "plan-deleted", edit{
 		"partition/govern.go", `			settled.founding = false`, `			settled.founding = true`}),
 	hazardous("a plan that is founding again", "founding", "plan-deleted", edit{
 		"partition/govern.go", `		again.founding = false`, `		again.founding = true`}),
 	hazardous("a sick member that stays", "Healthy", "unhealthy", edit{
-		"partition/group.go", `	o.Value, o.StallTimeout = "", 0
+		"partition/seat.go", `	o.Value, o.StallTimeout = "", 0
 `, `	o.Value, o.StallTimeout, o.Healthy = "", 0, nil
 `}),
 	hazardous("a seat that is asked for is left without a handover", "requests", "asked-to-resign", edit{
@@ -95,11 +95,11 @@ var partitionMutants = []mutant{
 	hostile("a release to confirm forgotten when the plan gives the partition back", "5", "TestReleaseForgotten", edit{
 		"partition/move.go", `, owes: x != nil}`, `}`}),
 	hostile("a dead seat behind a gap not seen", "9", "TestSeatBehindGap", edit{
-		"partition/follow.go", `case named > f.top:`, `case named > maxSeats:`}),
+		"partition/reads.go", `case named > f.top:`, `case named > maxSeats:`}),
 	hostile("all seats read up to any that a partition names", "9", "TestSeatFarAway", edit{
 		"partition/take.go", `if !o.Record.Vacant() { // otherwise`, `if true { // otherwise`}),
 	hostile("all seats read for ever by who waited for one behind a gap", "9", "TestReadsAfterGap", edit{
-		"partition/follow.go", `case f.beyond && !waits:`, `case f.beyond && f.s == nil:`}),
+		"partition/reads.go", `case f.beyond && !waits:`, `case f.beyond && f.s == nil:`}),
 	hostile("a foreign record read again and again by who gave it up", "5", "TestReadsOfForeign", edit{
 		"partition/settle.go", `o.Err != nil && (x.state != told || !isForeign(o.Err)):`, `o.Err != nil:`}),
 	hostile("a release that waits for a foreign record", "5", "TestReadsOfForeign", edit{
@@ -118,7 +118,7 @@ var partitionMutants = []mutant{
 	hostile("seats too old to plan by once all are read", "11", "TestSlowSeats", edit{
 		"partition/govern.go", `f.sight < now-`, `f.counted < now-`}),
 	hostile("a foreign seat planned by some and not by others", "15", "TestForeignSeatFlaps", edit{
-		"partition/govern.go", `f.foreign[at.seat] {
+		"partition/reads.go", `f.foreign[at.seat] {
 				members`, `false {
 				members`}),
 	hostile("a foreign record that keeps a group founding", "founding", "TestFoundingEnds", edit{
@@ -131,7 +131,7 @@ var partitionMutants = []mutant{
 	hostile("a plan that counts before it is confirmed", "founding", "TestLateFoundingPlan", edit{
 		"partition/govern.go", `created := !f.record.Exists()`, `created := false`}),
 	hostile("an edited plan not followed", "the table", "TestPlanEdited", edit{
-		"partition/follow.go", ` || f.text != o.Record.Value // also`, ` // also`}),
+		"partition/reads.go", ` || f.text != o.Record.Value // also`, ` // also`}),
 }
 
 // hostile makes a mutant that one of the package's own tests must catch.

@@ -5,8 +5,8 @@ var ringMutants = []mutant{
 	ring("only deputies watch seats", "polled/60/first/30", edit{
 		"partition/ring.go", `len(seats) < n; i++ {`, `len(seats) < n-9; i++ {`}),
 	ring("seats are hardly ever watched", "pushed/60/first/30", edit{
-		"partition/follow.go", `return f.group.challenge() * 3 / 5`, `return f.group.challenge() * 30`}, edit{
-		"partition/follow.go", `f.seatsAt = min(f.seatsAt, free)`, `_ = free`}),
+		"partition/reads.go", `return f.group.challenge() * 3 / 5`, `return f.group.challenge() * 30`}, edit{
+		"partition/reads.go", `f.seatsAt = min(f.seatsAt, free)`, `_ = free`}),
 	ring("nobody but a deputy looks for other members that have died", "pushed/60/first/30", edit{
 		"partition/ring.go", `	case !gone:
 `, `	case !gone || true:

@@ -3,12 +3,12 @@ package main
 // traceMutants make a Trace of a group report what is not so.
 var traceMutants = []mutant{
 	hostile("a lost lease traced as given up", "Trace", "TestTrace", edit{
-		"partition/trace.go", `if info.Cause = cause; x.lease.Remaining() == 0 {`, `if info.Cause = cause; false {`}),
+		"partition/sitting.go", `if info.Cause = cause; x.lease.Remaining() == 0 {`, `if info.Cause = cause; false {`}),
 	hostile("a share traced after the seat is gone", "Trace", "TestTrace", edit{
 		"partition/sit.go", `	g.tracePlanned(s.ctx, 0)
 `, ``}),
 	hostile("a drain traced from the acquisition", "Trace", "TestTraceOfWorkers", edit{
-		"partition/trace.go", `info.Drain = now - x.since`, `info.Drain = now`}),
+		"partition/sitting.go", `info.Drain = now - x.since`, `info.Drain = now`}),
 	{name: "a drain counted as time without an owner", breaks: "partitions Trace", catch: "TestGroupSlowDrain", pkg: "./electortest", edits: []edit{{
 		"partition/take.go", `			x.owned = read
 `, `			_ = read

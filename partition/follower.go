@@ -1,0 +1,148 @@
+package partition
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/rule"
+)
+
+// deputies is how many members watch all seats.
+const deputies = 3
+
+// A follower reads the plan and the seats while this process has a seat. What it does
+// about them is in govern.go. Its goroutine owns it, but for what the mutex guards.
+type follower struct {
+	s     *sitting
+	group *Group
+
+	record  backends.Record // of the plan
+	read    bool            // it was read
+	text    string          // of the plan
+	trouble error           // why the plan cannot be used
+
+	planAt  time.Duration // when to read the plan next
+	seatsAt time.Duration // when to read seats next
+	all     bool          // all seats are to be read
+	counted time.Duration // when the latest read of all seats was sent, 0 for never
+	sight   time.Duration // its answer
+	failing bool          // the latest read of seats has failed
+	seen    time.Duration // when the present plan was seen first
+	steady  time.Duration // since when reads of seats work without a gap
+	latest  time.Duration // read of seats
+	every   time.Duration // how often they are read
+	seats   []int         // that were read then
+	mends   time.Duration // from when to read all seats, as members are gone; 0 for never
+	foreign map[int]bool  // those whose record is not of this library
+	top     int           // highest seat known
+	beyond  bool          // a partition names a seat that no read of all seats had come to
+
+	drained   []string // IDs of members that the plan counts no more
+	published note
+	members   map[int]int       // weights of the ready members, by seat
+	changed   time.Duration     // when they changed last
+	pending   time.Duration     // since when the plan does not fit them, 0 if it does
+	pause     time.Duration     // no plan is written before
+	said      map[string]string // logged last about what does not work
+
+	woken chan struct{}
+	mutex sync.Mutex
+	live  bool             // Watch shows changes of the plan
+	push  *backends.Record // that it has shown last; nil if that was taken
+	wish  note             // that others set: leaving and whole
+	named int              // highest seat that a partition names which waits for its holder's end
+	asked time.Duration    // when one did so last
+	alone bool             // no other member is ready
+	plan  *plan
+	id    string // of the plan: its record's nonce
+}
+
+func newFollower(s *sitting) *follower {
+	now := s.group.now()
+	return &follower{s: s, group: s.group, foreign: map[int]bool{}, said: map[string]string{}, woken: make(chan struct{}, 1), planAt: now, seatsAt: now, all: true, steady: now, latest: now, every: s.group.options.RenewEvery}
+}
+
+// current returns the plan, nil if none can be used, and its name.
+func (f *follower) current() (p *plan, id string) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	return f.plan, f.id
+}
+
+// announce changes what this member publishes.
+func (f *follower) announce(change func(n *note)) {
+	f.mutex.Lock()
+	before := f.wish
+	change(&f.wish)
+	changed := f.wish != before
+	f.mutex.Unlock()
+	if changed {
+		wake(f.woken)
+	}
+}
+
+// names notes that partitions name a seat that is held. It may lie beyond one whose record was
+// deleted, where reads of all seats end: then this member reads it too, to replace its holder.
+func (f *follower) names(seat int) {
+	f.mutex.Lock()
+	more := seat > f.named
+	f.named, f.asked = max(f.named, seat), f.group.now()
+	f.mutex.Unlock()
+	if more {
+		wake(f.woken)
+	}
+}
+
+// isAlone reports whether no other member is ready.
+func (f *follower) isAlone() bool {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	return f.alone
+}
+
+// pushes reports whether the store shows a new plan as soon as it is written.
+func (f *follower) pushes() bool {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	return f.live
+}
+
+func (f *follower) snapshot(seat int) rule.Snapshot { return f.group.seat(seat).view.Snapshot() }
+
+// rank returns how many members come before this one in the plan, at most so many, and
+// whether it is in the plan itself. Without a plan the seats' numbers count.
+func (f *follower) rank(most int) (before int, planned bool) {
+	if f.group.known == nil {
+		for seat := range f.members {
+			if seat < f.s.seat.number && before < most {
+				before++
+			}
+		}
+		return before, false
+	}
+	for _, at := range f.group.known.positions {
+		switch {
+		case at.seat == noSeat:
+		case at.seat == f.s.seat.number:
+			return before, true
+		case before < most && !f.snapshot(at.seat).Record.Vacant():
+			before++
+		}
+	}
+	return before, false
+}
+
+// many reports whether the store reads many names in a request.
+func (f *follower) many() bool { return f.group.backend.Describe().MaxLoads > 1 }
+
+// complain logs why something does not work, once until it works again; err is nil then.
+func (f *follower) complain(what string, err error) {
+	if err == nil {
+		delete(f.said, what)
+	} else if text := err.Error(); text != f.said[what] {
+		f.said[what] = text
+		f.group.log.Log(context.Background(), levelOf(err), "elector: this member of the group "+what, "error", err)
+	}
+}

@@ -1,0 +1,147 @@
+package partition
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/rule"
+)
+
+// A sitting is the time for which this process holds one incarnation of a seat. The
+// goroutine of Run owns it, but for what the mutex guards.
+type sitting struct {
+	group    *Group
+	worker   Work
+	seat     *seat
+	lease    *elector.Lease
+	own      rule.Incarnation
+	follower *follower
+	seats    *rule.Seats
+	slots    map[int]*slot
+	plan     *plan         // that the slots follow
+	planID   string        // its name
+	added    *plan         // whose partitions have slots
+	mine     map[int]bool  // partitions that the plan gives to this seat
+	leaving  time.Duration // since when, 0 if it does not leave
+	woken    chan struct{}
+	ctx      context.Context // of the workers: ends with the seat's lease, not when that drains
+	end      context.CancelCauseFunc
+
+	mutex    sync.Mutex
+	returned []*slot // whose workers have returned
+	refused  error   // why this process may not be a member, nil if it may
+	workers  sync.WaitGroup
+	running  atomic.Int64 // their goroutines
+}
+
+// dismiss makes this process leave, because of err.
+func (s *sitting) dismiss(err error) {
+	s.mutex.Lock()
+	s.refused = err
+	s.mutex.Unlock()
+	wake(s.woken)
+}
+
+// dismissed returns why this process may not be a member.
+func (s *sitting) dismissed() error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.refused
+}
+
+// deadline is when a worker must have returned that is told to stop now.
+func (s *sitting) deadline(now time.Duration) time.Duration {
+	if s.leaving != 0 {
+		now = min(now, s.leaving)
+	}
+	return now + s.group.options.ReleaseTimeout
+}
+
+// idle reports whether this process owns, takes and gives up nothing.
+func (s *sitting) idle() bool {
+	for _, x := range s.slots {
+		if x.state != told {
+			return false
+		}
+	}
+	return true
+}
+
+// planned reports whether this process should own partitions.
+func (s *sitting) planned() bool {
+	g := s.group
+	if s.leaving != 0 && (s.dismissed() != nil || s.follower.isAlone() || g.now()-s.leaving > g.options.ReleaseTimeout/2) {
+		return false
+	}
+	return len(s.mine) > 0
+}
+
+// later sets when to try again: soon at first, then once in a quarter of an interval.
+func (s *sitting) later(x *slot) {
+	every := s.group.options.RenewEvery
+	x.next = s.group.now() + min(every/4, every/32<<min(x.tries, 16))
+	x.tries++
+}
+
+// auditEvery is how often an owner reads a record back: twice in Hold(A), and some.
+func (s *sitting) auditEvery() time.Duration {
+	return time.Duration(s.group.audit.Load()) * 2 / 5
+}
+
+// auditLater sets when to read the record of a lease next.
+func (s *sitting) auditLater(x *slot) {
+	x.next, x.tries = s.group.now()+s.auditEvery(), 0
+	if x.state == draining {
+		x.next = min(x.next, x.until)
+	}
+}
+
+// load reads the records of some slots, and others.
+func (s *sitting) load(ctx context.Context, slots []*slot, others ...string) []backends.Outcome {
+	names := make([]string, len(slots), len(slots)+len(others))
+	for i, x := range slots {
+		names[i] = s.group.record(x.partition)
+	}
+	names = append(names, others...)
+	outcomes := s.group.requests.LoadAll(ctx, names)
+	for i, x := range slots {
+		if outcomes[i].Err == nil {
+			s.see(x.partition, outcomes[i].Record)
+		}
+	}
+	return outcomes
+}
+
+// see enters what a partition's record shows. Views that are further apart than a quarter
+// of A do not show what was between.
+func (s *sitting) see(partition int, r backends.Record) {
+	g := s.group
+	g.trail(partition).See(r, g.now(), time.Duration(g.audit.Load())/4)
+}
+
+// swap makes changes together.
+func (s *sitting) swap(ctx context.Context, changes []backends.Change) []backends.Outcome {
+	if len(changes) == 0 {
+		return nil
+	}
+	return s.group.requests.SwapAll(ctx, changes)
+}
+
+// over ends the lease of a slot, unless it has ended, and returns what to trace of it.
+func (s *sitting) over(x *slot, to state, cause string, err error) LeaseInfo {
+	info, now := s.group.info(x.lease), s.group.now()
+	if x.state == draining {
+		info.Drain = now - x.since
+	}
+	if info.Cause = cause; x.lease.Remaining() == 0 {
+		info.Cause, err = "lost", x.lease.ended()
+	}
+	x.lease.end(err)
+	x.enter(to, now)
+	info.Err = x.lease.over.Load().err
+	return info
+}
