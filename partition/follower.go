@@ -12,24 +12,39 @@ import (
 // deputies is how many members watch all seats.
 const deputies = 3
 
-// A follower reads the plan and the seats while this process has a seat. What it does
-// about them is in govern.go. Its goroutine owns it, but for what the mutex guards.
+// A follower reads the plan and the seats while this process has a seat. How it reads is in
+// reads.go, what it does about them in govern.go. Its goroutine owns it, but for what the
+// mutex guards.
 type follower struct {
 	s     *sitting
 	group *Group
+	planReads
+	seatReads
+	governing
+	commission
+	published note
+	said      map[string]string // logged last about what does not work
+	woken     chan struct{}
+}
 
+// planReads are what reads of the plan have shown, and when to read it next.
+type planReads struct {
+	planAt  time.Duration   // when to read the plan next
 	record  backends.Record // of the plan
 	read    bool            // it was read
 	text    string          // of the plan
 	trouble error           // why the plan cannot be used
+	seen    time.Duration   // when the present plan was seen first
+	drained []string        // IDs of members that the plan counts no more
+}
 
-	planAt  time.Duration // when to read the plan next
+// seatReads are when and which seats are read, and how that went.
+type seatReads struct {
 	seatsAt time.Duration // when to read seats next
 	all     bool          // all seats are to be read
 	counted time.Duration // when the latest read of all seats was sent, 0 for never
 	sight   time.Duration // its answer
 	failing bool          // the latest read of seats has failed
-	seen    time.Duration // when the present plan was seen first
 	steady  time.Duration // since when reads of seats work without a gap
 	latest  time.Duration // read of seats
 	every   time.Duration // how often they are read
@@ -38,16 +53,18 @@ type follower struct {
 	foreign map[int]bool  // those whose record is not of this library
 	top     int           // highest seat known
 	beyond  bool          // a partition names a seat that no read of all seats had come to
+}
 
-	drained   []string // IDs of members that the plan counts no more
-	published note
-	members   map[int]int       // weights of the ready members, by seat
-	changed   time.Duration     // when they changed last
-	pending   time.Duration     // since when the plan does not fit them, 0 if it does
-	pause     time.Duration     // no plan is written before
-	said      map[string]string // logged last about what does not work
+// governing is what decides when a plan is written, and which.
+type governing struct {
+	members map[int]int   // weights of the ready members, by seat
+	changed time.Duration // when they changed last
+	pending time.Duration // since when the plan does not fit them, 0 if it does
+	pause   time.Duration // no plan is written before
+}
 
-	woken chan struct{}
+// A commission is what a follower and other goroutines tell each other.
+type commission struct {
 	mutex sync.Mutex
 	live  bool             // Watch shows changes of the plan
 	push  *backends.Record // that it has shown last; nil if that was taken
@@ -60,8 +77,12 @@ type follower struct {
 }
 
 func newFollower(s *sitting) *follower {
-	now := s.group.now()
-	return &follower{s: s, group: s.group, foreign: map[int]bool{}, said: map[string]string{}, woken: make(chan struct{}, 1), planAt: now, seatsAt: now, all: true, steady: now, latest: now, every: s.group.options.RenewEvery}
+	now, every := s.group.now(), s.group.options.RenewEvery
+	return &follower{
+		s: s, group: s.group, said: map[string]string{}, woken: make(chan struct{}, 1),
+		planReads: planReads{planAt: now},
+		seatReads: seatReads{seatsAt: now, all: true, steady: now, latest: now, every: every, foreign: map[int]bool{}},
+	}
 }
 
 // current returns the plan, nil if none can be used, and its name.

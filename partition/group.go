@@ -78,27 +78,41 @@ type Options struct {
 // A Group is this process's part in a group. Join and New make it. Many goroutines may use
 // it at the same time; Run runs once at a time.
 type Group struct {
-	name      string
-	backend   backends.Backend
-	owned     bool // Close closes the backend
-	store     string
-	o         Options
-	options   elector.Options // with their defaults
-	clock     clock.Clock
-	random    func() uint64
-	log       *slog.Logger
-	callbacks *aside.Queue // of o.Trace
-	requests  *batcher.Member
-	active    sync.WaitGroup
-	audit     atomic.Int64 // A
-	drift     float64
+	name     string
+	backend  backends.Backend
+	owned    bool // Close closes the backend
+	store    string
+	o        Options
+	options  elector.Options // with their defaults
+	requests *batcher.Member
+	audit    atomic.Int64 // A
+	machine
+	reports
+	calls
 
 	// Owned by Run and what it starts.
 	answered bool // a seat was taken, or another process was faster
 	seats    []*seat
 	known    *plan                        // the latest plan seen
 	trails   []atomic.Pointer[rule.Trail] // see trail
+}
 
+// A machine is the clock and the random numbers of this process, and how far its clock may be off.
+type machine struct {
+	clock  clock.Clock
+	random func() uint64
+	drift  float64
+}
+
+// reports are how a group says what it does.
+type reports struct {
+	log       *slog.Logger
+	callbacks *aside.Queue // of o.Trace
+}
+
+// calls are the calls that run now, which Close ends.
+type calls struct {
+	active  sync.WaitGroup
 	alive   context.Context // ends with Close
 	kill    context.CancelCauseFunc
 	closing sync.Once

@@ -22,15 +22,24 @@ type sitting struct {
 	follower *follower
 	seats    *rule.Seats
 	slots    map[int]*slot
-	plan     *plan         // that the slots follow
-	planID   string        // its name
-	added    *plan         // whose partitions have slots
-	mine     map[int]bool  // partitions that the plan gives to this seat
-	leaving  time.Duration // since when, 0 if it does not leave
-	woken    chan struct{}
-	ctx      context.Context // of the workers: ends with the seat's lease, not when that drains
-	end      context.CancelCauseFunc
+	adopted
+	leaving time.Duration // since when, 0 if it does not leave
+	woken   chan struct{}
+	ctx     context.Context // of the workers: ends with the seat's lease, not when that drains
+	end     context.CancelCauseFunc
+	staff
+}
 
+// adopted is the plan that a sitting has adopted.
+type adopted struct {
+	plan   *plan        // that the slots follow
+	planID string       // its name
+	added  *plan        // whose partitions have slots
+	mine   map[int]bool // partitions that the plan gives to this seat
+}
+
+// A staff is the workers of a sitting. The mutex guards what they and the follower report.
+type staff struct {
 	mutex    sync.Mutex
 	returned []*slot // whose workers have returned
 	refused  error   // why this process may not be a member, nil if it may

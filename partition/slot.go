@@ -21,20 +21,30 @@ type slot struct {
 	partition int
 	state     state
 	record    backends.Record // as the store last showed it; ours from held on
-	doubt     *backends.Change
-	sent      clock.Reading // of the doubtful write
-	lease     *Lease
-	since     time.Duration // in this state
-	owned     time.Duration // wanted: when the latest read was sent at which another process might own it, 0 if none
-	next      time.Duration // when to do something
-	until     time.Duration // draining: when the worker must have returned; ended: when to make the record vacant
-	tries     int
-	yields    yields        // held: to whom the plan gives it instead
-	foreign   bool          // the record is not of this library
-	owes      bool          // a read must still show that it is another's: see told
-	said      string        // why it cannot be taken, logged last
-	stalls    time.Duration // held: since when its worker looks as if it hung, by its latest sign
-	looked    time.Duration // when that was seen first
+	unsure
+	lease   *Lease
+	since   time.Duration // in this state
+	owned   time.Duration // wanted: when the latest read was sent at which another process might own it, 0 if none
+	next    time.Duration // when to do something
+	until   time.Duration // draining: when the worker must have returned; ended: when to make the record vacant
+	tries   int
+	yields  yields // held: to whom the plan gives it instead
+	foreign bool   // the record is not of this library
+	owes    bool   // a read must still show that it is another's: see told
+	said    string // why it cannot be taken, logged last
+	hanging
+}
+
+// An unsure slot has a write whose outcome is unknown.
+type unsure struct {
+	doubt *backends.Change // nil if there is none
+	sent  clock.Reading    // of the doubtful write
+}
+
+// A hanging slot is held, and its worker looks as if it hung.
+type hanging struct {
+	stalls time.Duration // since when, by its latest sign
+	looked time.Duration // when that was seen first
 }
 
 // A yields is how the plan gives a partition to another seat, which may not know it yet.
