@@ -26,6 +26,10 @@ func dialOptions() []grpc.DialOption {
 			}
 			return stream{s, ctx}, nil
 		}),
+		// With windows of a fixed size the client does not estimate the bandwidth, for which it
+		// sends a ping behind each answer.
+		grpc.WithInitialWindowSize(window),
+		grpc.WithInitialConnWindowSize(window),
 		// By default up to two minutes pass between two tries to connect.
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 1500 * time.Millisecond},
@@ -33,6 +37,10 @@ func dialOptions() []grpc.DialOption {
 		}),
 	}
 }
+
+// window is the most that the server sends of one answer, or of all, before the client has
+// read it, in bytes.
+const window = 1 << 20
 
 // once replaces the code of an error after which the client library would try
 // again by one that it passes on. The text stays.
