@@ -75,7 +75,7 @@ func etcdGreet(c *crossing, urls []string) error {
 				c.from.Store(int32(i))
 			}
 		}
-		if err := c.pass(); err != nil {
+		if err := c.reach(); err != nil {
 			return err
 		}
 		if err := r.Write(c.server); err != nil || from != "" {

@@ -51,8 +51,7 @@ func (n *peerNetwork) isIsolated(member int) bool {
 }
 
 // pass blocks while the network is cut between two members. If it is not known
-// who connects, it is taken for the isolated member: such connections carry nothing
-// that matters, so it does no harm to hold back too many.
+// who connects, it is taken for the isolated member.
 func (n *peerNetwork) pass(from, to int) error {
 	for {
 		n.mutex.Lock()
@@ -117,8 +116,10 @@ type peerGate struct {
 	to       int
 	server   func() string // where the member listens: it may be restarted on another port
 
-	// greet sends on what comes first, and may change it and say who has
-	// connected. It is nil if all is sent on as it comes.
+	// greet sends on what comes first, and may change it. If from does not know who
+	// connects, greet finds it out before it sends on what matters: while a member is
+	// isolated, the others may lose a connection to each other and make another one.
+	// It is nil if all is sent on as it comes.
 	greet func(c *crossing) error
 }
 
@@ -156,10 +157,12 @@ func (g *peerGate) address() string { return loopback(g.port()) }
 
 // A crossing is one connection through a gate.
 type crossing struct {
-	gate   *peerGate
-	from   atomic.Int32 // a member, or anybody
-	client *bufio.Reader
-	server net.Conn
+	gate    *peerGate
+	from    atomic.Int32 // a member, or anybody
+	conn    net.Conn     // of who connects
+	client  *bufio.Reader
+	server  net.Conn      // nil until something is sent on
+	answers chan struct{} // closed when the server says no more
 }
 
 func (c *crossing) pass() error { return c.gate.network.pass(int(c.from.Load()), c.gate.to) }
@@ -169,30 +172,52 @@ func (g *peerGate) serve(client net.Conn) {
 		return
 	}
 	defer g.network.drop(client)
-	c := &crossing{gate: g, client: bufio.NewReader(client)}
+	c := &crossing{gate: g, conn: client, client: bufio.NewReader(client)}
 	c.from.Store(int32(g.from(client.RemoteAddr())))
-	if c.pass() != nil {
-		return
+	greet := g.greet
+	if greet == nil {
+		greet = (*crossing).reach
 	}
-	var err error
-	if c.server, err = c.dial(); err != nil {
+	err := greet(c)
+	if c.server == nil {
 		return // it is down, and the client that connects sees that
 	}
-	if g.network.keep(c.server) != nil {
-		return
-	}
 	defer g.network.drop(c.server)
-	answers := make(chan struct{})
-	go func() {
-		defer close(answers)
-		c.carry(client, c.server)
-		client.Close()
-	}()
-	if g.greet == nil || g.greet(c) == nil {
+	if err == nil {
 		c.carry(c.server, c.client)
 	}
 	c.server.Close()
-	<-answers
+	<-c.answers
+}
+
+// send sends on what a greeting says.
+func (c *crossing) send(some []byte) error {
+	if err := c.reach(); err != nil {
+		return err
+	}
+	_, err := c.server.Write(some)
+	return err
+}
+
+// reach returns when the network is not cut and the member is connected.
+func (c *crossing) reach() error {
+	if err := c.pass(); err != nil || c.server != nil {
+		return err
+	}
+	server, err := c.dial()
+	if err != nil {
+		return err
+	}
+	if err := c.gate.network.keep(server); err != nil {
+		return err
+	}
+	c.server, c.answers = server, make(chan struct{})
+	go func() {
+		defer close(c.answers)
+		c.carry(c.conn, server)
+		c.conn.Close()
+	}()
+	return nil
 }
 
 // dial connects to the member. A connection that is refused is tried again for a

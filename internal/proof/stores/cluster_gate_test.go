@@ -14,6 +14,12 @@ import (
 // through it. The accepted ends come out of the channel.
 func gateTo(t *testing.T, n *peerNetwork) (dial func() net.Conn, accepted <-chan net.Conn) {
 	t.Helper()
+	return greetingGateTo(t, n, 0, nil)
+}
+
+// greetingGateTo is gateTo for a gate from another member, or anybody, who greets.
+func greetingGateTo(t *testing.T, n *peerNetwork, from int, greet func(*crossing) error) (dial func() net.Conn, accepted <-chan net.Conn) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	conns := make(chan net.Conn, 10)
@@ -30,7 +36,7 @@ func gateTo(t *testing.T, n *peerNetwork) (dial func() net.Conn, accepted <-chan
 	}()
 	var port atomic.Int32
 	port.Store(int32(l.Addr().(*net.TCPAddr).Port))
-	g, err := n.newGate(0, 1, &port, nil)
+	g, err := n.newGate(from, 1, &port, greet)
 	must(t, err)
 	t.Cleanup(func() {
 		n.close()
@@ -138,4 +144,30 @@ func TestIsolationOfAThird(t *testing.T) {
 	n.isolate(2, true)
 	send(t, client, "a")
 	arrives(t, take(t, accepted), "a")
+}
+
+// While a member is isolated, those that connect are told from it by what they say first.
+func TestIsolationOfAThirdThatIsUnknown(t *testing.T) {
+	greet := func(c *crossing) error { return natsGreet(c, []string{"zero", "one", "two"}) }
+	says := func(name string) string {
+		return "CONNECT {}\r\nINFO {\"server_name\":\"" + name + "\"}\r\n"
+	}
+	n := newPeerNetwork()
+	dial, accepted := greetingGateTo(t, n, anybody, greet)
+	n.isolate(2, true)
+	isolated, other := dial(), dial()
+	send(t, isolated, says("two"))
+	send(t, other, says("zero"))
+	server := take(t, accepted)
+	arrives(t, server, says("zero"))
+	send(t, server, "a")
+	arrives(t, other, "a")
+	silent(t, isolated)
+	select {
+	case <-accepted:
+		t.Error("a new connection came through a network that is cut")
+	default:
+	}
+	n.isolate(2, false)
+	arrives(t, take(t, accepted), says("two"))
 }

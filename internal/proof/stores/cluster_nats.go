@@ -1,12 +1,14 @@
 package stores
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -47,6 +49,7 @@ cluster {
 	listen: "127.0.0.1:%d"
 	cluster_advertise: %q
 	no_advertise: true
+	compression: off
 	pool_size: -1
 	routes: [ %s ]
 }`, monitors[i].Load(), token, routes[i].Load(), gates[i], natsRoutes(gates, i))
@@ -89,34 +92,29 @@ func natsRoutes(gates []string, own int) string {
 }
 
 // natsGreet finds out which member has connected. Its name is in its INFO, which it sends
-// after its CONNECT.
+// after its CONNECT, without waiting for an answer as long as nothing is compressed.
 func natsGreet(c *crossing, names []string) error {
+	var said []byte
 	for {
-		line, err := c.client.ReadSlice('\n')
+		line, err := c.client.ReadBytes('\n')
 		if err != nil {
 			return err
 		}
-		known := false
-		if content, ok := strings.CutPrefix(string(line), "INFO "); ok {
-			var info struct {
-				Name string `json:"server_name"`
-			}
-			if err := json.Unmarshal([]byte(content), &info); err != nil {
-				return err
-			}
-			for i, name := range names {
-				if name == info.Name {
-					c.from.Store(int32(i))
-					known = true
-				}
-			}
+		said = append(said, line...)
+		content, ok := bytes.CutPrefix(line, []byte("INFO "))
+		if !ok {
+			continue
 		}
-		if err := c.pass(); err != nil {
+		var info struct {
+			Name string `json:"server_name"`
+		}
+		if err := json.Unmarshal(content, &info); err != nil {
 			return err
 		}
-		if _, err := c.server.Write(line); err != nil || known {
-			return err
+		if i := slices.Index(names, info.Name); i >= 0 {
+			c.from.Store(int32(i))
 		}
+		return c.send(said)
 	}
 }
 

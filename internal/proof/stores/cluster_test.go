@@ -20,6 +20,7 @@ var clusterCases = []struct {
 	{"leader isolated", func(t *testing.T, c *Cluster) { isolates(t, c, leader(t, c)) }},
 	{"leader stopped", stopsLeader},
 	{"leader killed", killsLeader},
+	{"follower restarted, leader isolated", meetAnew},
 	{atGates, meetAtGates},
 }
 
@@ -200,6 +201,23 @@ func killsLeader(t *testing.T, c *Cluster) {
 	must(t, c.Restart(t.Context()))
 	ready(t, c)
 	other.mustShow(t, written)
+}
+
+// meetAnew shows that two members connect to each other while the third is isolated.
+func meetAnew(t *testing.T, c *Cluster) {
+	at := leader(t, c)
+	other, restarted := (at+1)%3, (at+2)%3
+	connected := clerkAt(t, c, other)
+	connected.mustIncrement(t)
+	must(t, c.Isolate(at))
+	must(t, c.Members[restarted].Kill())
+	must(t, c.Members[restarted].Restart(t.Context()))
+	ready(t, c)
+	written := connected.mustIncrement(t)
+	clerkAt(t, c, restarted).mustShow(t, written)
+	must(t, c.Join(at))
+	ready(t, c)
+	clerkAt(t, c, at).mustShow(t, written)
 }
 
 func TestClusterOfAnotherKind(t *testing.T) {

@@ -121,11 +121,7 @@ func zooKeeperGreet(c *crossing, port int) error {
 	}
 	address := loopback(port)
 	binary.BigEndian.PutUint32(head[16:], uint32(len(address)))
-	if err := c.pass(); err != nil {
-		return err
-	}
-	_, err := c.server.Write(append(head, address...))
-	return err
+	return c.send(append(head, address...))
 }
 
 type zooKeeperAsker struct{}
