@@ -2,13 +2,7 @@ package elector
 
 import (
 	"context"
-	"fmt"
 	"time"
-
-	"github.com/elector-go/elector/backends"
-	"github.com/elector-go/elector/internal/annex"
-	"github.com/elector-go/elector/internal/batcher"
-	"github.com/elector-go/elector/internal/rule"
 )
 
 // A campaign. The functions have the names of the states:
@@ -115,31 +109,6 @@ func (e *Elector) exclusive(ctx context.Context, campaign func(context.Context) 
 	return l, e.fail("campaign", err)
 }
 
-// enter takes the right to campaign, for Run or for a single lease, and registers
-// the call.
-func (e *Elector) enter(ctx context.Context, running bool) error {
-	if err := e.beginWriting(ctx); err != nil {
-		return err
-	}
-	e.mutex.Lock()
-	defer e.mutex.Unlock()
-	if l := e.current.Load(); e.busy || l != nil && l.valid() == nil {
-		e.active.Done()
-		return ErrBusy
-	}
-	e.busy, e.running = true, running
-	return nil
-}
-
-// leave gives the right back, and reports whether Close was called: in one step,
-// so that either Close sees the lease or the caller sees Close.
-func (e *Elector) leave() (closed bool) {
-	e.mutex.Lock()
-	defer e.mutex.Unlock()
-	e.busy = false
-	return e.closed
-}
-
 // settleLast campaigns once the last lease, and the last cancelled campaign, are
 // done with the record.
 func (e *Elector) settleLast(ctx context.Context, campaign func(context.Context) (*Lease, error)) (*Lease, error) {
@@ -153,12 +122,6 @@ func (e *Elector) settleLast(ctx context.Context, campaign func(context.Context)
 		e.traceCampaigned(ctx, err)
 	}
 	return l, err
-}
-
-func (e *Elector) setCampaigns(is bool) {
-	e.mutex.Lock()
-	defer e.mutex.Unlock()
-	e.campaigns = is
 }
 
 // begins waits for the last lease, and for the last cancelled campaign, and traces
@@ -180,31 +143,6 @@ func (e *Elector) begins(ctx context.Context) error {
 	e.began = e.clock.Now().Mono
 	traced(e, e.o.Trace.Campaigning, ctx, CampaignInfo{Election: e.name, Store: e.store})
 	return nil
-}
-
-// A candidacy is the state of one campaign, whose goroutine owns it.
-//
-// A process may wait for thousands of elections. The runtime halves the stack of a
-// goroutine that waits only if little of it is in use: of 8 KB about 1.2. So the
-// functions that are on the stack during a wait are small, and call others for what
-// they do before it and after it.
-type candidacy struct {
-	e       *Elector
-	place   *batcher.Place // among those that read
-	backoff *backoff
-	watcher *watcher // nil before the first wait
-	bidding bidding
-	last    *failure // why the campaign did not end yet
-	logged  logged   // what was logged last
-
-	version backends.Version // that was seen last
-	try     time.Duration    // when to replace it; 0 while that is not allowed
-}
-
-// A logged is what logLeader logs once: a leader, or the pause with which its term ended.
-type logged struct {
-	token  Token
-	paused bool
 }
 
 // campaign makes attempts. Between two of them it waits until another one could
@@ -303,23 +241,6 @@ func (c *candidacy) awaitChance(ctx context.Context) error {
 	}
 }
 
-// refusal shows whether the store refuses what the wait needs, by f, and again when that is
-// over.
-func (c *candidacy) refusal(ctx context.Context, f *failure) {
-	refused := f.permanent()
-	if refused {
-		c.last = f // who leads is not known any more
-	}
-	if c.e.refused.Swap(refused) == refused {
-		return
-	}
-	if !refused {
-		f = c.e.heldBy(c.e.view.Snapshot().Record)
-		c.last = f
-	}
-	c.e.traceWaiting(ctx, f)
-}
-
 // chance returns when this candidate tries to replace the version last seen, or when it
 // bids; now is set if it is the successor and tries at once.
 func (c *candidacy) chance() (from time.Duration, now bool) {
@@ -342,51 +263,4 @@ func (c *candidacy) chance() (from time.Duration, now bool) {
 	}
 	c.version = s.Record.Version
 	return from, false
-}
-
-// logLeader logs a leader, or a pause, unless that is what it logged last.
-func (c *candidacy) logLeader(s rule.Snapshot) {
-	r := s.Record
-	pause := annex.PauseOf(r)
-	now := logged{Token(r.Token), pause != nil}
-	if r.Vacant() && pause == nil || now == c.logged {
-		return
-	}
-	c.logged = now
-	if pause != nil {
-		c.e.log.Info("elector: campaign waits while the election is paused", "by", pause.By, "for", pause.For, "reason", pause.Reason)
-	} else {
-		c.e.log.Info("elector: campaign waits while the election is held", "leader", r.Holder, "token", r.Token)
-	}
-}
-
-// checkHealth calls Options.Healthy. A call that hangs or panics is a failure.
-func (e *Elector) checkHealth(ctx context.Context) *failure {
-	if e.o.Healthy == nil {
-		return nil
-	}
-	_, f := request(ctx, e, e.o.RequestTimeout, examining, func(ctx context.Context) (_ struct{}, err error) {
-		defer func() {
-			if p := recover(); p != nil {
-				err = fmt.Errorf("the check panicked: %v", p)
-			}
-		}()
-		if err := e.o.Healthy(ctx); err != nil {
-			return struct{}{}, usersError{err}
-		}
-		return struct{}{}, nil
-	})
-	if f == nil || f.kind == cancelled {
-		return f
-	}
-	return &failure{notHealthy, fmt.Errorf("%w: %w", ErrUnhealthy, f.err)}
-}
-
-// stillHealthy calls Options.Healthy. A candidate that has made a bid has called it while it
-// waited, within about two renewal intervals, so that a slow call delays no handover.
-func (e *Elector) stillHealthy(ctx context.Context) *failure {
-	if e.now() < time.Duration(e.wellUntil.Load()) {
-		return nil
-	}
-	return e.checkHealth(ctx)
 }

@@ -97,43 +97,6 @@ type status struct {
 	fault error         // of the last renewal, if that failed
 }
 
-// newLease starts to maintain an acquisition that an acknowledged write, or a
-// read-back, has shown to be ours. The lease's context has the values of base.
-func (e *Elector) newLease(base context.Context, own *acquisition) *Lease {
-	l := &Lease{
-		e: e, token: Token(own.token), won: own.record, hold: e.o.hold(), inRun: e.running || e.o.seat,
-		ended: make(chan struct{}), idle: make(chan struct{}),
-		proposals: make(chan *proposal), place: e.requests.Swapping(),
-		own: own, value: own.record.Value, faults: e.newBackoff("renewal"),
-	}
-	l.release.done = make(chan struct{})
-	// No other write of the acquisition counts any more: another write of a creation
-	// may have been on its way while other records came and went.
-	won := own.sent[own.record.Attempt.Sequence]
-	clear(own.sent)
-	own.sent[own.record.Attempt.Sequence] = won
-	start := won.start
-	l.ctx, l.cancel = context.WithCancelCause(context.WithValue(context.WithoutCancel(base), workOf{l}, true))
-	l.status.Store(&status{start: start})
-	e.view.Take(l.step("win", start), func() bool { return true })
-	l.checked.Store(int64(start.Mono))
-	e.current.Store(l)
-	l.expireLater()
-	if e.log.Info("elector: leads", "token", l.token); e.lossy != "" {
-		e.log.Warn("elector: another process may lead at the same time, because the store may lose acknowledged writes", "token", l.token, "lossy", e.lossy)
-	}
-	e.traceCampaigned(base, nil)
-	wait := queued(e, e.o.Trace.Acquired, l.ctx, l.info(nil))
-	e.active.Add(1)
-	r := own.record
-	go l.maintain() // before the callback has returned: it may resign
-	wait()
-	if w, ok := e.backend.(backends.PresenceWatcher); ok {
-		l.watchPresence(w, r)
-	}
-	return l
-}
-
 // workOf is the key of a value that the context of a lease's worker has.
 type workOf struct{ *Lease }
 

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/annex"
 	"github.com/elector-go/elector/internal/aside"
 	"github.com/elector-go/elector/internal/clock"
-	"github.com/elector-go/elector/internal/inject"
 	"github.com/elector-go/elector/internal/rule"
 )
 
@@ -116,24 +116,6 @@ type Options struct {
 	seat          bool          // the election is a seat of a group: see rule.Replaced
 }
 
-func init() {
-	inject.Machine = func(options any, c clock.Clock, random func() uint64) {
-		o := options.(*Options)
-		o.clock, o.random = c, random
-	}
-	inject.Seat = func(options any) { options.(*Options).seat = true }
-	inject.Ended = func(lease any) <-chan struct{} { return lease.(*Lease).ended }
-	inject.Abandon = func(lease any, cause error) {
-		l := lease.(*Lease)
-		l.writeRelease(workPanicked)
-		l.move(lost, none, l.lostBecause(cause))
-	}
-	inject.Inside = func(e any) inject.Parts {
-		elector := e.(*Elector)
-		return inject.Parts{Options: elector.o, Clock: elector.clock, Random: elector.o.random, View: &elector.view}
-	}
-}
-
 // resolved returns the options with their defaults, or ErrInvalid.
 func (o *Options) resolved(d backends.Description) (Options, error) {
 	var r Options
@@ -231,6 +213,24 @@ func checkText(what, s string) error {
 		return invalid("%s has a NUL byte", what)
 	case !backends.ValidText(s):
 		return invalid("%s is not UTF-8", what)
+	}
+	return nil
+}
+
+func checkPriority(priority int, id string) error {
+	if priority < 0 || priority >= annex.Named {
+		return fmt.Errorf("%w: Priority is %d, not between 0 and %d", ErrInvalid, priority, annex.Named-1)
+	}
+	if priority > 0 {
+		return checkSuccessor(id)
+	}
+	return nil
+}
+
+// checkSuccessor returns ErrInvalid unless id can name a successor.
+func checkSuccessor(id string) error {
+	if err := annex.CheckID(id); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	return nil
 }

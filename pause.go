@@ -16,19 +16,6 @@ import (
 // which all candidates wait: see turn. A version that does not know the mark does not lead
 // either. The process that resumes comes to lead too, and releases the record as usual.
 
-// pausedUntil returns the time until which the pause in the record last seen keeps
-// candidates from leading, 0 if there is none.
-func pausedUntil(s rule.Snapshot) time.Duration {
-	switch p := annex.PauseOf(s.Record); {
-	case p == nil:
-		return 0
-	case p.For == 0:
-		return rule.Never
-	default:
-		return s.Since + p.For
-	}
-}
-
 // A Pause describes a pause of an election.
 type Pause struct {
 	Reason string        // for people; at most 256 bytes

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/annex"
 )
 
 // maintain renews the lease until it is over, and tells the store if it was
@@ -223,4 +224,15 @@ func (l *Lease) adopt(r backends.Record) *failure {
 	}
 	l.obeyRequest()
 	return nil
+}
+
+// obeyRequest tells the worker to stop if the record, as it was read last, has a request
+// for this lease.
+func (l *Lease) obeyRequest() {
+	q := annex.RequestOf(l.own.record)
+	if q.Token == 0 || l.status.Load().why >= requested {
+		return
+	}
+	l.e.log.Info("elector: requested to resign", "token", l.token, "by", q.By, "to", q.To)
+	l.drain(requested, fmt.Errorf("%w: %q", ErrRequested, q.By))
 }

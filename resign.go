@@ -7,19 +7,7 @@ import (
 
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/annex"
-	"github.com/elector-go/elector/internal/rule"
 )
-
-// obeyRequest tells the worker to stop if the record, as it was read last, has a request
-// for this lease.
-func (l *Lease) obeyRequest() {
-	q := annex.RequestOf(l.own.record)
-	if q.Token == 0 || l.status.Load().why >= requested {
-		return
-	}
-	l.e.log.Info("elector: requested to resign", "token", l.token, "by", q.By, "to", q.To)
-	l.drain(requested, fmt.Errorf("%w: %q", ErrRequested, q.By))
-}
 
 // ResignTo is Resign, and names the candidate that should lead next, by its
 // Options.ID. That candidate tries to lead as soon as it sees the vacancy, and the
@@ -244,26 +232,4 @@ func (p *pending) late(ctx context.Context) error {
 		return fmt.Errorf("%w; %q renews and keeps the request: its version of this library does not know requests; stop that process", err, p.seen.Holder)
 	}
 	return fmt.Errorf("%w; %q has not renewed in the %v since the request and renews every %v: it hangs, is gone, or has not come to it", err, p.seen.Holder, since, p.seen.RenewEvery)
-}
-
-// An addition is what a process writes into the record of a leader.
-type addition interface {
-	Into(x backends.Extensions) (backends.Extensions, error)
-}
-
-// extend writes an addition into the record of a leader, and nothing else.
-func (e *Elector) extend(ctx context.Context, r backends.Record, a addition) *failure {
-	if unknown := rule.Critical(r); unknown != "" {
-		return e.heldBy(r)
-	}
-	next := r
-	var err error
-	if next.Extensions, err = a.Into(r.Extensions); err != nil {
-		return &failure{refused, fmt.Errorf("the record has no room: %w", err)}
-	}
-	if !e.pace(ctx) {
-		return &failure{cancelled, e.ended(ctx, nil)}
-	}
-	_, f := e.swap(ctx, e.o.RequestTimeout, asking, false, r, next)
-	return f
 }

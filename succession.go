@@ -21,7 +21,7 @@ import (
 //   - The others give it a head start, if they saw the leader before: otherwise the vacancy
 //     may be old, and its successor dead. Then each waits a random time, see jitter.
 //   - A candidate that was requested to resign, or deposed, stands back until another one
-//     has led, for at most TTL*(1+ClockDrift).
+//     has led, for at most TTL*(1+ClockDrift): see standing.go.
 //   - No candidate tries while the election is paused: see pause.go.
 //
 // A bid {rank, ID} stands in the leader's record, and a release passes it on. A higher rank
@@ -115,24 +115,6 @@ func (e *Elector) headStart(vacancy backends.Record) time.Duration {
 	return min(max(5*e.timing.trip(), 50*time.Millisecond), 500*time.Millisecond)
 }
 
-// A standing is why a candidate stands back: the nonce of the term that it gave up, and
-// until when it waits for another term.
-type standing struct {
-	term  string
-	until time.Duration
-}
-
-// standBack makes this candidate wait until another term than its own is seen.
-func (e *Elector) standBack(term string) {
-	e.back.Store(&standing{term, e.now() + rule.Challenge(e.o.TTL, e.o.ClockDrift)})
-}
-
-// standsBack reports whether this candidate waits for another term.
-func (e *Elector) standsBack(s rule.Snapshot) bool {
-	b := e.back.Load()
-	return b != nil && b.term == s.Term && e.now() < b.until
-}
-
 // SetPriority changes this candidate's Options.Priority. A process that is about to
 // stop calls SetPriority(0), so that others lead next. While this process campaigns, the
 // record follows within about one of the leader's renewal intervals. SetPriority does no
@@ -146,24 +128,6 @@ func (e *Elector) SetPriority(priority int) error {
 		return e.fail("set priority", err)
 	}
 	e.priority.Store(int64(priority))
-	return nil
-}
-
-func checkPriority(priority int, id string) error {
-	if priority < 0 || priority >= annex.Named {
-		return fmt.Errorf("%w: Priority is %d, not between 0 and %d", ErrInvalid, priority, annex.Named-1)
-	}
-	if priority > 0 {
-		return checkSuccessor(id)
-	}
-	return nil
-}
-
-// checkSuccessor returns ErrInvalid unless id can name a successor.
-func checkSuccessor(id string) error {
-	if err := annex.CheckID(id); err != nil {
-		return fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
 	return nil
 }
 

@@ -20,7 +20,7 @@ type timing struct {
 // read records how long a read took, smoothed over about eight, without the first
 // one, which may have had to connect. The time that reads wait in the backend for
 // each other counts: a winner is invisible for that long. The time in which they
-// wait to share a request does not: see reads.go. Of reads that are answered at one
+// wait to share a request does not: see loadBy. Of reads that are answered at one
 // instant one counts, so that it makes no difference which is first.
 func (t *timing) read(now, d time.Duration) {
 	t.mutex.Lock()
@@ -48,6 +48,9 @@ func (t *timing) write(now time.Duration) {
 	defer t.mutex.Unlock()
 	t.wrote = now
 }
+
+// now reads the monotonic clock.
+func (e *Elector) now() time.Duration { return e.clock.Now().Mono }
 
 // jitter returns how long to wait before trying to take over, so that waiters
 // that wake together do not all write. Each of 8 slots is twice as likely as the

@@ -9,7 +9,7 @@ var backendMutants = []mutant{
 		"backends/postgres/guard.go", `max(a.Remaining.Milliseconds(), 1)`, `a.Remaining.Milliseconds()`}}},
 
 	{name: "a release sent again after its answer", breaks: "8", catch: "elector/res/run-waits", pkg: suite, parent: "TestMemory", edits: []edit{{
-		"acquire.go", `a.record, a.next(a.record, "", "")); f == nil {`, `a.record, a.next(a.record, "", "")); f == nil {
+		"acquisition.go", `a.record, a.next(a.record, "", "")); f == nil {`, `a.record, a.next(a.record, "", "")); f == nil {
 				e.swap(ctx, e.o.RequestTimeout, swapping, false, a.record, a.next(a.record, "", ""))`}}},
 
 	// The portable layer.

@@ -9,7 +9,7 @@ var clockMutants = []mutant{
 		a.sent[a.number] = w
 		return l.adopt(r), false`}}},
 	{name: "H counted from the response of the acquisition", breaks: "2", catch: "pause/inflight", edits: []edit{{
-		"lease.go", `start := won.start`, `start := clock.Mark(e.clock)`}}},
+		"acquire.go", `start := won.start`, `start := clock.Mark(e.clock)`}}},
 	{name: "no drift margin for the holder", breaks: "1", catch: "mx/two-valid", edits: []edit{{
 		"internal/rule/rule.go", `return ttl - time.Duration(float64(ttl)*drift)`, `return ttl`}}},
 	{name: "valid at H", breaks: "2", catch: "exp/exact", edits: []edit{{
@@ -58,7 +58,7 @@ var clockMutants = []mutant{
 `, `		level = slog.LevelWarn
 `}}},
 	{name: "a deadline hides a refusal", breaks: "refused", catch: "TestRefusedWaiter", pkg: ".", edits: []edit{{
-		"campaign.go", `		c.last = f // who leads is not known any more
+		"candidacy.go", `		c.last = f // who leads is not known any more
 `, ``}}},
 	{name: "a deadline reports a refusal that is over", breaks: "refused", catch: "over", pkg: ".", parent: "TestRefusedDeadlines", edits: []edit{{
 		"watch.go", `	case w.live && !w.doubt:
@@ -135,7 +135,7 @@ var clockMutants = []mutant{
 	{name: "acquisition goes on after a winner came and went", breaks: "3", catch: "mx/vanished", edits: []edit{{
 		"acquire.go", `if !e.view.MayRetry(prev, next, e.now()) {`, `if false {`}}},
 	{name: "a creation repeated with an old token", breaks: "5", catch: "TestRepeatedCreation", pkg: ".", edits: []edit{{
-		"acquire.go", `if a.number > 1 && !prev.Exists() {`, `if false {`}}},
+		"acquisition.go", `if a.number > 1 && !prev.Exists() {`, `if false {`}}},
 	{name: "acquisition believed after a winner came and went", breaks: "3", catch: "mx/vanished", edits: []edit{{
 		"internal/rule/view.go", `believed := v.claim.believed() && won.Token >= v.highest && v.held <= now`, `believed := true`}}},
 	{name: "late creation believed although a winner was seen", breaks: "3", catch: "while_it_is_on_its_way", pkg: ".", parent: "TestLateCreation", edits: []edit{{
@@ -150,7 +150,7 @@ var clockMutants = []mutant{
 		"internal/rule/view.go", `		v.doubtCreation(r)
 		return false`, `		return false`}}},
 	{name: "a creation in doubt adopted by the holder", breaks: "7", catch: "another_write_of_the_same", pkg: ".", parent: "TestCreationInDoubt", edits: []edit{{
-		"lease.go", `	clear(own.sent)
+		"acquire.go", `	clear(own.sent)
 `, ``}}},
 	{name: "a state that was put back taken for an extended one", breaks: "3", catch: "put_back,_with_fewer_extensions", pkg: ".", parent: "TestCreationInDoubt", edits: []edit{{
 		"internal/rule/view.go", `added := r.Extensions != s.Extensions && r.Extensions.Names(s.Extensions)`, `added := r.Extensions != s.Extensions`}}},

@@ -35,11 +35,11 @@ var handoverMutants = []mutant{
 	{name: "a release forgets the successor", breaks: "successor", catch: "named_by_the_leader", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"internal/annex/annex.go", `if !next.None() {`, `if false {`}}},
 	{name: "a request ends a lease at once", breaks: "rec/request", catch: "drains", pkg: ".", parent: "TestRequestResign", edits: []edit{{
-		"resign.go", `l.drain(requested, fmt.Errorf("%w: %q", ErrRequested, q.By))`, `l.move(resigned, requested, l.resignedBecause(fmt.Errorf("%w: %q", ErrRequested, q.By)))`}}},
+		"renew.go", `l.drain(requested, fmt.Errorf("%w: %q", ErrRequested, q.By))`, `l.move(resigned, requested, l.resignedBecause(fmt.Errorf("%w: %q", ErrRequested, q.By)))`}}},
 	{name: "requests to resign that hang counted with renewals", breaks: "rec/request", catch: "that_hang", pkg: ".", parent: "TestRequestStorm", edits: []edit{{
-		"resign.go", `e.o.RequestTimeout, asking,`, `e.o.RequestTimeout, swapping,`}}},
+		"addition.go", `e.o.RequestTimeout, asking,`, `e.o.RequestTimeout, swapping,`}}},
 	{name: "a lease that drains ended by another campaign", breaks: "rec/request", catch: "Campaign,_again", pkg: ".", parent: "TestRequestResign", edits: []edit{{
-		"campaign.go", `if l := e.current.Load(); e.busy ||`, `if l := e.current.Load(); l != nil && l.status.Load().phase == draining {
+		"calls.go", `if l := e.current.Load(); e.busy ||`, `if l := e.current.Load(); l != nil && l.status.Load().phase == draining {
 		l.giveUp()
 	}
 	if l := e.current.Load(); e.busy ||`}}},
@@ -48,10 +48,10 @@ var handoverMutants = []mutant{
 	{name: "a leader that was requested to resign comes back at once", breaks: "rec/request", catch: "stands_back", pkg: ".", parent: "TestRequestResign", edits: []edit{{
 		"release.go", `e.standBack(l.own.nonce)`, `_ = e`}}},
 	{name: "a leader that was requested to resign stands back although another one has led", breaks: "rec/request", catch: "drains", pkg: ".", parent: "TestRequestResign", edits: []edit{{
-		"succession.go", `b.term == s.Term && `, ``}, {
-		"succession.go", `e.now() + rule.Challenge(`, `e.now() + 100*rule.Challenge(`}}},
+		"standing.go", `b.term == s.Term && `, ``}, {
+		"standing.go", `e.now() + rule.Challenge(`, `e.now() + 100*rule.Challenge(`}}},
 	{name: "a leader that was requested to resign stands back for ever", breaks: "rec/request", catch: "stands_back", pkg: ".", parent: "TestRequestResign", edits: []edit{{
-		"succession.go", `e.now() + rule.Challenge(`, `e.now() + 100*rule.Challenge(`}}},
+		"standing.go", `e.now() + rule.Challenge(`, `e.now() + 100*rule.Challenge(`}}},
 	{name: "a request written over another", breaks: "rec/request", catch: "renewed", pkg: ".", parent: "TestRequestStorm", edits: []edit{{
 		"resign.go", `case q.Token == 0:`, `case q.Nonce != p.nonce:`}, {
 		"resign.go", `if p.taken > 0 {`, `if false {`}}},
@@ -91,7 +91,7 @@ var handoverMutants = []mutant{
 		rank`, `	func(f func()) { f() }(func() {
 		rank`}}},
 	{name: "the health of a candidate that has bid asked again before it leads", breaks: "successor", catch: "slow_to_tell_its_health", pkg: ".", parent: "TestVolunteer", edits: []edit{{
-		"campaign.go", `if e.now() < time.Duration(e.wellUntil.Load()) {`, `if false {`}}},
+		"health.go", `if e.now() < time.Duration(e.wellUntil.Load()) {`, `if false {`}}},
 
 	// Priorities.
 	{name: "a lower priority replaces a higher one", breaks: "Priority", catch: "the_highest_leads_next", pkg: ".", parent: "TestPriority", edits: []edit{{
@@ -133,7 +133,7 @@ var handoverMutants = []mutant{
 		"internal/annex/history.go", `case i < len(h)-1 || r.Vacant():`, `case i < len(h)-1:
 		case r.Vacant():`}}},
 	{name: "a term that begins with its attempt", breaks: "rec/kept", catch: "a_store_that_takes_no_writes", pkg: ".", parent: "TestHistory", edits: []edit{{
-		"acquire.go", `annex.Acquired(prev, holder, a.token, now)`, `annex.Acquired(prev, holder, a.token, now.Add(-15*time.Minute))`}}},
+		"acquisition.go", `annex.Acquired(prev, holder, a.token, now)`, `annex.Acquired(prev, holder, a.token, now.Add(-15*time.Minute))`}}},
 	{name: "a history refused by another version of Go", breaks: "rec/kept", catch: "a_rune_that_is_not_printed", pkg: ".", parent: "TestHistory", edits: []edit{{
 		"internal/annex/history.go", `!shown(f[4])`, `f[4] != Legible(f[4])`}}},
 	{name: "a time that JSON cannot hold", breaks: "rec/kept", catch: "times_that_JSON_cannot_hold", pkg: ".", parent: "TestHistory", edits: []edit{{
@@ -160,7 +160,7 @@ var handoverMutants = []mutant{
 		"release.go", `if phase == deposed || `, `if `}}},
 	{name: "everybody who was replaced stands back", breaks: "PresenceWatcher", catch: "replaced_is_not_deposed", pkg: ".", parent: "TestPresence", edits: []edit{{
 		"release.go", `if phase == deposed || `, `if phase >= lost || `}, {
-		"succession.go", `b.term == s.Term && `, ``}}},
+		"standing.go", `b.term == s.Term && `, ``}}},
 	{name: "writes as quickly as they come", breaks: "MinWriteInterval", catch: "apart", pkg: ".", parent: "TestMinWriteInterval", edits: []edit{{
 		"timing.go", `if e.o.writeInterval == 0 {`, `if true {`}}},
 	{name: "Run goes on after Resign and a loss", breaks: "Resign", catch: "deposed_while_it_resigns_in_Run", pkg: ".", parent: "TestPresence", edits: []edit{{

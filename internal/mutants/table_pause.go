@@ -5,9 +5,9 @@ var pauseMutants = []mutant{
 	{name: "a paused election led", breaks: "pause", catch: "TestPause", pkg: ".", edits: []edit{{
 		"succession.go", `until > e.now() && !e.resumes {`, `until < 0 {`}}},
 	{name: "a candidate that leads before a pause is over", breaks: "pause", catch: "TestPauseFor", pkg: ".", edits: []edit{{
-		"pause.go", `return s.Since + p.For`, `return s.Since + p.For - time.Minute`}}},
+		"leader.go", `return s.Since + p.For`, `return s.Since + p.For - time.Minute`}}},
 	{name: "a pause without an end that is over at once", breaks: "pause", catch: "TestPause", pkg: ".", edits: []edit{{
-		"pause.go", `	case p.For == 0:
+		"leader.go", `	case p.For == 0:
 		return rule.Never
 `, ``}}},
 	{name: "the mark of a pause that is not critical", breaks: "pause", catch: "TestPauseEdited", pkg: ".", edits: []edit{{

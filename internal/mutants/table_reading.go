@@ -5,7 +5,7 @@ func init() { mutants = append(mutants, readingMutants...) }
 // readingMutants make handles that are opened for reading alone need more than that.
 var readingMutants = []mutant{
 	{name: "a campaign on a handle that only reads", breaks: "Open", catch: "TestReadOnly", pkg: ".", edits: []edit{{
-		"elector.go", `if e.refusal != nil {`, `if e.refusal != nil && e == nil {`}}},
+		"calls.go", `if e.refusal != nil {`, `if e.refusal != nil && e == nil {`}}},
 	{name: "a handle that only reads writes", breaks: "Open", catch: "TestReadOnly", pkg: ".", edits: []edit{{
 		"backends/base.go", `	if h.readOnly {
 		write = func`, `	if h == nil {

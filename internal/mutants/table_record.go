@@ -25,13 +25,13 @@ var recordMutants = []mutant{
 	{name: "renewal read back with a later t0", breaks: "7", catch: "amb/two-unresolved", edits: []edit{{
 		"renew.go", `switch w := a.sent[r.Attempt.Sequence]; {`, `switch w := a.sent[a.number]; {`}}},
 	{name: "acquisition read back with a later t0", breaks: "7", catch: "amb/two-unresolved", edits: []edit{{
-		"lease.go", `won := own.sent[own.record.Attempt.Sequence]`, `won := own.sent[own.number]`}}},
+		"acquire.go", `won := own.sent[own.record.Attempt.Sequence]`, `won := own.sent[own.number]`}}},
 	{name: "renewal on its way forgotten when it is not there yet", breaks: "7", catch: "is_adopted", pkg: ".", parent: "TestLateRenewal", edits: []edit{{
 		"renew.go", `	case r.Version == a.record.Version:
 		err = l.valid() // nothing was applied so far, and any write still can be
 	case r.Attempt == a.record.Attempt:`, `	case false:`}}},
 	{name: "only the last attempt recognised", breaks: "7", catch: "amb/two-unresolved", edits: []edit{{
-		"acquire.go", `	case !sent:`, `	case !sent || r.Attempt.Sequence != a.number:`}}},
+		"acquisition.go", `	case !sent:`, `	case !sent || r.Attempt.Sequence != a.number:`}}},
 	{name: "a store that does not compare", breaks: "8", catch: "amb/delayed-write", edits: []edit{{
 		"backends/memory/memory.go", `if e.version != prev.Version {`, `if e.version == "" && prev.Version != "" {`}, {
 		"backends/memory/memory.go", `case renews && e.present != present:`, `case renews && e.version == "":`}}},
@@ -56,11 +56,11 @@ var recordMutants = []mutant{
 		early.vacate()
 		l.move(resigned, why, l.resignedBecause(nil))`}}},
 	{name: "unconditional release", breaks: "8", catch: "amb/release", edits: []edit{{
-		"acquire.go", `case r.Vacant(), r.Attempt.Nonce != a.nonce: //`, `case r.Vacant(): //`}, {
-		"acquire.go", `			case err != nil:
+		"acquisition.go", `case r.Vacant(), r.Attempt.Nonce != a.nonce: //`, `case r.Vacant(): //`}, {
+		"acquisition.go", `			case err != nil:
 				return fmt.Errorf("the record still`, `			case err != nil && false:
 				return fmt.Errorf("the record still`}, {
-		"acquire.go", `return clock.Elapsed(clk, start) < hold`, `return true || clock.Elapsed(clk, start) < hold`}}},
+		"acquisition.go", `return clock.Elapsed(clk, start) < hold`, `return true || clock.Elapsed(clk, start) < hold`}}},
 	{name: "told while the worker still runs", breaks: "8", catch: "overrun", pkg: ".", parent: "TestOverrun", edits: []edit{{
 		"release.go", `case on == leaseEnded && phase != resigned, on != leaseEnded`, `case on != leaseEnded`}}},
 	{name: "told twice", breaks: "8", catch: "lost/run_true", pkg: ".", parent: "TestOpaqueErrors", edits: []edit{{
@@ -75,15 +75,15 @@ var recordMutants = []mutant{
 	{name: "told of a loss", breaks: "8", catch: "a_loss_is_not_released", pkg: ".", parent: "TestReleaseInTime", edits: []edit{{
 		"release.go", `on == workReturned && phase != lost:`, `on == workReturned:`}}},
 	{name: "told after H", breaks: "8", catch: "the_worker_returns_late", pkg: ".", parent: "TestReleaseInTime", edits: []edit{{
-		"acquire.go", `return clock.Elapsed(clk, start) < hold`, `return clock.Elapsed(clk, start) < 9*hold`}}},
+		"acquisition.go", `return clock.Elapsed(clk, start) < hold`, `return clock.Elapsed(clk, start) < 9*hold`}}},
 	{name: "told after H by the queue", breaks: "8", catch: "TestLate", pkg: "./internal/batcher", edits: []edit{{
 		"internal/batcher/batcher.go", `return s.may != nil && !s.may()`, `return false`}}},
 	{name: "a release that stayed behind counts as a failure of the store", breaks: "8", catch: "TestLate", pkg: "./internal/batcher", edits: []edit{{
 		"internal/batcher/batcher.go", `if w.late() && notTried(o.Err) {`, `if false {`}}},
 	{name: "a release given up at the first thing that it meets", breaks: "8", catch: "a_request", pkg: ".", parent: "TestReleaseMeets", edits: []edit{{
-		"acquire.go", `case moved && !overtaken: //`, `case moved && !overtaken && false: //`}}},
+		"acquisition.go", `case moved && !overtaken: //`, `case moved && !overtaken && false: //`}}},
 	{name: "a release that may still be applied not awaited", breaks: "8", catch: "applied_late", pkg: ".", parent: "TestReleaseInTime", edits: []edit{{
-		"acquire.go", `		case unknown == nil:
+		"acquisition.go", `		case unknown == nil:
 			return errLate`, `		default:
 			return errLate`}}},
 	{name: "what is over not taken at once", breaks: "7", catch: "30s", pkg: ".", parent: "TestStoodStill", edits: []edit{{
@@ -91,20 +91,20 @@ var recordMutants = []mutant{
 	{name: "a reason to stop forgotten", breaks: "Resign", catch: "resigned", pkg: ".", parent: "TestResignWhileDraining", edits: []edit{{
 		"lease.go", `next.why = max(s.why, why)`, `next.why = max(s.why, why*reason(1-min(1, s.phase)))`}}},
 	{name: "a user's error decides how a lease ends", breaks: "Errors", catch: "deposed/run_false", pkg: ".", parent: "TestOpaqueErrors", edits: []edit{{
-		"campaign.go", `return struct{}{}, usersError{err}`, `return struct{}{}, err`}}},
+		"health.go", `return struct{}{}, usersError{err}`, `return struct{}{}, err`}}},
 	{name: "a conflict believed beside another error", breaks: "7", catch: "stands_alone", pkg: ".", parent: "TestKindOf", edits: []edit{{
 		"errors.go", `if matches > 1 && !found.permanent() {`, `if false {`}}},
 
 	// The open record.
 	{name: "ours without its holder", breaks: "rec/edited", catch: "holder_emptied", pkg: ".", parent: "TestEdited", edits: []edit{{
-		"acquire.go", `r.Holder != holder || `, ``}, {
-		"acquire.go", `		holder = ""
+		"acquisition.go", `r.Holder != holder || `, ``}, {
+		"acquisition.go", `		holder = ""
 `, `		holder = holder + ""
 `}}},
 	{name: "ours without its TTL", breaks: "rec/edited", catch: "TTL_lowered", pkg: ".", parent: "TestEdited", edits: []edit{{
-		"acquire.go", `r.TTL != o.TTL || r.RenewEvery != o.RenewEvery || `, ``}}},
+		"acquisition.go", `r.TTL != o.TTL || r.RenewEvery != o.RenewEvery || `, ``}}},
 	{name: "attempts that follow each other", breaks: "rec/edited", catch: "attempt", pkg: ".", parent: "TestEdited", edits: []edit{{
-		"acquire.go", `const strides = 1 << 16`, `const strides = 1`}}},
+		"acquisition.go", `const strides = 1 << 16`, `const strides = 1`}}},
 	{name: "a critical extension ignored by a challenger", breaks: "rec/critical", catch: "held", pkg: ".", parent: "TestCritical", edits: []edit{{
 		"internal/rule/view.go", `	case Critical(v.record) != "":`, `	case false:`}}},
 	{name: "a critical extension forgotten when an older state is pushed", breaks: "rec/critical", catch: "pushed_late", pkg: "./internal/rule", parent: "TestPushed", edits: []edit{{
@@ -112,13 +112,13 @@ var recordMutants = []mutant{
 	{name: "a critical extension of a vacant record ignored", breaks: "rec/critical", catch: "vacant", pkg: ".", parent: "TestCritical", edits: []edit{{
 		"internal/rule/view.go", `	case Critical(v.record) != "":`, `	case Critical(v.record) != "" && !v.record.Vacant():`}}},
 	{name: "a critical extension ignored by a holder", breaks: "rec/critical", catch: "a_critical_extension", pkg: ".", parent: "TestEdited", edits: []edit{{
-		"acquire.go", `case r.Extensions.Class('c') != w.critical:`, `case false:`}}},
+		"acquisition.go", `case r.Extensions.Class('c') != w.critical:`, `case false:`}}},
 	{name: "a kept extension dropped", breaks: "rec/kept", catch: "of_a_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
 		"internal/annex/annex.go", `prev.Extensions.Class('k')`, `prev.Extensions.Class('x')`}}},
 	{name: "an extension of the term passed on", breaks: "rec/term", catch: "of_a_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
-		"acquire.go", `annex.Released(prev, a.why, a.successor, a.pause, now)`, `prev.Extensions`}}},
+		"acquisition.go", `annex.Released(prev, a.why, a.successor, a.pause, now)`, `prev.Extensions`}}},
 	{name: "a renewal drops what belongs to the term", breaks: "rec/term", catch: "of_a_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
-		"acquire.go", `annex.Renewed(prev)`, `prev.Extensions.Class('k')`}}},
+		"acquisition.go", `annex.Renewed(prev)`, `prev.Extensions.Class('k')`}}},
 	{name: "a requester writes an attempt", breaks: "rec/request", catch: "of_a_dead_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
 		"holder_test.go", `change(t, s.store, set(t, "t_request", time.Now().String()))`, `change(t, s.store, func(r *backends.Record) { r.Attempt.Sequence++ })`}}},
 	{name: "C restarted by an extension", breaks: "rec/request", catch: "of_a_dead_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
@@ -130,7 +130,7 @@ var recordMutants = []mutant{
 	{name: "a release that is refused taken for not applied", breaks: "rec/touched", catch: "refused,_and_applied_late", pkg: ".", parent: "TestReleaseInTime", edits: []edit{{
 		"errors.go", `return k <= cancelled || k.permanent()`, `return k <= cancelled`}}},
 	{name: "a release over an older state", breaks: "rec/touched", catch: "an_older_state_and_resigned", pkg: ".", parent: "TestTouched", edits: []edit{{
-		"acquire.go", `			case err != nil:
+		"acquisition.go", `			case err != nil:
 				return fmt.Errorf("the record still`, `			case err != nil && false:
 				return fmt.Errorf("the record still`}}},
 	{name: "a request costs a renewal", breaks: "rec/request", catch: "of_a_leader", pkg: ".", parent: "TestRequest", edits: []edit{{

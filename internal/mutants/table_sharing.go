@@ -94,7 +94,7 @@ var sharingMutants = []mutant{
 		"renew.go", `	r, readBack := read(ctx, l.limit(), loading)`, `	_ = read
 	r, readBack := e.loadShared(ctx, l.limit(), loading, true)`}}},
 	{name: "the read-back of a release shares", breaks: "7", catch: "of_a_release", pkg: ".", parent: "TestReadBacks", edits: []edit{{
-		"acquire.go", `		r, readBack := e.load(ctx, e.o.RequestTimeout, loading)
+		"acquisition.go", `		r, readBack := e.load(ctx, e.o.RequestTimeout, loading)
 		moved`, `		r, readBack := e.loadShared(ctx, e.o.RequestTimeout, loading, true)
 		moved`}}},
 	{name: "the read-back of a cancelled campaign shares", breaks: "7", catch: "of_a_campaign_that_was_cancelled", pkg: ".", parent: "TestReadBacks", edits: []edit{{

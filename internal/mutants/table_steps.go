@@ -10,7 +10,7 @@ var stepMutants = []mutant{
 	{name: "step: a lease for longer than H", breaks: "H", catch: "TestSteps", pkg: simulation, alone: true, edits: []edit{{
 		"internal/rule/rule.go", `return ttl - time.Duration(float64(ttl)*drift)`, `return ttl`}}},
 	{name: "step: a lease from the answer to the acquisition", breaks: "H", catch: "TestSteps", pkg: simulation, alone: true, edits: []edit{{
-		"lease.go", `	start := won.start
+		"acquire.go", `	start := won.start
 `, `	start := clock.Mark(e.clock)
 `}}},
 	{name: "step: a lease from the answer to a renewal", breaks: "H", catch: "TestSteps", pkg: simulation, alone: true, edits: []edit{{
@@ -58,7 +58,7 @@ var stepMutants = []mutant{
 	{name: "step: a lost lease released", breaks: "release", catch: "TestSteps", pkg: simulation, alone: true, edits: []edit{{
 		"release.go", `on == workReturned && phase != lost:`, `on == workReturned:`}}},
 	{name: "step: a release after H", breaks: "release", catch: "TestSteps", pkg: simulation, alone: true, edits: []edit{{
-		"acquire.go", `return clock.Elapsed(clk, start) < hold`, `return clock.Elapsed(clk, start) < 9*hold`}}},
+		"acquisition.go", `return clock.Elapsed(clk, start) < hold`, `return clock.Elapsed(clk, start) < 9*hold`}}},
 	{name: "step: a release written twice", breaks: "release", catch: "TestSteps", pkg: simulation, alone: true, edits: []edit{{
 		"release.go", `on != leaseEnded && phase == resigned, !l`, `!l`}, {
 		"release.go", `if r.state != unwritten {`, `if r.state == written {

@@ -22,8 +22,8 @@ import (
 // of the term, and k_one only where there is none. While barring is set in its environment, its acquisitions and
 // releases write the critical ones too.
 var nextBuild = []overlay.Edit{
-	{File: "acquire.go", Old: "annex.Acquired(prev, holder, a.token, now)", New: "nextBars(nextExtends(annex.Acquired(prev, holder, a.token, now)))"},
-	{File: "acquire.go", Old: "annex.Released(prev, a.why, a.successor, a.pause, now)", New: "nextBars(annex.Released(prev, a.why, a.successor, a.pause, now))"},
+	{File: "acquisition.go", Old: "annex.Acquired(prev, holder, a.token, now)", New: "nextBars(nextExtends(annex.Acquired(prev, holder, a.token, now)))"},
+	{File: "acquisition.go", Old: "annex.Released(prev, a.why, a.successor, a.pause, now)", New: "nextBars(annex.Released(prev, a.why, a.successor, a.pause, now))"},
 	{File: "nextbuild.go", New: `package elector
 
 import (

@@ -39,7 +39,7 @@ var Mutants = map[string]Mutant{
 		Breaks: "a holder goes on from an edited record",
 		Rules:  []string{"rec/edited"},
 		Places: []string{"postgres", "file"},
-		edits:  []overlay.Edit{{File: "acquire.go", Old: "r.Token != w.token || r.Holder != holder || r.TTL != o.TTL ||", New: "false && r.Holder != holder ||"}},
+		edits:  []overlay.Edit{{File: "acquisition.go", Old: "r.Token != w.token || r.Holder != holder || r.TTL != o.TTL ||", New: "false && r.Holder != holder ||"}},
 	},
 	"critical-ignored": {
 		Breaks: "a critical extension keeps no candidate away",

@@ -1,0 +1,173 @@
+package elector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/annex"
+	"github.com/elector-go/elector/internal/clock"
+	"github.com/elector-go/elector/internal/rule"
+)
+
+// An acquisition is what its writer knows of its own writes. One goroutine at a
+// time owns it: that of the campaign, then the lease's, then the one that tells
+// the store.
+type acquisition struct {
+	e      *Elector
+	token  uint64 // of the latest write, and of the one that the store shows once it does
+	nonce  string
+	record backends.Record // ours, as the store last showed it; none before that
+	number uint64          // of the latest write
+	sent   map[uint64]write
+
+	// For the vacancy.
+	successor string       // ID of the candidate that the leader named
+	why       annex.Reason // for the end of the term
+	pause     *annex.Pause // of the election; nil if it goes on
+
+	releases *backoff
+}
+
+// A write is a write of an acquisition that may still count.
+type write struct {
+	start    clock.Reading // before it was sent
+	token    uint64
+	vacant   bool
+	value    string
+	critical backends.Extensions
+}
+
+// next returns the record to write in place of prev, and records that it is sent now.
+// A renewal passes on all extensions, an acquisition only kept ones, and a release
+// those and the successor.
+func (a *acquisition) next(prev backends.Record, holder, value string) backends.Record {
+	o := &a.e.o
+	if a.number++; a.number > 1 {
+		a.number += a.e.o.random() % strides
+	}
+	start := clock.Mark(a.e.clock)
+	now := time.Unix(0, int64(start.Wall))
+	if a.number > 1 && !prev.Exists() { // others may have led and their records gone, since the write before
+		a.token = rule.Token(a.token-1, 0, start.Wall)
+	}
+	r := backends.Record{Holder: holder, Token: a.token, TTL: o.TTL, RenewEvery: o.RenewEvery,
+		Attempt: backends.Attempt{Nonce: a.nonce, Sequence: a.number}, Value: value}
+	switch {
+	case prev.Attempt.Nonce != a.nonce:
+		r.Extensions = annex.Acquired(prev, holder, a.token, now)
+		if o.seat {
+			r.Extensions = rule.Replaced(r.Extensions, prev)
+		}
+	case holder == "":
+		r.Extensions = annex.Released(prev, a.why, a.successor, a.pause, now)
+	default:
+		r.Extensions = annex.Renewed(prev)
+	}
+	a.sent[a.number] = write{start, a.token, holder == "", value, r.Extensions.Class('c')}
+	return r
+}
+
+// strides is by how much the numbers of two writes may differ. They do not follow each
+// other, so that a number that another process has written by hand is not taken for that
+// of a write under way.
+const strides = 1 << 16
+
+// differs returns how a state differs from what was written with its attempt, nil
+// if it is ours. Other processes may change extensions, except critical ones.
+func (a *acquisition) differs(r backends.Record) error {
+	w, sent := a.sent[r.Attempt.Sequence]
+	o := &a.e.o
+	holder := o.ID
+	if w.vacant {
+		holder = ""
+	}
+	switch {
+	case !r.Exists():
+		return errors.New("it is gone; if it was not deleted by hand, look for a rule in the store that expires or deletes data")
+	case r.Attempt.Nonce != a.nonce && r.Vacant():
+		return fmt.Errorf("it is vacant after token %d", r.Token)
+	case r.Attempt.Nonce != a.nonce:
+		return fmt.Errorf("%q holds it with token %d", r.Holder, r.Token)
+	case !sent:
+		return fmt.Errorf("%w: it shows a write of this process that is out of date", ErrTokenRegressed)
+	case r.Token != w.token || r.Holder != holder || r.TTL != o.TTL || r.RenewEvery != o.RenewEvery || r.Value != w.value:
+		return fmt.Errorf("it was edited by hand: holder %.80q, token %d, TTL %v, renewal interval %v, value %.80q", r.Holder, r.Token, r.TTL, r.RenewEvery, r.Value)
+	case r.Extensions.Class('c') != w.critical:
+		return fmt.Errorf("another process has changed its critical extensions: %.200s", r.Extensions.Class('c'))
+	}
+	return nil
+}
+
+// shown takes the state of a record that does not differ.
+func (a *acquisition) shown(r backends.Record) { a.record, a.token = r, r.Token }
+
+var errLate = errors.New("the lease was over before the store could take it")
+
+// vacate replaces the record by a vacancy, as the last renewal: as long as the store shows
+// that the record is ours, and only before the lease that this state began is over. From
+// then on it reads what has come of a release that may still be applied. It first reads a
+// record that it does not know.
+func (a *acquisition) vacate() error {
+	e := a.e
+	ctx, cancel := e.clock.WithTimeout(context.Background(), e.o.ReleaseTimeout)
+	defer cancel()
+	defer a.releases.rest()
+	var unknown *failure // of a release that may still be applied
+	overtaken := false
+	for {
+		f := unknown
+		switch timely := a.timely(); {
+		case !a.record.Exists():
+		case timely():
+			if !e.pace(ctx) {
+				return e.ended(ctx, f)
+			}
+			if _, f = e.swapWhile(ctx, e.o.RequestTimeout, swapping, false, timely, a.record, a.next(a.record, "", "")); f == nil {
+				a.releases.over("token", a.token)
+				return nil
+			}
+			if f.kind.unknown() {
+				unknown = f
+			}
+		case unknown == nil:
+			return errLate
+		}
+		r, readBack := e.load(ctx, e.o.RequestTimeout, loading)
+		moved := false
+		if readBack == nil {
+			switch err := a.differs(r); {
+			case r.Vacant(), r.Attempt.Nonce != a.nonce: // applied, or not ours any more
+				a.releases.over("token", a.token)
+				return nil
+			case err != nil:
+				return fmt.Errorf("the record still names this process, but %w", err)
+			}
+			moved = r.Version != a.record.Version
+			a.record = r
+		}
+		switch {
+		case f.endsRelease():
+			return f.err
+		case readBack.endsRelease():
+			return readBack.err
+		case moved && !overtaken: // another process has changed an extension
+			overtaken = true
+			continue
+		case f == nil:
+			f = readBack
+		}
+		if !a.releases.pause(ctx, f) {
+			return f.err
+		}
+	}
+}
+
+// timely returns a function that reports whether a release of the record as it was shown
+// last may still be sent. Many goroutines may call it.
+func (a *acquisition) timely() func() bool {
+	clk, start, hold := a.e.clock, a.sent[a.record.Attempt.Sequence].start, a.e.o.hold()
+	return func() bool { return clock.Elapsed(clk, start) < hold }
+}
