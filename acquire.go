@@ -168,8 +168,8 @@ func (e *Elector) newLease(base context.Context, own *acquisition) *Lease {
 	l := &Lease{
 		e: e, token: Token(own.token), won: own.record, hold: e.o.hold(), inRun: e.running || e.o.seat,
 		ended: make(chan struct{}), idle: make(chan struct{}),
-		proposals: make(chan *proposal), place: e.requests.Swapping(),
-		own: own, value: own.record.Value, faults: e.newBackoff("renewal"),
+		upkeep: upkeep{proposals: make(chan *proposal), place: e.requests.Swapping(),
+			own: own, value: own.record.Value, faults: e.newBackoff("renewal")},
 	}
 	l.release.done = make(chan struct{})
 	// No other write of the acquisition counts any more: another write of a creation

@@ -3,10 +3,25 @@ package elector
 import (
 	"context"
 	"fmt"
+	"sync"
 )
 
-// The calls that are under way: Close waits for all of them, and one at a time campaigns or
-// leads.
+// The calls of an Elector that are under way: Close waits for all of them, and one at a time
+// campaigns or leads.
+type calls struct {
+	life   context.Context // ends with Close
+	kill   context.CancelFunc
+	active sync.WaitGroup // of calls and goroutines that Close waits for
+
+	// mutex guards what follows, and is never held across I/O or a callback.
+	mutex     sync.Mutex
+	closed    bool
+	closing   chan struct{} // closed when Close is done
+	closeErr  error
+	busy      bool // a call of Campaign, TryCampaign or Run is under way
+	running   bool // that call is Run
+	campaigns bool // it campaigns, and waits for no worker
+}
 
 var (
 	errNilContext = fmt.Errorf("%w: the context is nil", ErrInvalid)

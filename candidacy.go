@@ -2,6 +2,7 @@ package elector
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/elector-go/elector/backends"
@@ -9,6 +10,16 @@ import (
 	"github.com/elector-go/elector/internal/batcher"
 	"github.com/elector-go/elector/internal/rule"
 )
+
+// A candidature is what an Elector's campaigns have come to.
+type candidature struct {
+	answered atomic.Bool // an attempt has ended with a lease or with ErrHeld
+	refused  atomic.Bool // the store refuses what the campaign tries
+
+	// Owned by the caller that is busy.
+	retraction <-chan struct{} // closed when the last cancelled campaign is done
+	began      time.Duration   // monotonic, when the campaign began
+}
 
 // A candidacy is the state of one campaign, whose goroutine owns it.
 //

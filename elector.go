@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +18,23 @@ import (
 // An Elector is one candidate in one election. Open and New make it. Many
 // goroutines may use it at the same time; it leads or campaigns once at a time.
 type Elector struct {
+	site
+	calls
+	reports
+	courtesy
+	candidature
+
+	o          Options
+	clock      clock.Clock
+	requests   *batcher.Member
+	view       rule.View
+	timing     timing
+	unanswered [countedTo]atomic.Int32 // requests given up that have not returned, by purpose
+	current    atomic.Pointer[Lease]   // the latest lease, valid or over
+}
+
+// A site is the election and the store that keeps it.
+type site struct {
 	name    string
 	backend backends.Backend
 	store   string // for errors and logs
@@ -26,45 +42,7 @@ type Elector struct {
 	lossy   string // why the store may lose acknowledged writes; empty if it keeps them
 	listens bool   // Watch reports vacancies
 	owned   bool   // Close closes the backend
-	resumes bool   // this candidate ends a pause
 	refusal error  // of writes, if the backend was opened for reading alone
-	o       Options
-	clock   clock.Clock
-	log     *slog.Logger
-
-	storeLog *slog.Logger // for what concerns several elections
-
-	life   context.Context // ends with Close
-	kill   context.CancelFunc
-	active sync.WaitGroup // of calls and goroutines that Close waits for
-
-	requests   *batcher.Member
-	view       rule.View
-	timing     timing
-	unanswered [countedTo]atomic.Int32 // requests given up that have not returned, by purpose
-	current    atomic.Pointer[Lease]   // the latest lease, valid or over
-	callbacks  *aside.Queue            // of o.Trace
-	traced     atomic.Uint64           // number of the latest state that was traced
-	answered   atomic.Bool             // an attempt has ended with a lease or with ErrHeld
-	refused    atomic.Bool             // the store refuses what the campaign tries
-
-	// See succession.go.
-	priority  atomic.Int64
-	back      atomic.Pointer[standing]
-	wellUntil atomic.Int64 // the candidate that has bid was healthy, and counts as that until then
-
-	// Owned by the caller that is busy.
-	retraction <-chan struct{} // closed when the last cancelled campaign is done
-	began      time.Duration   // monotonic, when the campaign began
-
-	// mutex guards what follows, and is never held across I/O or a callback.
-	mutex     sync.Mutex
-	closed    bool
-	closing   chan struct{} // closed when Close is done
-	closeErr  error
-	busy      bool // a call of Campaign, TryCampaign or Run is under way
-	running   bool // that call is Run
-	campaigns bool // it campaigns, and waits for no worker
 }
 
 // Open connects to the store that url names and returns a candidate for the
@@ -133,7 +111,8 @@ func New(backend backends.Backend, name string, o *Options) (*Elector, error) {
 	if err != nil {
 		return nil, &Error{"open", name, d.Store, err}
 	}
-	e := &Elector{name: name, backend: backend, store: d.Store, lossy: d.Lossy, pushes: d.PushesRenewals, refusal: d.Writable(), o: options, clock: options.clock}
+	e := &Elector{o: options, clock: options.clock}
+	e.site = site{name: name, backend: backend, store: d.Store, lossy: d.Lossy, pushes: d.PushesRenewals, refusal: d.Writable()}
 	_, e.listens = backends.AsWatcher(backend)
 	e.pushes = e.pushes && e.listens
 	e.view.Drift = options.ClockDrift

@@ -46,7 +46,12 @@ type Lease struct {
 	idle    chan struct{} // closed when its goroutine has ended
 	checked atomic.Int64  // monotonic, when Check was last called
 	release release
+	upkeep
+	alarms
+}
 
+// An upkeep is what the renewals of a lease need.
+type upkeep struct {
 	proposals chan *proposal
 	place     *batcher.Place // among those that renew
 
@@ -55,7 +60,10 @@ type Lease struct {
 	own    *acquisition
 	value  string // to write with the next renewal
 	faults *backoff
+}
 
+// Alarms are what the end of a lease stops.
+type alarms struct {
 	mutex   sync.Mutex
 	unwatch func()         // ends the watch of the mark of presence
 	timers  [2]func() bool // stop those at the end of the term and of draining

@@ -30,6 +30,14 @@ import (
 // the leader leads, a bid means nothing. After a crash, all but a volunteer's count: the
 // others give that candidate a head start too, once the record may be taken over.
 
+// A courtesy is what an Elector knows of when to try, and when to let others try first.
+type courtesy struct {
+	resumes   bool // this candidate ends a pause
+	priority  atomic.Int64
+	back      atomic.Pointer[standing]
+	wellUntil atomic.Int64 // the candidate that has bid was healthy, and counts as that until then
+}
+
 // successor returns the ID of the candidate that should lead after a vacancy.
 func successor(r backends.Record) string {
 	if !r.Exists() || !r.Vacant() {

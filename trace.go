@@ -2,6 +2,8 @@ package elector
 
 import (
 	"context"
+	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/elector-go/elector/internal/aside"
@@ -104,6 +106,15 @@ type LeaseInfo struct {
 	// Lease is the lease itself, nil when Discarded and for a release without a
 	// lease. A callback must not wait for its end.
 	Lease *Lease
+}
+
+// The reports of an Elector go to the log and to o.Trace.
+type reports struct {
+	log      *slog.Logger
+	storeLog *slog.Logger // for what concerns several elections
+
+	callbacks *aside.Queue  // of o.Trace
+	traced    atomic.Uint64 // number of the latest state that was traced
 }
 
 // traced runs a user's callback so that its panic does not end the election.

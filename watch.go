@@ -31,6 +31,11 @@ type watcher struct {
 	waits   *candidacy     // learns of refusals, unless nil
 	place   *batcher.Place // among those that read
 
+	pushing
+}
+
+// A pushing is what a watcher knows of the Watch that it runs.
+type pushing struct {
 	mutex    sync.Mutex
 	live     bool     // a Watch runs and has shown the record
 	doubt    bool     // what was pushed may be out of date: only a read can settle that
