@@ -107,33 +107,26 @@ func (a *acquisition) shown(r backends.Record) { a.record, a.token = r, r.Token 
 var errLate = errors.New("the lease was over before the store could take it")
 
 // vacate replaces the record by a vacancy, as the last renewal: as long as the store shows
-// that the record is ours, and only before the lease that this state began is over. From
-// then on it reads what has come of a release that may still be applied. It first reads a
-// record that it does not know.
+// that the record is ours, and only before the lease that this state began is over. It first
+// reads a record that it does not know.
 func (a *acquisition) vacate() error {
 	e := a.e
 	ctx, cancel := e.clock.WithTimeout(context.Background(), e.o.ReleaseTimeout)
 	defer cancel()
 	defer a.releases.rest()
-	var unknown *failure // of a release that may still be applied
+	why := &failure{transient, errLate}
 	overtaken := false
 	for {
-		f := unknown
-		switch timely := a.timely(); {
-		case !a.record.Exists():
-		case timely():
+		var f *failure
+		if timely := a.timely(); a.record.Exists() && timely() {
 			if !e.pace(ctx) {
-				return e.ended(ctx, f)
+				return e.ended(ctx, why)
 			}
 			if _, f = e.swapWhile(ctx, e.o.RequestTimeout, swapping, false, timely, a.record, a.next(a.record, "", "")); f == nil {
 				a.releases.over("token", a.token)
 				return nil
 			}
-			if f.kind.unknown() {
-				unknown = f
-			}
-		case unknown == nil:
-			return errLate
+			why = f
 		}
 		r, readBack := e.load(ctx, e.o.RequestTimeout, loading)
 		moved := false
@@ -147,20 +140,22 @@ func (a *acquisition) vacate() error {
 			}
 			moved = r.Version != a.record.Version
 			a.record = r
+		} else if f == nil {
+			why = readBack
 		}
 		switch {
 		case f.endsRelease():
 			return f.err
 		case readBack.endsRelease():
 			return readBack.err
+		case a.outlived():
+			return why.err
 		case moved && !overtaken: // another process has changed an extension
 			overtaken = true
 			continue
-		case f == nil:
-			f = readBack
 		}
-		if !a.releases.pause(ctx, f) {
-			return f.err
+		if !a.releases.pause(ctx, why) {
+			return why.err
 		}
 	}
 }
@@ -170,4 +165,15 @@ func (a *acquisition) vacate() error {
 func (a *acquisition) timely() func() bool {
 	clk, start, hold := a.e.clock, a.sent[a.record.Attempt.Sequence].start, a.e.o.hold()
 	return func() bool { return clock.Elapsed(clk, start) < hold }
+}
+
+// outlived reports whether no release may be sent any more, whichever of its writes the store
+// shows.
+func (a *acquisition) outlived() bool {
+	for _, w := range a.sent {
+		if !w.vacant && clock.Elapsed(a.e.clock, w.start) < a.e.o.hold() {
+			return false
+		}
+	}
+	return true
 }

@@ -135,9 +135,6 @@ const (
 // something. Whether it ends a campaign: see Elector.ends.
 func (k kind) permanent() bool { return k >= foreign && k <= hopeless }
 
-// unknown reports whether a write that failed so may have been applied.
-func (k kind) unknown() bool { return k <= cancelled || k.permanent() }
-
 // A failure is why something did not succeed: its kind, and the error to show. A
 // nil failure is a success.
 type failure struct {

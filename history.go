@@ -17,9 +17,9 @@ type Term struct {
 	End   time.Time // zero while the term goes on, or if it is not known
 
 	// Reason is why the term ended: "resigned", "requested" (see RequestResign),
-	// "unhealthy", "lost" (and released once the work had stopped), "deposed",
+	// "unhealthy", "lost" (the work took too long to stop, and then the record was released), "deposed",
 	// "cancelled" (a campaign that won after it was cancelled, and never led),
-	// "expired" (another candidate took over, at End), "paused" (by this process: see
+	// "expired" (a candidate took over at End, perhaps the same one), "paused" (by this process: see
 	// Elector.Pause), or "unknown". It is empty while the term goes on.
 	Reason string
 }

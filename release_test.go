@@ -64,30 +64,48 @@ func TestReleaseInTime(t *testing.T) {
 			}
 		})
 	})
-	t.Run("applied late", func(t *testing.T) {
+	t.Run("applied later", func(t *testing.T) {
 		onStage(t, o, func(t *testing.T, s *stage) {
 			l := win(t, s.e)
 			release, applied := make(chan struct{}), make(chan struct{})
 			s.fault.Always(fault.RequestLost)
 			s.fault.Next("swap", fault.Late(release, applied))
-			time.AfterFunc(20*time.Second, func() { s.plain(); close(release) })
-			start := time.Now()
-			if err := l.Resign(t.Context()); err != nil || !s.vacant() || time.Since(start) > 30*time.Second {
-				t.Errorf("after %v Resign of a release that was applied late returns %v", time.Since(start), err)
+			time.AfterFunc(10*time.Second, func() { s.plain(); close(release) })
+			if err := l.Resign(t.Context()); err != nil || !s.vacant() {
+				t.Errorf("Resign of a release that was applied later returns %v", err)
 			}
 			<-applied
 		})
 	})
-	t.Run("refused, and applied late", func(t *testing.T) {
-		onStage(t, o, func(t *testing.T, s *stage) {
+	t.Run("no longer than that", func(t *testing.T) {
+		onStage(t, elector.Options{TTL: 15 * time.Second, ReleaseTimeout: time.Hour}, func(t *testing.T, s *stage) {
 			l := win(t, s.e)
-			s.fault.Always(fault.Fails(backends.ErrConflict)) // which says nothing of the first
-			s.fault.Next("swap", func(ctx context.Context, _ fault.Call, send fault.Send) (backends.Record, error) {
-				time.AfterFunc(20*time.Second, func() { s.plain(); send(context.WithoutCancel(ctx)) })
-				return backends.Record{}, backends.ErrDenied
+			s.fault.Always(fault.RequestLost)
+			time.AfterFunc(20*time.Second, s.plain)
+			start := time.Now()
+			if err := l.Resign(t.Context()); err == nil || time.Since(start) > 20*time.Second {
+				t.Errorf("after %v Resign returns %v", time.Since(start), err)
+			}
+			win(t, s.e)
+			if took := time.Since(start); took > 25*time.Second {
+				t.Errorf("%v after the store was back the candidate leads again", took-20*time.Second)
+			}
+		})
+	})
+	t.Run("a younger renewal", func(t *testing.T) {
+		onStage(t, elector.Options{TTL: 15 * time.Second, ReleaseTimeout: time.Minute}, func(t *testing.T, s *stage) {
+			l := win(t, s.e)
+			s.fault.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
+				if c.Op == "load" {
+					return fault.Hang(ctx, c, send)
+				}
+				return fault.HangApplied(ctx, c, send) // the renewals are applied, and not answered
 			})
-			if err := l.Resign(t.Context()); err != nil || !s.vacant() {
-				t.Errorf("Resign of a release that was refused and applied late returns %v", err)
+			time.AfterFunc(l.Remaining()+time.Second/2, s.plain)
+			pass(l.Remaining() - time.Second/2)
+			err := l.Resign(t.Context())
+			if err != nil || !s.vacant() {
+				t.Errorf("Resign returns %v, and the record is %+v", err, s.record())
 			}
 		})
 	})
@@ -191,6 +209,63 @@ func TestStoodStill(t *testing.T) {
 				if took := time.Since(start); queued.Load() == 0 || took > 8*time.Second {
 					t.Errorf("%d requests were queued, and it leads again after %v", queued.Load(), took)
 				}
+			})
+		})
+	}
+}
+
+// The first write of a takeover of what is over fails, or meets a renewal that was queued.
+// What is over is still free.
+func TestOverAgain(t *testing.T) {
+	o := elector.Options{TTL: 15 * time.Second}
+	leadsAgain := func(t *testing.T, s *stage) {
+		t.Helper()
+		start := time.Now()
+		for _, err := s.e.Lease(); err != nil; _, err = s.e.Lease() {
+			pass(10 * time.Millisecond)
+			if time.Since(start) > time.Minute {
+				t.Fatal("it does not lead again")
+			}
+		}
+		if took := time.Since(start); took > 3*time.Second {
+			t.Errorf("it leads again after %v", took)
+		}
+	}
+	t.Run("the first write fails", func(t *testing.T) {
+		onStage(t, o, func(t *testing.T, s *stage) {
+			s.end()
+			s.run()
+			s.fault.Always(fault.RequestLost)
+			for _, err := s.e.Lease(); err == nil; _, err = s.e.Lease() {
+				pass(100 * time.Millisecond)
+			}
+			s.fault.Next("swap", fault.RequestLost)
+			s.plain()
+			leadsAgain(t, s)
+		})
+	})
+	for _, still := range []time.Duration{14 * time.Second, 20 * time.Second, 24 * time.Second} {
+		t.Run("writes queue for "+still.String(), func(t *testing.T) {
+			onStage(t, o, func(t *testing.T, s *stage) {
+				s.end()
+				s.run()
+				goes := make(chan struct{})
+				s.fault.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
+					if c.Op == "load" {
+						return send(ctx)
+					}
+					select {
+					case <-goes:
+						return send(ctx)
+					case <-ctx.Done():
+						go func() { <-goes; send(context.WithoutCancel(ctx)) }()
+						return backends.Record{}, ctx.Err()
+					}
+				})
+				pass(still)
+				close(goes)
+				s.plain()
+				leadsAgain(t, s)
 			})
 		})
 	}

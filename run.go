@@ -28,7 +28,8 @@ import (
 // is lost, or work takes longer than that, the lease and the context end at once.
 // Run then waits for work, logs what work returned, and campaigns again; or it
 // returns ErrLost if it had been told to stop. If work took longer, or after a deposition
-// (see ErrDeposed), Run first releases the record, as long as the lease could have lasted.
+// (see ErrDeposed), the record is then released, as long as the lease could have lasted: before
+// Run campaigns again, or after it has returned, and Close waits for that.
 // A record that still shows its own lost lease this Elector may take over at once. After a
 // deposition or a request (see RequestResign) this candidate first waits until another one has led,
 // for at most TTL*(1+ClockDrift).

@@ -17,10 +17,10 @@ const (
 	Resigned  Reason = "r"
 	Requested Reason = "q" // resigned upon a request
 	Unhealthy Reason = "u"
-	Lost      Reason = "l" // and released once the work had stopped
+	Lost      Reason = "l" // the work took too long to stop
 	Deposed   Reason = "d"
 	Cancelled Reason = "c" // a campaign that won after it was cancelled, and never led
-	Expired   Reason = "e" // another candidate took over
+	Expired   Reason = "e" // a candidate took over, perhaps the same one
 	Paused    Reason = "p" // that of a process that has paused the election
 	Unknown   Reason = "-"
 )

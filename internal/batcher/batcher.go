@@ -76,7 +76,9 @@ func (m *Member) Swap(ctx context.Context, c backends.Change, gather bool, may f
 	}
 	if !m.swaps.asks() {
 		r, err := alone()
-		m.swaps.solo(err)
+		if !w.late() {
+			m.swaps.solo(err)
+		}
 		return r, err
 	}
 	if h.swaps.beginSolo(gather) {

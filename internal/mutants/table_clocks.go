@@ -162,7 +162,7 @@ var clockMutants = []mutant{
 	{name: "a creation that was pushed and is gone does not count as vanished", breaks: "3", catch: "pushed_and_gone", pkg: "./internal/rule", parent: "TestPushed", edits: []edit{{
 		"internal/rule/view.go", `v.distrust(r.TTL, now)`, `v.distrust(0, now)`}}},
 	{name: "late creation retaken although a winner was seen after it was given up", breaks: "3", catch: "after_it_was_given_up", pkg: ".", parent: "TestLateCreation", edits: []edit{{
-		"internal/rule/claim.go", `func (c *claim) contest() { c.state = contested }`, `func (c *claim) contest() {
+		"internal/rule/claim.go", `func (c *claim) contest() { c.state, c.earlier = contested, nil }`, `func (c *claim) contest() {
 	if c.believed() {
 		c.state = contested
 	}

@@ -82,12 +82,21 @@ var recordMutants = []mutant{
 		"internal/batcher/batcher.go", `if w.late() && notTried(o.Err) {`, `if false {`}}},
 	{name: "a release given up at the first thing that it meets", breaks: "8", catch: "a_request", pkg: ".", parent: "TestReleaseMeets", edits: []edit{{
 		"acquisition.go", `case moved && !overtaken: //`, `case moved && !overtaken && false: //`}}},
-	{name: "a release that may still be applied not awaited", breaks: "8", catch: "applied_late", pkg: ".", parent: "TestReleaseInTime", edits: []edit{{
-		"acquisition.go", `		case unknown == nil:
-			return errLate`, `		default:
-			return errLate`}}},
+	{name: "a release tried until ReleaseTimeout", breaks: "8", catch: "no_longer_than_that", pkg: ".", parent: "TestReleaseInTime", edits: []edit{{
+		"acquisition.go", `case a.outlived():`, `case false:`}}},
+	{name: "a renewal without an answer forgotten by the release", breaks: "8", catch: "a_younger_renewal", pkg: ".", parent: "TestReleaseInTime", edits: []edit{{
+		"acquisition.go", `		r, readBack := e.load(ctx, e.o.RequestTimeout, loading)
+		moved := false`, `		if a.record.Exists() && !a.timely()() {
+			return why.err
+		}
+		r, readBack := e.load(ctx, e.o.RequestTimeout, loading)
+		moved := false`}}},
 	{name: "what is over not taken at once", breaks: "7", catch: "30s", pkg: ".", parent: "TestStoodStill", edits: []edit{{
-		"internal/rule/claim.go", `return c.state == over && nonce == c.nonce`, `return false`}}},
+		"internal/rule/claim.go", `return c.state == over && nonce == c.nonce ||`, `return`}}},
+	{name: "what is over forgotten when the next acquisition begins", breaks: "7", catch: "writes_queue_for_20s", pkg: ".", parent: "TestOverAgain", edits: []edit{{
+		"internal/rule/claim.go", `if c.state == over {`, `if false {`}}},
+	{name: "what was over stays so although another leader was seen", breaks: "7", catch: "TestOverNext", pkg: "./internal/rule", edits: []edit{{
+		"internal/rule/claim.go", `c.state, c.earlier = contested, nil`, `c.state = contested`}}},
 	{name: "a reason to stop forgotten", breaks: "Resign", catch: "resigned", pkg: ".", parent: "TestResignWhileDraining", edits: []edit{{
 		"lease.go", `next.why = max(s.why, why)`, `next.why = max(s.why, why*reason(1-min(1, s.phase)))`}}},
 	{name: "a user's error decides how a lease ends", breaks: "Errors", catch: "deposed/run_false", pkg: ".", parent: "TestOpaqueErrors", edits: []edit{{
@@ -127,8 +136,6 @@ var recordMutants = []mutant{
 		"internal/rule/view.go", `if !v.any || !v.amended(r, v.record) {`, `if !v.any || r.Extensions == v.record.Extensions || !v.amended(r, v.record) {`}}},
 	{name: "a restored record taken for a touched one", breaks: "rec/touched", catch: "restored_after_a_crash", pkg: ".", parent: "TestTouched", edits: []edit{{
 		"internal/rule/view.go", `same := v.SameWrite != nil && v.SameWrite(s.Version, r.Version)`, `same := true`}}},
-	{name: "a release that is refused taken for not applied", breaks: "rec/touched", catch: "refused,_and_applied_late", pkg: ".", parent: "TestReleaseInTime", edits: []edit{{
-		"errors.go", `return k <= cancelled || k.permanent()`, `return k <= cancelled`}}},
 	{name: "a release over an older state", breaks: "rec/touched", catch: "an_older_state_and_resigned", pkg: ".", parent: "TestTouched", edits: []edit{{
 		"acquisition.go", `			case err != nil:
 				return fmt.Errorf("the record still`, `			case err != nil && false:

@@ -33,7 +33,7 @@ var stepMutants = []mutant{
 `, `c.state = trying
 `}}},
 	{name: "step: a contested record retaken at once", breaks: "claim", catch: "TestSteps", pkg: simulation, alone: true, edits: []edit{{
-		"internal/rule/claim.go", `return c.state == over && nonce == c.nonce`, `return c.state != trying && nonce == c.nonce`}}},
+		"internal/rule/claim.go", `return c.state == over && nonce == c.nonce ||`, `return c.state != trying && nonce == c.nonce ||`}}},
 	{name: "step: a token that does not grow", breaks: "tokens", catch: "TestSteps", pkg: simulation, alone: true, edits: []edit{{
 		"internal/rule/rule.go", `max(highest+1, min, 1)`, `max(highest, min, 1)`}, {
 		"internal/rule/rule.go", `if Plausible(wall) {`, `if false {`}}},

@@ -1,5 +1,7 @@
 package rule
 
+import "slices"
+
 // A claim answers one question: if the store shows this process's latest acquisition,
 // may the process believe it, and may it take the record at once when the acquisition is
 // over?
@@ -12,7 +14,14 @@ type claim struct {
 	nonce   string
 	creates bool // the acquisition replaces "there is no record"
 	state   claimState
+
+	// earlier are the nonces of acquisitions before it that are over: a record may still show
+	// one of them, because the store applies their writes late, in place of this one's.
+	earlier []string
 }
+
+// mostEarlier bounds what a process remembers. What it has forgotten counts as another's.
+const mostEarlier = 8
 
 type claimState uint8
 
@@ -32,12 +41,21 @@ func (c *claim) doubt() {
 
 // met records which acquisition a record shows.
 func (c *claim) met(nonce string) {
-	if nonce != c.nonce {
+	if nonce != c.nonce && !slices.Contains(c.earlier, nonce) {
 		c.contest()
 	}
 }
 
-func (c *claim) contest() { c.state = contested }
+func (c *claim) contest() { c.state, c.earlier = contested, nil }
+
+// next is the claim of an acquisition that follows this one.
+func (c *claim) next(nonce string, creates bool) claim {
+	n := claim{nonce: nonce, creates: creates}
+	if c.state == over {
+		n.earlier = append(c.earlier[max(0, len(c.earlier)+1-mostEarlier):], c.nonce)
+	}
+	return n
+}
 
 // end records that the work has stopped. A doubtful claim stays doubtful.
 func (c *claim) end(nonce string) {
@@ -51,4 +69,6 @@ func (c *claim) believed() bool { return c.state == trying || c.state == doubtfu
 
 // over reports whether the acquisition with this nonce is over, so that a record that shows
 // it may be taken at once.
-func (c *claim) over(nonce string) bool { return c.state == over && nonce == c.nonce }
+func (c *claim) over(nonce string) bool {
+	return c.state == over && nonce == c.nonce || slices.Contains(c.earlier, nonce)
+}

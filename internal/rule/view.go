@@ -256,7 +256,7 @@ func (v *View) Claim(r backends.Record, nonce string, min uint64, now, wall time
 		return 0, false
 	}
 	if token = Token(max(v.highest, v.record.Token), min, wall); token != 0 {
-		v.claim = claim{nonce: nonce, creates: !r.Exists()}
+		v.claim = v.claim.next(nonce, !r.Exists())
 		v.report(Step{Name: "begin", Nonce: nonce, Record: r, Token: token, Now: now, Taken: true})
 	}
 	return token, true

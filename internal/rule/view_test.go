@@ -175,6 +175,38 @@ func TestClaim(t *testing.T) {
 	})
 }
 
+// What is over stays so when the next acquisition begins, until another one is seen.
+func TestOverNext(t *testing.T) {
+	var v View
+	first := vacant(record("b", 1, 5, 1))
+	v.Read(first, v.Mark(), 0)
+	prev := first
+	for i := range 3 {
+		nonce := string('x' + rune(i))
+		if _, free := v.Claim(prev, nonce, 0, 10, 0); !free {
+			t.Fatalf("acquisition %d may not replace what is over", i)
+		}
+		prev = record(nonce, 1, uint64(6+i), time.Hour)
+		v.Wrote(v.Snapshot().Record, prev, 10)
+		if !v.Over(nonce) {
+			t.Fatalf("acquisition %d is not over", i)
+		}
+	}
+	if _, free := v.Claim(prev, "last", 0, 10, 0); !free {
+		t.Fatal("the last may not replace what is over")
+	}
+	late := record("x", 9, 9, time.Hour) // a write of the first acquisition, applied late
+	v.Read(late, v.Mark(), 11)
+	if free := v.Snapshot().Free; free > 11 {
+		t.Errorf("what is over is free from %v", free)
+	}
+	v.Read(vacant(record("c", 1, 10, 1)), v.Mark(), 12)
+	v.Read(record("x", 10, 11, time.Hour), v.Mark(), 13)
+	if free := v.Snapshot().Free; free < time.Hour {
+		t.Errorf("after another acquisition was seen it is free from %v", free)
+	}
+}
+
 // A late read that shows that the record vanished counts only if the record was there when
 // it was sent.
 func TestVanished(t *testing.T) {

@@ -66,7 +66,8 @@ type trail struct {
 
 	mutex    sync.Mutex
 	claim    string
-	nonce    string // of the claim
+	overs    map[string]bool // nonces of acquisitions that are over, and that nothing speaks against
+	nonce    string          // of the claim
 	creates  bool
 	token    uint64
 	record   backends.Record // the latest state that was believed
@@ -96,7 +97,7 @@ func newTrail(n *node) *trail {
 	if err != nil {
 		n.w.Fatal(err)
 	}
-	return &trail{n: n, steps: steps, claim: "trying", terms: map[string]*term{}, taken: map[string]int{}}
+	return &trail{n: n, steps: steps, claim: "trying", overs: map[string]bool{}, terms: map[string]*term{}, taken: map[string]int{}}
 }
 
 func (p *trail) term(nonce string) *term {
@@ -199,7 +200,7 @@ func (p *trail) see(s rule.Step) {
 		p.distrust = max(p.distrust, s.Now+p.wait(p.last))
 		p.contest()
 	}
-	if r.Exists() && r.Attempt.Nonce != p.nonce {
+	if r.Exists() && r.Attempt.Nonce != p.nonce && !p.overs[r.Attempt.Nonce] {
 		p.contest()
 	}
 	if !p.seen || r.Attempt != p.record.Attempt || !r.Exists() {
@@ -212,6 +213,7 @@ func (p *trail) see(s rule.Step) {
 }
 
 func (p *trail) contest() {
+	clear(p.overs)
 	if p.nonce != "" {
 		p.step("contest", &p.claim)
 	}
@@ -230,7 +232,7 @@ func (p *trail) begin(s rule.Step) {
 
 // free checks that a record may be taken over.
 func (p *trail) free(s rule.Step) {
-	r, own := s.Record, p.nonce == s.Record.Attempt.Nonce && p.claim == "over"
+	r, own := s.Record, p.overs[s.Record.Attempt.Nonce]
 	switch {
 	case r.Version != p.record.Version:
 		p.broken("it replaces version %q, and the latest that was shown is %q", r.Version, p.record.Version)
@@ -254,7 +256,9 @@ func (p *trail) over(s rule.Step, t *term) {
 	if s.Taken && t.failed && p.claim == "trying" {
 		p.broken("it may take the record at once, although the outcome of its creation is unknown")
 	}
-	t.over = t.over || s.Taken
+	if s.Taken {
+		t.over, p.overs[s.Nonce] = true, true
+	}
 	if s.Taken && p.claim != "over" { // again
 		p.step("over", &p.claim)
 	}
@@ -283,6 +287,9 @@ func (p *trail) sends(prev, next backends.Record, now moment) {
 	if t == nil || isWord(prev, next) { // a pauser is another Elector
 		return
 	}
+	if at := t.sent[prev.Attempt.Sequence]; next.Vacant() && now.mono >= at+holds(p.n) {
+		p.broken("at %v it sends a release of a state that it has written at %v", now.mono, at)
+	}
 	if _, again := t.sent[next.Attempt.Sequence]; again { // alone, as others had no room for it
 		return
 	}
@@ -302,8 +309,6 @@ func (p *trail) sends(prev, next backends.Record, now moment) {
 		p.broken("it sends a release of an acquisition that never led and is not over")
 	case t.life != "none" && t.release == "unwritten":
 		p.broken("it sends a release that has not begun")
-	case now.mono >= t.sent[prev.Attempt.Sequence]+holds(p.n):
-		p.broken("at %v it sends a release of a state that it has written at %v", now.mono, t.sent[prev.Attempt.Sequence])
 	}
 }
 
