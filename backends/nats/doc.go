@@ -29,8 +29,10 @@
 // the condition that the record is still the one that was read. Its answer shows that the
 // server still leads the majority. A handle that only reads leaves that out.
 //
-// Each write is sent once: this package does not use the retries of the client library,
-// nor its buffer for writes while it reconnects.
+// This package does not use the retries of the client library, nor its buffer for writes
+// while it reconnects. It sends a write again, with the same condition, if the stream has
+// refused it because another write of the election was under way, or for its condition while
+// a majority of the replicas holds what that asks for: a leader that was deposed refuses so.
 //
 // # Expiry
 //

@@ -20,8 +20,9 @@ var (
 	errLost         = errors.New("a message of a watch was lost")
 
 	// errInProcess: the stream refuses a write because another one to the same
-	// subjects has not been decided.
-	errInProcess = fmt.Errorf("%w (another write of it is under way)", backends.ErrConflict)
+	// subjects has not been decided. That is no conflict: the other one may have been sent
+	// for the same caller, may have been answered just now, and may be lost.
+	errInProcess = errors.New("another write of it is under way")
 )
 
 // A deniedError is a subject that the user may not publish to, or subscribe to.

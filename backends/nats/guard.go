@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	natsgo "github.com/nats-io/nats.go"
 
@@ -26,7 +25,8 @@ import (
 //     written while the acquisition is still the latest.
 //
 // On a bucket with replicas the guarded writes of one election go one after the other:
-// Put sends a write again that was refused only because another one was under way.
+// Put sends a write again that was refused only because another one was under way, or by a
+// leader of the stream that was deposed. Then the value may be written twice.
 func Put(ctx context.Context, holding backends.Lease, key string, value []byte) (revision uint64, err error) {
 	c, err := conditionOf(holding)
 	if err == nil {
@@ -37,12 +37,9 @@ func Put(ctx context.Context, holding backends.Lease, key string, value []byte) 
 	}
 	stale := false
 	err = c.base.Do(ctx, "writing under the lease of election "+c.election+" on "+c.base.Store(), func(ctx context.Context) (err error) {
-		revision, err = c.put(ctx, write{subject: c.keys() + key, of: c.subject, expected: c.seq, body: bytes.Clone(value)}) // the library may copy it later
-		if stale = errors.Is(err, backends.ErrConflict) && !errors.Is(err, errInProcess); stale {
+		revision, err = c.put(ctx, c.election, write{subject: c.keys() + key, of: c.subject, expected: c.seq, body: bytes.Clone(value)}) // the library may copy it later
+		if stale = errors.Is(err, backends.ErrConflict); stale {
 			return nil
-		}
-		if errors.Is(err, errInProcess) {
-			return fmt.Errorf("%w: another guarded write of this election, or its acquisition, was under way all the time; nothing was written", backends.ErrUnavailable)
 		}
 		return err
 	})
@@ -81,21 +78,6 @@ func (c condition) checkKey(key string) error {
 		return fmt.Errorf("%w: the key %.140q begins with the prefix of elections, or has bytes other than ASCII letters, digits, '-', '_' and '.'", backends.ErrMisconfigured, key)
 	}
 	return nil
-}
-
-// put sends a write until the stream decides it. What was refused because another write
-// is under way was certainly not applied.
-func (b *Backend) put(ctx context.Context, w write) (seq uint64, err error) {
-	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		if seq, err = b.publish(ctx, w); !errors.Is(err, errInProcess) {
-			return seq, err
-		}
-		select {
-		case <-ctx.Done():
-			return 0, err
-		case <-time.After(pause):
-		}
-	}
 }
 
 // Guard returns the headers that make the bucket's stream refuse a message unless the

@@ -113,18 +113,17 @@ func TestPutWhileAnotherIsUnderWay(t *testing.T) {
 	b := f.backend()
 	first := mustSwap(t, b, "a", backends.Record{}, record)
 	lease := holding{acquisition: backends.Acquisition{Backend: b, Election: "a", Record: first}}
-	busy := says(`{"error":{"code":400,"err_code":10164,"description":"wrong last sequence"}}`)
 	left := 3
 	f.instead("$KV.b.data", func(ctx context.Context, m *natsgo.Msg) (*natsgo.Msg, error) {
 		if left--; left == 0 {
 			f.instead("$KV.b.data", nil)
 		}
-		return busy(ctx, m)
+		return underWay(ctx, m)
 	})
 	if _, err := Put(t.Context(), lease, "data", nil); err != nil {
 		t.Error(err)
 	}
-	f.instead("$KV.b.data", busy)
+	f.instead("$KV.b.data", underWay)
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond/2) // it ends between two requests
 		defer cancel()

@@ -141,6 +141,7 @@ func (b *Backend) latest(ctx context.Context, election, subjects string) (messag
 		}
 		select {
 		case <-ctx.Done():
+			b.unanswered(ctx.Err())
 			return message{}, ctx.Err()
 		case <-time.After(pause):
 		}
@@ -153,7 +154,8 @@ func (b *Backend) last(ctx context.Context, name string) (message, error) {
 	return b.get(ctx, b.subject(name)+".*.*")
 }
 
-// Swap implements [backends.Backend]. It is one message.
+// Swap implements [backends.Backend]. It is one message, which is sent again until the
+// stream decides it, see put.
 func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
 	return b.base.Swap(ctx, name, func(ctx context.Context) (backends.Record, error) {
 		s := state{life: rand.Text()}
@@ -164,7 +166,7 @@ func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Rec
 			}
 		}
 		w := b.write(name, s, prev, next)
-		seq, err := b.publish(ctx, w)
+		seq, err := b.put(ctx, name, w)
 		if errors.Is(err, backends.ErrConflict) && !prev.Exists() {
 			// A key that was deleted has a marker in its place, with a sequence.
 			var m message
@@ -180,7 +182,7 @@ func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Rec
 			}
 			w = b.write(name, s, prev, next)
 			w.expected = m.Seq
-			seq, err = b.publish(ctx, w)
+			seq, err = b.put(ctx, name, w)
 		}
 		if err != nil {
 			return next, err

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
@@ -124,7 +125,7 @@ func TestDeletedKey(t *testing.T) {
 	}
 	f.sent()
 	again := mustSwap(t, b, "a", backends.Record{}, record)
-	if sent := f.sent(); len(sent) != 3 {
+	if sent := f.sent(); len(sent) != 5 { // two confirm that there is a marker, see put
 		t.Errorf("a creation took %q", sent)
 	}
 	if found, err := b.Load(t.Context(), "a"); err != nil || found != again || found.Version == first.Version {
@@ -245,7 +246,6 @@ func TestAnswers(t *testing.T) {
 		says   string
 	}{
 		"a wrong sequence":          {refused(10071), backends.ErrConflict, ""},
-		"another write under way":   {refused(10164), backends.ErrConflict, ""},
 		"no stream":                 {refused(10059), backends.ErrMisconfigured, "nats kv add b"},
 		"no JetStream":              {refused(10039), backends.ErrMisconfigured, "enable JetStream"},
 		"another stream":            {refused(10060), backends.ErrMisconfigured, "KV_b"},
@@ -273,6 +273,49 @@ func TestAnswers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// underWay is the answer to a write while another one has not been decided.
+var underWay = says(`{"error":{"code":400,"err_code":10164,"description":"wrong last sequence"}}`)
+
+// A write that was refused because another one is under way finds no other version: it is
+// sent until the stream decides it.
+func TestSwapWhileAnotherIsUnderWay(t *testing.T) {
+	f := newFake()
+	b := f.backend()
+	busy := func(times int) {
+		f.instead("", func(ctx context.Context, m *natsgo.Msg) (*natsgo.Msg, error) {
+			if times--; times == 0 {
+				f.instead("", nil)
+			}
+			return underWay(ctx, m)
+		})
+	}
+	busy(3)
+	first := mustSwap(t, b, "a", backends.Record{}, record)
+	busy(3)
+	second := mustSwap(t, b, "a", first, renewed(first))
+	busy(3)
+	if _, err := b.Swap(t.Context(), "a", first, renewed(first)); !errors.Is(err, backends.ErrConflict) {
+		t.Errorf("from another version: got %v, want ErrConflict", err)
+	}
+
+	// A leader that is cut off never decides the other one.
+	b.replicated.Store(true)
+	f.instead("", underWay)
+	synctest.Test(t, func(t *testing.T) {
+		for range 2 {
+			ctx, cancel := context.WithTimeout(t.Context(), tooLong)
+			defer cancel()
+			if _, err := b.Swap(ctx, "a", second, renewed(second)); !errors.Is(err, backends.ErrUnavailable) || errors.Is(err, backends.ErrConflict) {
+				t.Errorf("until the context ended: got %v, want ErrUnavailable", err)
+			}
+		}
+		b.aside.Wait()
+		if f.forced != 1 {
+			t.Errorf("%d reconnects, want 1", f.forced)
+		}
+	})
 }
 
 // A server before 2.12 checks the condition without the writes in flight of others.
@@ -510,6 +553,14 @@ func TestConfirmedRead(t *testing.T) {
 		t.Errorf("read %+v, %v after %d answers; want %+v", found, err, answers, now)
 	}
 
+	f.instead("$KV.b.elector.a", func(ctx context.Context, m *natsgo.Msg) (*natsgo.Msg, error) {
+		f.instead("$KV.b.elector.a", nil)
+		return underWay(ctx, m)
+	})
+	if found, err := b.Load(t.Context(), "a"); err != nil || found != now {
+		t.Errorf("while another confirmation is under way: read %+v, %v; want %+v", found, err, now)
+	}
+
 	// A leader without a majority has no answer.
 	f.instead("$KV.b.elector.a", fails(context.DeadlineExceeded))
 	if found, err := b.Load(t.Context(), "a"); err == nil {
@@ -526,6 +577,41 @@ func TestConfirmedRead(t *testing.T) {
 	}
 	if _, err := b.Load(t.Context(), "a"); err != nil {
 		t.Errorf("without replicas: %v", err)
+	}
+}
+
+// A leader that was deposed refuses by what it has, and the new leader takes the write, or
+// has not had it.
+func TestRefusalByADeposedLeader(t *testing.T) {
+	f := newFake()
+	b := f.backend()
+	if err := b.prepare(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	first := mustSwap(t, b, "a", backends.Record{}, record)
+	refusal := says(`{"error":{"code":400,"err_code":10071,"description":"wrong last sequence: 2"}}`)
+	refuses := func(taken bool) {
+		f.instead("", func(ctx context.Context, m *natsgo.Msg) (*natsgo.Msg, error) {
+			f.instead("", nil)
+			if taken {
+				f.RequestMsgWithContext(ctx, m)
+			}
+			return refusal(ctx, m)
+		})
+	}
+	refuses(false)
+	second := mustSwap(t, b, "a", first, renewed(first))
+	refuses(false)
+	if _, err := Put(t.Context(), holding{acquisition: backends.Acquisition{Backend: b, Election: "a", Record: second}}, "data", nil); err != nil {
+		t.Errorf("a guarded write: %v", err)
+	}
+	refuses(true)
+	if _, err := b.Swap(t.Context(), "a", second, renewed(second)); !errors.Is(err, backends.ErrConflict) {
+		t.Errorf("one that the new leader has taken: got %v, want ErrConflict", err)
+	}
+	f.instead("$KV.b.elector.a", fails(context.DeadlineExceeded))
+	if _, err := b.Swap(t.Context(), "a", first, renewed(first)); !errors.Is(err, backends.ErrUnavailable) || errors.Is(err, backends.ErrConflict) {
+		t.Errorf("a refusal that no majority confirms: got %v, want ErrUnavailable", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -145,6 +146,33 @@ type write struct {
 	term        bool // begins or ends a term
 }
 
+// put sends a write of an election until the stream decides it, and returns its sequence.
+//
+// A refusal because another write is under way decides nothing. Nor does one because of the
+// sequence, if a majority of the replicas still has the expected one: it came from a leader
+// that was deposed and does not know it. When such a leader is reached again it is sent what
+// the new one is sent, and its answer may be the first; then the new one may take the write.
+// All that put sends has the same condition.
+func (b *Backend) put(ctx context.Context, election string, w write) (uint64, error) {
+	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+		seq, err := b.publish(ctx, w)
+		if errors.Is(err, backends.ErrConflict) && b.replicated.Load() {
+			m, unread := b.latest(ctx, election, w.of)
+			if unread != nil || m.Seq != w.expected {
+				return 0, cmp.Or(unread, err)
+			}
+		} else if !errors.Is(err, errInProcess) {
+			return seq, err
+		}
+		select {
+		case <-ctx.Done():
+			b.unanswered(ctx.Err())
+			return 0, fmt.Errorf("%w: the stream has not decided the write: another one was under way all the time, or a leader that was deposed refused it: %w", backends.ErrUnavailable, ctx.Err())
+		case <-time.After(pause):
+		}
+	}
+}
+
 // publish sends a write once, and returns its sequence.
 func (b *Backend) publish(ctx context.Context, w write) (uint64, error) {
 	header := b.condition(w.of, w.expected)
@@ -160,12 +188,13 @@ func (b *Backend) publish(ctx context.Context, w write) (uint64, error) {
 	if err := b.request(ctx, w.subject, header, w.body, &answer); err != nil {
 		return 0, err
 	}
+	if answer.Error != nil && answer.Error.ErrCode == codeInProcess {
+		return 0, errInProcess // by a leader that may have no majority to decide the other one
+	}
 	if !answer.Error.unavailable() {
 		b.silence.end()
 	}
 	switch {
-	case answer.Error != nil && answer.Error.ErrCode == codeInProcess:
-		return 0, errInProcess
 	case answer.Error != nil && answer.Error.ErrCode == codeWrongSequence:
 		return 0, backends.ErrConflict
 	case answer.Error != nil:
@@ -197,7 +226,7 @@ func (b *Backend) confirm(ctx context.Context, election, subjects string, seq ui
 		expected: seq,
 		header:   natsgo.Header{"KV-Operation": {"DEL"}},
 	})
-	if errors.Is(err, backends.ErrConflict) {
+	if errors.Is(err, backends.ErrConflict) || errors.Is(err, errInProcess) {
 		return false, nil
 	}
 	return err == nil, err

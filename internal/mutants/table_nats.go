@@ -47,7 +47,7 @@ var natsMutants = []mutant{
 		"backends/nats/nats.go", `			if s.life, _, err = b.place(name, m); err != nil {`, `			if life, _, e := b.place(name, m); e == nil {
 				s.life = life
 			} else if false {`}}},
-	{name: "every refusal of NATS a conflict", breaks: "Errors", catch: "no_stream", parent: "TestAnswers", module: natsModule, pkg: ".", edits: []edit{{
+	{name: "every refusal of NATS a conflict", breaks: "Errors", catch: "no_JetStream", parent: "TestAnswers", module: natsModule, pkg: ".", edits: []edit{{
 		"backends/nats/request.go", `answer.Error != nil && answer.Error.ErrCode == codeWrongSequence:`, `answer.Error != nil:`}}},
 	{name: "the acknowledgement of another stream of NATS", breaks: "Swap", catch: "another_stream's_ack", parent: "TestAnswers", module: natsModule, pkg: ".", edits: []edit{{
 		"backends/nats/request.go", `case answer.Stream != b.stream() || answer.Seq == 0`, `case answer.Seq == 0`}}},
@@ -62,7 +62,11 @@ var natsMutants = []mutant{
 	{name: "a guard of NATS that outlives a deletion", breaks: "Guard", catch: "TestPutAfterDeletion", module: natsModule, pkg: ".", edits: []edit{{
 		"backends/nats/nats.go", `			if s.life, _, err = b.place(name, m); err != nil {`, `			if _, _, err = b.place(name, m); err != nil {`}}},
 	{name: "a write of NATS under way taken for a stale token", breaks: "Guard", catch: "TestPutWhileAnotherIsUnderWay", module: natsModule, pkg: ".", edits: []edit{{
-		"backends/nats/guard.go", `errors.Is(err, backends.ErrConflict) && !errors.Is(err, errInProcess); stale`, `errors.Is(err, backends.ErrConflict); stale`}}},
+		"backends/nats/request.go", `return 0, errInProcess //`, `return 0, backends.ErrConflict //`}}},
+	{name: "a refusal by a deposed leader of NATS", breaks: "Swap", catch: "TestRefusalByADeposedLeader", module: natsModule, pkg: ".", edits: []edit{{
+		"backends/nats/request.go", `errors.Is(err, backends.ErrConflict) && b.replicated.Load()`, `false`}}},
+	{name: "a write of NATS under way taken for another version", breaks: "Swap", catch: "TestSwapWhileAnotherIsUnderWay", module: natsModule, pkg: ".", edits: []edit{{
+		"backends/nats/request.go", `return 0, errInProcess //`, `return 0, backends.ErrConflict //`}}},
 	{name: "writes that NATS's client keeps for later", breaks: "Swap", catch: "TestParse", module: natsModule, pkg: ".", edits: []edit{{
 		"backends/nats/open.go", `options.ReconnectBufSize = -1 //`, `//`}}},
 }

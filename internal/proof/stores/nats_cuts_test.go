@@ -284,10 +284,9 @@ func (h patientHandle) Load(ctx context.Context, name string) (r backends.Record
 }
 
 func (h patientHandle) Swap(ctx context.Context, name string, prev, next backends.Record) (r backends.Record, err error) {
-	first := true
 	err = answered(ctx, func(ctx context.Context) error {
 		r, err = h.Backend.Swap(ctx, name, prev, next)
-		if !first && errors.Is(err, backends.ErrConflict) { // perhaps with what was sent before
+		if errors.Is(err, backends.ErrConflict) { // perhaps with what was sent before, or to a new leader too
 			found, unread := h.Backend.Load(ctx, name)
 			if unread != nil {
 				return unread
@@ -296,7 +295,6 @@ func (h patientHandle) Swap(ctx context.Context, name string, prev, next backend
 				r, err = found, nil
 			}
 		}
-		first = false
 		return err
 	})
 	return r, err
