@@ -226,7 +226,7 @@ func foreign(s *suite) {
 	b.renewals(1)
 	close(release)
 	s.is(wait(s, applied, "the late release arrives"), backends.ErrConflict, "the late release")
-	s.must(wait(s, resigned, "Resign returns"), "a release after the successor won")
+	wait(s, resigned, "Resign returns") // the lease was over before the answer: it may not know
 	b.renewals(2)
 	s.must(second.Check(), "the successor's lease after the late release")
 	b.holds(second, "after the late release")
