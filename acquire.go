@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/annex"
@@ -23,7 +24,7 @@ func (e *Elector) attempt(ctx context.Context, writes int, backoff *backoff) (*L
 
 // steps are those of an attempt, drawn in campaign.go. They take two round trips if nothing
 // fails, and one if this candidate is the successor in a vacancy that it has seen, which it
-// does not read again. Read and write may share requests with those of other Electors. Writes
+// does not read again, or if Open has just read that no process leads. Read and write may share requests with those of other Electors. Writes
 // that fail count in the campaign's backoff.
 func (e *Elector) steps(ctx context.Context, writes int, backoff *backoff) (*Lease, *failure) {
 	if f := e.stillHealthy(ctx); f != nil {
@@ -34,7 +35,7 @@ func (e *Elector) steps(ctx context.Context, writes int, backoff *backoff) (*Lea
 	}
 	s := e.view.Snapshot()
 	r := s.Record
-	if !e.succeeds(s) {
+	if !e.fromOpen(s) && !e.succeeds(s) {
 		var f *failure
 		if r, f = e.loadTogether(ctx, e.o.RequestTimeout, loading); f != nil {
 			return nil, f
@@ -48,6 +49,14 @@ func (e *Elector) steps(ctx context.Context, writes int, backoff *backoff) (*Lea
 		return nil, f
 	}
 	return e.acquire(ctx, r, a, writes, backoff)
+}
+
+// fromOpen reports whether what Open has read will do for this attempt: if it is the first one,
+// and no process led less than a second ago. The acquisition compares with that state.
+func (e *Elector) fromOpen(s rule.Snapshot) bool {
+	opened := e.opened
+	e.opened = 0
+	return opened != 0 && e.now()-opened < time.Second && s.Record.Vacant()
 }
 
 // claim begins an acquisition that replaces r, if that may be taken over.

@@ -19,6 +19,7 @@ type candidature struct {
 	// Owned by the caller that is busy.
 	retraction <-chan struct{} // closed when the last cancelled campaign is done
 	began      time.Duration   // monotonic, when the campaign began
+	opened     time.Duration   // monotonic, before Open sent its read; 0 once an attempt has begun
 }
 
 // A candidacy is the state of one campaign, whose goroutine owns it.

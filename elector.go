@@ -89,6 +89,7 @@ func (e *Elector) reach(ctx context.Context) error {
 		return e.fail("open", err)
 	}
 	defer e.active.Done()
+	e.opened = e.now()
 	_, f := e.load(ctx, max(e.o.RequestTimeout, patience), looking)
 	return e.fail("open", f.shown())
 }

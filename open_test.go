@@ -115,3 +115,46 @@ func readOnly(t *testing.T) {
 		}
 	}
 }
+
+// The first attempt uses what Open has read, if no process leads and that is not old.
+func TestFirstAttempt(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		story func(t *testing.T, campaign func())
+		reads int // with that of Open
+	}{
+		{"at once", func(t *testing.T, campaign func()) { campaign() }, 1},
+		{"a second later", func(t *testing.T, campaign func()) { pass(time.Second); campaign() }, 2},
+		{"twice", func(t *testing.T, campaign func()) { campaign(); campaign() }, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var reads atomic.Int32
+				e, err := elector.Open(t.Context(), "slow://0s", "first", &elector.Options{Logger: slog.New(slog.DiscardHandler), Trace: &elector.Trace{
+					Request: func(_ context.Context, r elector.RequestInfo) {
+						if r.Op == "load" {
+							reads.Add(1)
+						}
+					},
+				}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer e.Close()
+				c.story(t, func() {
+					l, err := e.TryCampaign(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := l.Resign(t.Context()); err != nil {
+						t.Error(err)
+					}
+				})
+				synctest.Wait()
+				if n := reads.Load(); n != int32(c.reads) {
+					t.Errorf("the store was read %d times, not %d", n, c.reads)
+				}
+			})
+		})
+	}
+}

@@ -172,7 +172,7 @@ var clockMutants = []mutant{
 		"internal/rule/view.go", `	case !r.Exists():
 		v.distrust(0, now)`, `	case !r.Exists():`}}},
 	{name: "a vacancy written to unread, so that no candidate gives way", breaks: "J", catch: "sim/release-writes", edits: []edit{{
-		"acquire.go", `	if !e.succeeds(s) {`, `	if !e.succeeds(s) && !r.Exists() {`}}},
+		"acquire.go", `	if !e.fromOpen(s) && !e.succeeds(s) {`, `	if !e.fromOpen(s) && !e.succeeds(s) && !r.Exists() {`}}},
 	{name: "a leader forgotten when the one before is shown late", breaks: "3", catch: "mx/vanished-late", pkg: "./internal/rule", parent: "TestPushed", edits: []edit{{
 		"internal/rule/view.go", `max(v.last.TTL, v.before, ttl)`, `max(v.last.TTL, ttl)`}}},
 	{name: "lower token not held", breaks: "3", catch: "mx/rollback", edits: []edit{{

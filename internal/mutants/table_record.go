@@ -82,6 +82,11 @@ var recordMutants = []mutant{
 		"internal/batcher/batcher.go", `if w.late() && notTried(o.Err) {`, `if false {`}}},
 	{name: "a release given up at the first thing that it meets", breaks: "8", catch: "a_request", pkg: ".", parent: "TestReleaseMeets", edits: []edit{{
 		"acquisition.go", `case moved && !overtaken: //`, `case moved && !overtaken && false: //`}}},
+	{name: "what Open has read used for each attempt", breaks: "requests", catch: "twice", pkg: ".", parent: "TestFirstAttempt", edits: []edit{{
+		"acquire.go", `	e.opened = 0
+`, ``}}},
+	{name: "what Open has read used however old it is", breaks: "requests", catch: "a_second_later", pkg: ".", parent: "TestFirstAttempt", edits: []edit{{
+		"acquire.go", `e.now()-opened < time.Second`, `e.now()-opened < time.Hour`}}},
 	{name: "a release tried until ReleaseTimeout", breaks: "8", catch: "no_longer_than_that", pkg: ".", parent: "TestReleaseInTime", edits: []edit{{
 		"acquisition.go", `case a.outlived():`, `case false:`}}},
 	{name: "a renewal without an answer forgotten by the release", breaks: "8", catch: "a_younger_renewal", pkg: ".", parent: "TestReleaseInTime", edits: []edit{{

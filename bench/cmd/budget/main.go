@@ -195,7 +195,7 @@ func (b budget) lines(r cost.Requests) []line {
 		idle = 0.5
 	}
 	return []line{
-		{"first acquire, while there is no record", r.First, 2, b.first},
+		{"first acquire, while there is no record", r.First, 1, b.first},
 		{"uncontended acquire", r.Acquire, 2, b.acquire},
 		{"renewal", r.Renewal, 1, 1},
 		{"resign", r.Resign, 1, 1},
