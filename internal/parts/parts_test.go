@@ -111,17 +111,6 @@ func moduleOf(t *testing.T, folder string) string {
 	}
 }
 
-// Suites begin first where all parts begin, and otherwise the order is that of the choice.
-func TestQueues(t *testing.T) {
-	chosen := []part{{name: "a"}, {name: "b", busy: true}, {name: "suite/c", table: suite}}
-	for first, want := range map[bool]string{true: "suite/c", false: "a"} {
-		busy, waiting := queues(chosen, first)
-		if p, q := <-busy, <-waiting; p.name != "b" || q.name != want || len(waiting) != 1 {
-			t.Errorf("suites first %v: %s and %s begin", first, p.name, q.name)
-		}
-	}
-}
-
 func TestNamesDiffer(t *testing.T) {
 	seen := map[string]bool{}
 	for _, p := range parts([]string{"etcd", "s3"}, ".") {

@@ -68,68 +68,38 @@ func (r *runner) runAll(ctx context.Context, chosen []part) error {
 	go r.report(done)
 	begun := time.Now()
 	processors := runtime.GOMAXPROCS(0)
-	busy, waiting := queues(chosen, r.within == 0)
-	jobs := cmp.Or(r.jobs, 4*processors)
-	r.slots = make(chan int, processors+jobs)
+	turns, busy := make(chan struct{}, cmp.Or(r.jobs, 4*processors)), make(chan struct{}, processors)
+	r.slots = make(chan int, cap(turns)+cap(busy))
 	for i := range cap(r.slots) {
 		r.slots <- i
 	}
-	tooLate := func() bool { return r.within > 0 && time.Since(begun) > r.within }
 	var all sync.WaitGroup
-	work := func(queue <-chan part) {
-		for p := range queue {
+	for _, p := range chosen {
+		turn := turns
+		if p.busy {
+			turn = busy
+		}
+		all.Go(func() {
+			tooLate := func() bool { return r.within > 0 && time.Since(begun) > r.within }
 			if !tooLate() {
 				if _, err := r.program(ctx, p); err != nil {
 					r.end(outcome{part: p, err: err}, nil)
-					continue
+					return
 				}
-				r.await(ctx, processors)
 			}
+			turn <- struct{}{}
+			defer func() { <-turn }()
+			r.await(ctx, processors)
 			if tooLate() {
 				r.leave(p)
-			} else {
-				r.runPart(ctx, p)
+				return
 			}
-		}
-	}
-	for range processors {
-		all.Go(func() { work(busy) })
-	}
-	for range jobs {
-		all.Go(func() { work(waiting) })
+			r.runPart(ctx, p)
+		})
 	}
 	all.Wait()
 	close(done)
 	return r.results(chosen)
-}
-
-// queues returns the parts that keep a processor busy, and those that mostly wait, in the
-// order in which they begin. Where all of them will begin, a suite comes before the others:
-// it waits for longest.
-func queues(chosen []part, suitesFirst bool) (busy, waiting <-chan part) {
-	computes, waits := make(chan part, len(chosen)), make(chan part, len(chosen))
-	if suitesFirst {
-		chosen = slices.Clone(chosen)
-		slices.SortStableFunc(chosen, func(a, b part) int { return cmp.Compare(rank(a), rank(b)) })
-	}
-	for _, p := range chosen {
-		if p.busy {
-			computes <- p
-		} else {
-			waits <- p
-		}
-	}
-	close(computes)
-	close(waits)
-	return computes, waits
-}
-
-// rank is 0 for a suite, and 1 for another part.
-func rank(p part) int {
-	if p.table == suite {
-		return 0
-	}
-	return 1
 }
 
 // await lets parts begin one after another, and only while the processors have time for one
