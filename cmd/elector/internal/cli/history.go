@@ -28,9 +28,9 @@ times are those of the clocks of the machines that led; a term that goes on has 
 until now on this machine's.
 
 A term ended because the leader resigned; was requested to resign; was unhealthy; lost
-the lease because its work took too long to stop; was deposed; was cancelled before it led;
-or expired, when a machine took over, perhaps the same one. The short term of elector pause is paused. A term of a
-version that keeps no history is unknown.
+the lease because its work took too long to stop; was deposed; was cancelled before it
+led; or expired, when a machine took over, perhaps the same one. The short term of
+elector pause is paused. A term of a version that keeps no history is unknown.
 
 Fields in JSON, one object a line: id, token, start, end, lasted_seconds, reason. A
 term that goes on has no end and no reason.
