@@ -70,7 +70,7 @@ func ofStore(kind, tag string) []part {
 	begins := "^Test" + title[kind]
 	parts := []part{
 		{name: "suite/", packages: []string{"./stores"}, run: begins + "$", small: tag == "", table: suite},
-		{name: "store/", packages: []string{"./stores"}, run: begins + ".", skip: "Alike$", small: tag == ""},
+		{name: "store/", packages: []string{"./stores"}, run: begins + ".", skip: "Alike$", small: tag == "", long: kind == "nats"}, // which has the suite three times more
 		{name: "faults/", packages: []string{"./chaos/network"}, run: "^TestFaults$/^" + kind + "$", small: kind == "etcd" || kind == "postgres", table: faults},
 		{name: "records/", packages: []string{"./chaos/raw"}, run: "^TestRecords$/^" + kind + "$"},
 		{name: "storms/", packages: []string{"./storms"}, run: begins},
