@@ -70,13 +70,13 @@ var recordMutants = []mutant{
 	} else if r.state != unwritten {`}}},
 	{name: "told after a panic", breaks: "8", catch: "panic", pkg: ".", parent: "TestOverrun", edits: []edit{{
 		"run.go", `l.writeRelease(workPanicked)`, `l.giveUp()`}}},
-	{name: "never told of a loss", breaks: "8", catch: "overrun", pkg: ".", parent: "TestOverrun", edits: []edit{{
+	{name: "never released after an overrun", breaks: "8", catch: "overrun", pkg: ".", parent: "TestOverrun", edits: []edit{{
 		"release.go", `case on == leaseEnded, on == workReturned && phase != lost:`, `case on == leaseEnded:`}}},
-	{name: "told of a loss", breaks: "8", catch: "a_loss_is_not_released", pkg: ".", parent: "TestReleaseInTime", edits: []edit{{
+	{name: "released after a loss", breaks: "8", catch: "a_loss_is_not_released", pkg: ".", parent: "TestReleaseInTime", edits: []edit{{
 		"release.go", `on == workReturned && phase != lost:`, `on == workReturned:`}}},
-	{name: "told after H", breaks: "8", catch: "the_worker_returns_late", pkg: ".", parent: "TestReleaseInTime", edits: []edit{{
+	{name: "released after H", breaks: "8", catch: "the_worker_returns_late", pkg: ".", parent: "TestReleaseInTime", edits: []edit{{
 		"acquisition.go", `return clock.Elapsed(clk, start) < hold`, `return clock.Elapsed(clk, start) < 9*hold`}}},
-	{name: "told after H by the queue", breaks: "8", catch: "TestLate", pkg: "./internal/batcher", edits: []edit{{
+	{name: "released after H by the queue", breaks: "8", catch: "TestLate", pkg: "./internal/batcher", edits: []edit{{
 		"internal/batcher/batcher.go", `return s.may != nil && !s.may()`, `return false`}}},
 	{name: "a release that stayed behind counts as a failure of the store", breaks: "8", catch: "TestLate", pkg: "./internal/batcher", edits: []edit{{
 		"internal/batcher/batcher.go", `if w.late() && notTried(o.Err) {`, `if false {`}}},

@@ -50,9 +50,9 @@ func (n *node) run(ctx context.Context, panics bool) *shift {
 	return s
 }
 
-// overrun: a worker takes too long to stop, and the record is still ours: the store is
-// told when the worker has returned, and only then; and never if the worker panicked. It
-// is not told of a lease that has expired.
+// overrun: a worker takes too long to stop, and the record is still ours: it is released
+// when the worker has returned, and only then; and never if the worker panicked. After an
+// expiry it is not released.
 func overrun(t *testing.T) {
 	stalls := func(n *node) { n.options.StallTimeout = time.Second } // so it is not renewed
 	for _, c := range []struct {

@@ -60,7 +60,7 @@ func unprovoked(h *history.History) (violations []checker.Violation) {
 // explained reports whether there is a reason for a refusal: one that began before the
 // candidate was told, and ended after its request was sent, or not long before. A candidate
 // may learn of the end a little later: as when it has read an old password just before. It
-// tells of its last try to connect as long as the next one lasts.
+// reports its last try to connect for as long as the next one lasts.
 func explained(refused history.Event, all []*reason, margin time.Duration) bool {
 	if strings.Contains(refused.Detail, "; the last try: ") {
 		margin += setup.Patience
