@@ -105,11 +105,12 @@ func TestLate(t *testing.T) {
 		var active, all sync.WaitGroup
 		start := time.Now()
 		late := func() bool { return time.Since(start) < longestHold/2 }
+		m := New(r, clock.System{}, time.Minute, &active)
+		h := m.enter()
+		defer h.leave()
+		h.swaps.flying = lanes // so that both wait
 		for name, may := range map[string]func() bool{"late": late, "other": nil} {
 			m := New(r, clock.System{}, time.Minute, &active)
-			h := m.enter()
-			defer h.leave()
-			h.swaps.flying = lanes // so that both wait
 			all.Go(func() {
 				_, err := m.Swap(t.Context(), backends.Change{Name: name}, false, may)
 				if name == "late" && (!notTried(err) || !m.swaps.asks()) || name == "other" && err != nil {
