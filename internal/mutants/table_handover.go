@@ -91,7 +91,7 @@ var handoverMutants = []mutant{
 		rank`, `	func(f func()) { f() }(func() {
 		rank`}}},
 	{name: "the health of a candidate that has bid asked again before it leads", breaks: "successor", catch: "slow_to_tell_its_health", pkg: ".", parent: "TestVolunteer", edits: []edit{{
-		"health.go", `if e.now() < time.Duration(e.wellUntil.Load()) {`, `if false {`}}},
+		"health.go", `if e.now() < time.Duration(e.wellUntil.Load()) {`, `if time.Duration(e.wellUntil.Load()) < 0 {`}}},
 
 	// Priorities.
 	{name: "a lower priority replaces a higher one", breaks: "Priority", catch: "the_highest_leads_next", pkg: ".", parent: "TestPriority", edits: []edit{{
