@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 )
@@ -14,7 +15,7 @@ import (
 // or if more goroutines run, or more descriptors (connections included) are
 // open afterwards than before. What ends by itself has ten seconds to do so.
 func Main(m *testing.M, after ...func()) {
-	goroutines, descriptors := runtime.NumGoroutine(), openDescriptors()
+	goroutines, descriptors := runtime.NumGoroutine(), len(openDescriptors())
 	code := m.Run()
 	for _, f := range after {
 		f()
@@ -35,35 +36,33 @@ func settle(goroutines, descriptors int, patience time.Duration) string {
 	defer tick.Stop()
 	for deadline := time.Now().Add(patience); ; <-tick.C {
 		g, d := runtime.NumGoroutine(), openDescriptors()
-		if g <= goroutines && d <= descriptors {
+		if g <= goroutines && len(d) <= descriptors {
 			return ""
 		}
 		if time.Now().After(deadline) {
 			stacks := make([]byte, 1<<20)
 			stacks = stacks[:runtime.Stack(stacks, true)]
-			return fmt.Sprintf("%d goroutines, %d at the start; %d descriptors, %d at the start\n%s", g, goroutines, d, descriptors, stacks)
+			return fmt.Sprintf("%d goroutines, %d at the start; %d descriptors, %d at the start: %s\n%s", g, goroutines, len(d), descriptors, strings.Join(d, ", "), stacks)
 		}
 	}
 }
 
-// openDescriptors counts this process's descriptors, where the system can list
-// them; 0 elsewhere. The runtime's own, opened at the first use of the network
-// or a timer, are not counted.
-func openDescriptors() int {
+// openDescriptors lists what this process's descriptors are of, where the system can list
+// them. The runtime's own, opened at the first use of the network or a timer, are left out.
+func openDescriptors() (all []string) {
 	const dir = "/proc/self/fd"
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return 0
+		return nil
 	}
-	n := 0
 	for _, e := range entries {
 		target, err := os.Readlink(dir + "/" + e.Name())
 		switch {
 		case err != nil: // the listing's own, closed meanwhile
 		case target == "anon_inode:[eventpoll]" || target == "anon_inode:[eventfd]":
 		default:
-			n++
+			all = append(all, target)
 		}
 	}
-	return n
+	return all
 }
