@@ -103,6 +103,9 @@ func connect(ctx context.Context, c *goredis.Options, servers *servers, store st
 	b.hub.Listen = b.listen
 	before := c.OnConnect
 	c.OnConnect = func(ctx context.Context, conn *goredis.Conn) error {
+		if b.closed.Load() { // the client library takes no connection back that is made while it is closed
+			return goredis.ErrClosed
+		}
 		if before != nil {
 			if err := before(ctx, conn); err != nil {
 				return err

@@ -1,12 +1,16 @@
 package redis
 
 import (
+	"context"
 	"errors"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -148,4 +152,55 @@ func TestConnectionsAreKept(t *testing.T) {
 			t.Errorf("%d connections were made; want at most %d", n, maxCalls)
 		}
 	})
+}
+
+// A closer tells when its connection is closed.
+type closer struct {
+	net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (c *closer) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.Conn.Close()
+}
+
+// A connection that is made while the handle is closed does not stay.
+func TestConnectedLate(t *testing.T) {
+	f := newFake(t)
+	dialed, late := make(chan *closer), make(chan struct{})
+	first := true
+	b, err := New(t.Context(), &goredis.Options{Addr: f.listener.Addr().String(), Dialer: func(_ context.Context, network, address string) (net.Conn, error) {
+		conn, err := net.Dial(network, address)
+		if err != nil {
+			return nil, err
+		}
+		c := &closer{Conn: conn, closed: make(chan struct{})}
+		if !first {
+			dialed <- c
+			<-late
+		}
+		first = false
+		return c, nil
+	}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := b.client.Conn()
+	if err := taken.Ping(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	go b.Load(t.Context(), "a")
+	conn := <-dialed
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	close(late)
+	select {
+	case <-conn.closed:
+	case <-time.After(10 * time.Second):
+		t.Error("the connection stays")
+		conn.Close()
+	}
 }

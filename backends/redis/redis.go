@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -33,6 +34,7 @@ type Backend struct {
 	user    string
 	calls   chan struct{} // has a value for each call under way
 	setup   *setup.Tries  // of a connection
+	closed  atomic.Bool
 	hub     listening.Hub
 }
 
@@ -276,6 +278,7 @@ func (b *Backend) Describe() backends.Description {
 // closes the connections.
 func (b *Backend) Close() error {
 	return b.base.Close(func() error {
+		b.closed.Store(true)
 		b.setup.Stop()
 		b.hub.Wait() // the client library would log that its connection was closed
 		return b.client.Close()
