@@ -37,11 +37,7 @@ var redisMutants = []mutant{
 		return nil
 	}`}, {
 		"redis.go", `	user    string`, `	user    string
-	opened  atomic.Bool`}, {
-		"redis.go", `	"strings"
-`, `	"strings"
-	"sync/atomic"
-`}}},
+	opened  atomic.Bool`}}},
 	{name: "a read of Redis that does not look at the role", breaks: "Load", catch: "TestLoadLooks", edits: []edit{{
 		"redis.go", `		if err := b.options.Durability.checkReplication(parseInfo(replication.Val())); err != nil {
 			if errors.Is(err, backends.ErrReadOnly) {
