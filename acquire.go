@@ -10,6 +10,7 @@ import (
 	"github.com/elector-go/elector/internal/annex"
 	"github.com/elector-go/elector/internal/clock"
 	"github.com/elector-go/elector/internal/rule"
+	"github.com/elector-go/elector/internal/store"
 )
 
 // attempt makes one attempt to lead, with at most so many writes, and notes that the store
@@ -24,8 +25,9 @@ func (e *Elector) attempt(ctx context.Context, writes int, backoff *backoff) (*L
 
 // steps are those of an attempt, drawn in campaign.go. They take two round trips if nothing
 // fails, and one if this candidate is the successor in a vacancy that it has seen, which it
-// does not read again, or if Open has just read that no process leads. Read and write may share requests with those of other Electors. Writes
-// that fail count in the campaign's backoff.
+// does not read again, or if Open has just read that no process leads. Read and write may share
+// requests with those of other Electors. Writes that fail count in the campaign's backoff. Only
+// attempts with so many writes as there are have a limit for each request, from the call.
 func (e *Elector) steps(ctx context.Context, writes int, backoff *backoff) (*Lease, *failure) {
 	if f := e.stillHealthy(ctx); f != nil {
 		return nil, f
@@ -37,7 +39,7 @@ func (e *Elector) steps(ctx context.Context, writes int, backoff *backoff) (*Lea
 	r := s.Record
 	if !e.fromOpen(s) && !e.succeeds(s) {
 		var f *failure
-		if r, f = e.loadTogether(ctx, e.o.RequestTimeout, loading); f != nil {
+		if r, f = e.load(ctx, e.asks(loading, store.Seek).within(e.patience(writes))); f != nil {
 			return nil, f
 		}
 	}
@@ -92,22 +94,27 @@ func (e *Elector) acquire(ctx context.Context, prev backends.Record, a *acquisit
 	}
 	for writes--; ; writes-- {
 		maps.DeleteFunc(a.sent, func(_ uint64, w write) bool { return clock.Elapsed(e.clock, w.start) >= e.o.hold() })
-		next := a.next(prev, e.o.ID, e.o.Value)
-		r, f, pending := e.swapFor(ctx, prev, next)
-		if f == nil {
+		before := a.number
+		r, f, pending := e.swapFor(ctx, a, prev, e.patience(writes))
+		switch {
+		case f == nil:
 			return won(r)
-		}
-		if pending == nil {
+		case pending == nil && a.number > before:
 			e.view.Doubt()
 		}
-		if ctx.Err() != nil {
-			e.retract(ctx, a, pending)
+		switch {
+		case ctx.Err() != nil && pending == nil && a.number == 0:
+			return nil, e.abandon(a, f)
+		case ctx.Err() != nil:
+			e.retract(ctx, a, prev, pending)
 			return nil, f
+		case f.kind == untried && a.number == before: // what was seen while it waited speaks against it
+			return nil, e.abandon(a, e.heldBy(e.view.Snapshot().Record))
 		}
-		r, readBack := e.load(ctx, e.o.RequestTimeout, loading)
+		r, readBack := e.load(ctx, e.asks(loading, store.Gain).alone().within(e.patience(writes)))
 		switch {
 		case ctx.Err() != nil:
-			e.retract(ctx, a, nil)
+			e.retract(ctx, a, prev, nil)
 			return nil, f
 		case readBack != nil:
 			f = &failure{max(f.kind, readBack.kind), fmt.Errorf("%w; reading back: %w", f.err, readBack.err)}
@@ -124,33 +131,47 @@ func (e *Elector) acquire(ctx context.Context, prev backends.Record, a *acquisit
 		}
 		e.traceWaiting(ctx, f)
 		if !backoff.pause(ctx, f) {
-			e.retract(ctx, a, nil)
+			e.retract(ctx, a, prev, nil)
 			return nil, f
-		}
-		if !e.view.MayRetry(prev, next, e.now()) {
-			return nil, e.abandon(a, e.heldBy(e.view.Snapshot().Record))
 		}
 	}
 }
 
-// swapFor makes a swap for a campaign that may be cancelled meanwhile. The
-// request then goes on, and retract waits for its outcome.
-func (e *Elector) swapFor(ctx context.Context, prev, next backends.Record) (backends.Record, *failure, <-chan *failure) {
-	outcome := make(chan *failure, 1)
-	var r backends.Record
-	e.active.Add(1)
-	go func() {
-		defer e.active.Done()
-		swapped, f := e.swap(context.WithoutCancel(ctx), e.o.RequestTimeout, swapping, false, prev, next)
-		r = swapped
-		outcome <- f
-	}()
-	select {
-	case f := <-outcome:
-		return r, f, nil
-	case <-ctx.Done():
-		return backends.Record{}, &failure{cancelled, e.ended(ctx, nil)}, outcome
+// patience is how long a request of an attempt may take from the call: RequestTimeout if the
+// attempt has few writes, as those of a campaign last as long as its context.
+func (e *Elector) patience(writes int) time.Duration {
+	if writes > unlimited/2 {
+		return 0
 	}
+	return e.o.RequestTimeout
+}
+
+// swapFor makes the next write of an acquisition, for a campaign that may be cancelled
+// meanwhile. If it was sent it then goes on, and retract waits for its outcome.
+func (e *Elector) swapFor(ctx context.Context, a *acquisition, prev backends.Record, limit time.Duration) (backends.Record, *failure, *store.Request) {
+	how, lasting := e.asks(swapping, store.Gain), context.WithoutCancel(ctx)
+	soon, cancel := ctx, context.CancelFunc(func() {})
+	if limit > 0 {
+		soon, cancel = e.clock.WithTimeout(ctx, limit)
+	}
+	defer cancel()
+	r := e.beginSwap(lasting, how, swap{prev: prev, size: store.Size(prev) + len(e.o.ID) + len(e.o.Value) + len(prev.Extensions),
+		may:  func() bool { return ctx.Err() == nil && e.view.MayRetry(prev, a.nonce, a.token, e.now()) },
+		next: func() backends.Record { return a.next(prev, e.o.ID, e.o.Value) }})
+	select {
+	case <-r.Done():
+	case <-soon.Done():
+		if r.Withdraw() {
+			return backends.Record{}, e.failed(ctx, soon, limit, soon.Err(), true), nil
+		}
+		select {
+		case <-r.Done():
+		case <-ctx.Done():
+			return backends.Record{}, &failure{cancelled, e.ended(ctx, nil)}, r
+		}
+	}
+	record, f, _ := e.endSwap(lasting, how, prev, r)
+	return record, f, nil
 }
 
 // discarded returns why this process does not lead although the store shows
@@ -217,7 +238,7 @@ func (e *Elector) abandon(a *acquisition, f *failure) *failure {
 // retract gives up an acquisition whose campaign was cancelled while a write was
 // under way. In the background it waits for the outcome, if that is still to come,
 // reads back, and tells the store that the election is vacant.
-func (e *Elector) retract(ctx context.Context, a *acquisition, pending <-chan *failure) {
+func (e *Elector) retract(ctx context.Context, a *acquisition, prev backends.Record, pending *store.Request) {
 	why := e.ended(ctx, nil)
 	ctx = context.WithoutCancel(ctx)
 	done := make(chan struct{})
@@ -226,11 +247,13 @@ func (e *Elector) retract(ctx context.Context, a *acquisition, pending <-chan *f
 	go func() {
 		defer e.active.Done()
 		defer close(done)
-		if pending != nil && <-pending != nil {
-			e.view.Doubt()
+		if pending != nil {
+			if _, f, unsent := e.endSwap(ctx, e.asks(swapping, store.Gain), prev, pending); f != nil && !unsent {
+				e.view.Doubt()
+			}
 		}
 		free := e.view.Over(a.nonce)
-		r, f := e.load(ctx, e.o.RequestTimeout, loading)
+		r, f := e.load(ctx, e.asks(loading, store.Gain).alone().within(e.o.RequestTimeout))
 		ours := f == nil && a.differs(r) == nil
 		if ours {
 			a.shown(r)

@@ -10,6 +10,7 @@ import (
 	"github.com/elector-go/elector/internal/annex"
 	"github.com/elector-go/elector/internal/clock"
 	"github.com/elector-go/elector/internal/rule"
+	"github.com/elector-go/elector/internal/store"
 )
 
 // An acquisition is what its writer knows of its own writes. One goroutine at a
@@ -50,7 +51,7 @@ func (a *acquisition) next(prev backends.Record, holder, value string) backends.
 	}
 	start := clock.Mark(a.e.clock)
 	now := time.Unix(0, int64(start.Wall))
-	if a.number > 1 && !prev.Exists() { // others may have led and their records gone, since the write before
+	if !prev.Exists() { // others may have led and their records gone, since it was claimed
 		a.token = rule.Token(a.token-1, 0, start.Wall)
 	}
 	r := backends.Record{Holder: holder, Token: a.token, TTL: o.TTL, RenewEvery: o.RenewEvery,
@@ -122,13 +123,15 @@ func (a *acquisition) vacate() error {
 			if !e.pace(ctx) {
 				return e.ended(ctx, why)
 			}
-			if _, f = e.swapWhile(ctx, e.o.RequestTimeout, swapping, false, timely, a.record, a.next(a.record, "", "")); f == nil {
+			release := swap{prev: a.record, size: 2 * store.Size(a.record), may: timely,
+				next: func() backends.Record { return a.next(a.record, "", "") }}
+			if _, f, _ = e.swap(ctx, e.asks(swapping, store.Gain), release); f == nil {
 				a.releases.over("token", a.token)
 				return nil
 			}
 			why = f
 		}
-		r, readBack := e.load(ctx, e.o.RequestTimeout, loading)
+		r, readBack := e.load(ctx, e.asks(loading, store.Gain).alone())
 		moved := false
 		if readBack == nil {
 			switch err := a.differs(r); {
@@ -161,7 +164,7 @@ func (a *acquisition) vacate() error {
 }
 
 // timely returns a function that reports whether a release of the record as it was shown
-// last may still be sent. Many goroutines may call it.
+// last may still be sent.
 func (a *acquisition) timely() func() bool {
 	clk, start, hold := a.e.clock, a.sent[a.record.Attempt.Sequence].start, a.e.o.hold()
 	return func() bool { return clock.Elapsed(clk, start) < hold }

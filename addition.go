@@ -6,6 +6,7 @@ import (
 
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/rule"
+	"github.com/elector-go/elector/internal/store"
 )
 
 // An addition is what a process writes into the record of a leader.
@@ -14,18 +15,20 @@ type addition interface {
 }
 
 // extend writes an addition into the record of a leader, and nothing else.
-func (e *Elector) extend(ctx context.Context, r backends.Record, a addition) *failure {
+func (e *Elector) extend(ctx context.Context, r backends.Record, what addition) *failure {
 	if unknown := rule.Critical(r); unknown != "" {
 		return e.heldBy(r)
 	}
 	next := r
 	var err error
-	if next.Extensions, err = a.Into(r.Extensions); err != nil {
+	if next.Extensions, err = what.Into(r.Extensions); err != nil {
 		return &failure{refused, fmt.Errorf("the record has no room: %w", err)}
 	}
 	if !e.pace(ctx) {
 		return &failure{cancelled, e.ended(ctx, nil)}
 	}
-	_, f := e.swap(ctx, e.o.RequestTimeout, asking, false, r, next)
+	a := e.asks(swapping, store.Look).within(e.o.RequestTimeout)
+	_, f, _ := e.swap(ctx, a, swap{prev: r, size: store.Size(r) + store.Size(next),
+		may: func() bool { return true }, next: func() backends.Record { return next }})
 	return f
 }

@@ -305,8 +305,8 @@ func TestBatchIsLeft(t *testing.T) {
 // fine are the spoilt batches of which no renewal fails.
 var fine = map[string]bool{"not tried": true, "refused for good": true}
 
-// What is refused in a batch goes by itself, and a backend that leaves outcomes
-// out is not believed.
+// Where all that goes together is refused or fails, each soon goes by itself. A backend that
+// leaves outcomes out is not believed.
 func TestBatchRefused(t *testing.T) {
 	for name, spoil := range map[string]func(c *carriage){
 		"not tried":          func(c *carriage) { c.refuses = backends.ErrNotTried },
@@ -325,11 +325,14 @@ func TestBatchRefused(t *testing.T) {
 				leases := govern(t, c, 200, o)
 				pass(2 * batchEvery)
 				c.set(func() { spoil(c) })
-				c.taken()
-				pass(batchEvery)
-				together := slices.DeleteFunc(c.taken(), func(n int) bool { return n == 1 })
-				if len(together) > 4 {
-					t.Errorf("those who failed together tried again together: %v", together)
+				for _, most := range []int{40, 4} {
+					c.taken()
+					pass(batchEvery)
+					together := slices.DeleteFunc(c.taken(), func(n int) bool { return n == 1 })
+					if len(together) > most {
+						t.Errorf("those who failed together tried again together: %v", together)
+					}
+					pass(batchTTL)
 				}
 				pass(10 * batchTTL)
 				allValid(t, leases)

@@ -3,6 +3,8 @@ package elector
 import (
 	"context"
 	"time"
+
+	"github.com/elector-go/elector/internal/store"
 )
 
 // A campaign. The functions have the names of the states:
@@ -217,7 +219,7 @@ func (c *candidacy) attempt(ctx context.Context) (*Lease, error) {
 func (c *candidacy) awaitChance(ctx context.Context) error {
 	e := c.e
 	if c.watcher == nil {
-		c.watcher = e.watch(ctx, loading, "campaign", c.place)
+		c.watcher = e.watch(ctx, store.Seek, "campaign", c.place)
 		c.watcher.patient, c.watcher.waits = true, c
 	}
 	c.try = 0

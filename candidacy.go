@@ -7,14 +7,16 @@ import (
 
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/annex"
-	"github.com/elector-go/elector/internal/batcher"
 	"github.com/elector-go/elector/internal/rule"
+	"github.com/elector-go/elector/internal/store"
 )
 
 // A candidature is what an Elector's campaigns have come to.
 type candidature struct {
 	answered atomic.Bool // an attempt has ended with a lease or with ErrHeld
 	refused  atomic.Bool // the store refuses what the campaign tries
+
+	examining atomic.Int32 // calls of Options.Healthy under way
 
 	// Owned by the caller that is busy.
 	retraction <-chan struct{} // closed when the last cancelled campaign is done
@@ -30,7 +32,7 @@ type candidature struct {
 // they do before it and after it.
 type candidacy struct {
 	e       *Elector
-	place   *batcher.Place // among those that read
+	place   *store.Place // among those that read
 	backoff *backoff
 	watcher *watcher // nil before the first wait
 	bidding bidding

@@ -10,9 +10,9 @@ import (
 
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/aside"
-	"github.com/elector-go/elector/internal/batcher"
 	"github.com/elector-go/elector/internal/clock"
 	"github.com/elector-go/elector/internal/rule"
+	"github.com/elector-go/elector/internal/store"
 )
 
 // An Elector is one candidate in one election. Open and New make it. Many
@@ -24,13 +24,12 @@ type Elector struct {
 	courtesy
 	candidature
 
-	o          Options
-	clock      clock.Clock
-	requests   *batcher.Member
-	view       rule.View
-	timing     timing
-	unanswered [countedTo]atomic.Int32 // requests given up that have not returned, by purpose
-	current    atomic.Pointer[Lease]   // the latest lease, valid or over
+	o        Options
+	clock    clock.Clock
+	requests *store.Client
+	view     rule.View
+	timing   timing
+	current  atomic.Pointer[Lease] // the latest lease, valid or over
 }
 
 // A site is the election and the store that keeps it.
@@ -90,7 +89,9 @@ func (e *Elector) reach(ctx context.Context) error {
 	}
 	defer e.active.Done()
 	e.opened = e.now()
-	_, f := e.load(ctx, max(e.o.RequestTimeout, patience), looking)
+	a := e.asks(loading, store.Look).within(max(e.o.RequestTimeout, patience))
+	a.Timeout = a.limit
+	_, f := e.load(ctx, a.alone())
 	return e.fail("open", f.shown())
 }
 
@@ -126,7 +127,7 @@ func New(backend backends.Backend, name string, o *Options) (*Elector, error) {
 	e.callbacks = aside.Callbacks(e.log, options.patience())
 	e.life, e.kill = context.WithCancel(context.Background())
 	e.closing = make(chan struct{})
-	e.requests = batcher.New(backend, e.clock, options.RequestTimeout, &e.active)
+	e.requests = store.New(backend, e.clock, &e.active)
 	return e, nil
 }
 

@@ -35,7 +35,7 @@ func (e *Elector) History(ctx context.Context) ([]Term, error) {
 		return nil, e.fail("read", err)
 	}
 	defer e.active.Done()
-	r, f := e.load(ctx, e.o.RequestTimeout, looking)
+	r, f := e.loadOnce(ctx)
 	if f != nil {
 		return nil, e.fail("read", f.err)
 	}

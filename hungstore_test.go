@@ -16,7 +16,7 @@ import (
 	"github.com/elector-go/elector/internal/fault"
 )
 
-// mostUnanswered is how many requests may hang in a backend that ignores its
+// mostUnanswered is how many requests of a rank may hang in a backend that ignores its
 // contexts.
 const mostUnanswered = 16
 

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
-	"github.com/elector-go/elector/internal/batcher"
 	"github.com/elector-go/elector/internal/clock"
 	"github.com/elector-go/elector/internal/rule"
+	"github.com/elector-go/elector/internal/store"
 )
 
 // A Lease is this process's hold on an election. It is valid for
@@ -53,13 +53,15 @@ type Lease struct {
 // An upkeep is what the renewals of a lease need.
 type upkeep struct {
 	proposals chan *proposal
-	place     *batcher.Place // among those that renew
+	place     *store.Place // among those that renew
 
 	// Owned by the goroutine that maintains the lease, then by the one that writes
 	// the release: see release.begin.
 	own    *acquisition
 	value  string // to write with the next renewal
 	faults *backoff
+
+	renewal atomic.Uint32 // renewalIdle, renewalWaits or renewalSent
 }
 
 // Alarms are what the end of a lease stops.
@@ -215,8 +217,15 @@ func (l *Lease) valid() error {
 
 // expired returns why a lease has expired.
 func (l *Lease) expired(s *status) error {
-	if s.fault != nil {
-		return fmt.Errorf("it was not renewed within %v; the last try: %w", l.hold, s.fault)
+	fault := s.fault
+	switch l.renewal.Load() {
+	case renewalSent:
+		fault = errUnanswered
+	case renewalWaits:
+		fault = errUnsent
+	}
+	if fault != nil {
+		return fmt.Errorf("it was not renewed within %v; the last try: %w", l.hold, fault)
 	}
 	return fmt.Errorf("it was not renewed within %v; no renewal has failed, so this process was paused, or StallTimeout kept it from renewing", l.hold)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/store"
 )
 
 // Leader reads the record once and returns who leads. The answer may be out of
@@ -18,7 +19,7 @@ func (e *Elector) Leader(ctx context.Context) (Leader, error) {
 		return Leader{}, e.fail("read", err)
 	}
 	defer e.active.Done()
-	r, f := e.load(ctx, e.o.RequestTimeout, looking)
+	r, f := e.loadOnce(ctx)
 	if f != nil {
 		return Leader{}, e.fail("read", f.err)
 	}
@@ -50,7 +51,7 @@ func (e *Elector) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 		defer cancel()
 		place := e.reading()
 		defer place.Leave()
-		w := e.watch(ctx, looking, "observe", place)
+		w := e.watch(ctx, store.Look, "observe", place)
 		defer w.cancel()
 		err := e.observe(ctx, w, func(l Leader) bool { return yield(l, nil) })
 		if err != nil {

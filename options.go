@@ -37,7 +37,9 @@ type Options struct {
 	// then refuses a shorter interval.
 	RenewEvery time.Duration
 
-	// RequestTimeout bounds each request to the store, at most RenewEvery.
+	// RequestTimeout bounds each request to the store from when it is sent, at most
+	// RenewEvery. A request for many elections has twice as long while others wait for it.
+	// What waits to be sent waits until the lease is over or the context of the campaign ends.
 	// Default half of RenewEvery, at most 30 s.
 	RequestTimeout time.Duration
 

@@ -51,7 +51,7 @@ func logLines(t *testing.T) []string {
 	lines := all(`(?:\.(?:Info|Warn|Error)\(|\.Log\([^"\n]*, |NewRecord\(time\.Now\(\), slog\.LevelWarn, )"(elector: [^"]*)"[,)]`, code)
 	whats := all(`newBackoff\("([^"]*)"\)`, code)
 	for _, suffix := range all(`newBackoff\(what ?\+ ?"([^"]*)"\)`, code) {
-		for _, what := range all(`\.watch\(ctx, \w+, "([^"]*)", `, code) {
+		for _, what := range all(`\.watch\(ctx, [\w.]+, "([^"]*)", `, code) {
 			whats = append(whats, what+suffix)
 		}
 	}

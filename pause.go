@@ -9,6 +9,7 @@ import (
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/annex"
 	"github.com/elector-go/elector/internal/rule"
+	"github.com/elector-go/elector/internal/store"
 )
 
 // A pause adds no rule of safety. The process that pauses comes to lead as any candidate
@@ -200,7 +201,7 @@ func (e *Elector) look(ctx context.Context) (backends.Record, error) {
 	backoff := e.newBackoff("campaign: reading the record")
 	defer backoff.close()
 	for {
-		r, f := e.load(ctx, e.o.RequestTimeout, looking)
+		r, f := e.loadOnce(ctx)
 		switch {
 		case f == nil, f.permanent():
 			return r, f.shown()
@@ -215,7 +216,7 @@ func (e *Elector) look(ctx context.Context) (backends.Record, error) {
 func (e *Elector) await(ctx context.Context, version backends.Version, until time.Duration) error {
 	place := e.reading()
 	defer place.Leave()
-	w := e.watch(ctx, loading, "campaign", place)
+	w := e.watch(ctx, store.Seek, "campaign", place)
 	defer w.cancel()
 	_, err := w.wait(ctx, version, until)
 	return err

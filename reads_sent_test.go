@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/store"
 )
 
 // A slowDesk answers after a while with what it is given.
@@ -114,7 +115,7 @@ func TestReadsSent(t *testing.T) {
 					done := make(chan *failure, 2)
 					for _, e := range both {
 						go func() {
-							_, f := e.loadShared(t.Context(), e.o.RequestTimeout, loading, true)
+							_, f := e.load(t.Context(), e.asks(loading, store.Seek).gathers(true))
 							if e == both[0] {
 								done <- f
 							}

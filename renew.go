@@ -7,6 +7,7 @@ import (
 
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/annex"
+	"github.com/elector-go/elector/internal/store"
 )
 
 // maintain renews the lease until it is over, and tells the store if it was
@@ -30,7 +31,7 @@ func (l *Lease) reportEnd() {
 	if s.phase == resigned {
 		e.log.Info("elector: leads no more", "token", l.token, "cause", info.Cause, "error", s.cause)
 	} else {
-		e.log.Warn("elector: leads no more", "token", l.token, "cause", info.Cause, "error", s.cause)
+		l.logLoss(info.Cause, s.cause)
 	}
 	traced(e, e.o.Trace.Ended, l.ctx, info)
 	l.writeRelease(leaseEnded)
@@ -146,28 +147,48 @@ func (l *Lease) renew() *failure {
 
 // renewOnce writes the record anew. After every error, a conflict included, it
 // reads back: the store may have applied this write or an earlier one, and then
-// answers the next one with a conflict. The lease counts from when the write that
-// the store shows was sent.
+// answers the next one with a conflict. A process that holds many leases reads back only
+// after such a conflict: all its writes compare with the same state. The lease counts from
+// when the write that the store shows was sent.
 func (l *Lease) renewOnce() (f *failure, overtaken bool) {
 	e, a := l.e, l.own
 	ctx := context.WithoutCancel(l.ctx)
 	before := a.record
-	next := a.next(before, e.o.ID, l.value)
-	l.note(errUnanswered)
-	r, f := e.swap(ctx, l.limit(), swapping, true, before, next)
+	var next backends.Record
+	l.renewal.Store(renewalWaits)
+	defer l.renewal.Store(renewalIdle)
+	how := l.asks(swapping).gathers(true)
+	pending := e.beginSwap(ctx, how, swap{prev: before, size: store.Size(before) + len(e.o.ID) + len(l.value) + len(before.Extensions),
+		may: func() bool { return l.valid() == nil && !l.stalled() },
+		next: func() backends.Record {
+			l.renewal.Store(renewalSent)
+			next = a.next(before, e.o.ID, l.value)
+			return next
+		}})
+	select {
+	case <-pending.Done():
+	case <-l.ended:
+		if pending.Withdraw() {
+			return &failure{transient, errUnsent}, false
+		}
+		how = how.within(max(how.Over-e.now(), 1))
+	}
+	r, f, unsent := e.endSwap(ctx, how, before, pending)
 	if f == nil {
 		return l.adopt(r), false
 	}
 	l.note(f.err)
+	many := l.place.Many()
+	if unsent || many && f.kind != conflicting && f.kind != presenceLost { // the next renewal tells what became of this one
+		return f, false
+	}
 	if f.kind == presenceLost {
 		l.move(deposed, none, l.lostBecause(f.err))
 		return f, false
 	}
-	read := e.load
-	if f.kind == conflicting && l.place.Many() { // bids in all of them
-		read = e.loadTogether
-	}
-	r, readBack := read(ctx, l.limit(), loading)
+	read := l.asks(loading)
+	read.Alone = !many
+	r, readBack := e.load(ctx, read)
 	if readBack != nil {
 		if readBack.kind == foreign {
 			l.move(lost, none, l.lostBecause(readBack.err))
@@ -184,14 +205,27 @@ func (l *Lease) renewOnce() (f *failure, overtaken bool) {
 	return f, r.Version != before.Version && r.Attempt == before.Attempt
 }
 
-// errUnanswered is the fault of a renewal that is still under way when the lease
-// ends.
-var errUnanswered = fmt.Errorf("%w: the renewal has not been answered", ErrUnavailable)
+// What a renewal is doing.
+const (
+	renewalIdle uint32 = iota
+	renewalWaits
+	renewalSent
+)
 
-// limit caps a request by the rest of the lease as it stands, so that a request
-// that hangs is given up before the lease ends.
-func (l *Lease) limit() time.Duration {
-	return max(min(l.e.o.RequestTimeout, l.Remaining()), 1)
+// The faults of a renewal that has not been answered when the lease ends.
+var (
+	errUnanswered = fmt.Errorf("%w: the renewal has not been answered", ErrUnavailable)
+	errUnsent     = fmt.Errorf("%w: the renewal was not sent, because other requests of this process are under way or go before it; it has too many elections for its processor or for the store", ErrUnavailable)
+)
+
+// asks returns an ask for a request that the lease needs. One that is not answered is given up
+// before the lease ends. While there is more left than usual when a renewal is due,
+// acquisitions go before it.
+func (l *Lease) asks(why purpose) ask {
+	a := l.e.asks(why, store.Keep).within(max(l.Remaining(), 1))
+	a.Over = l.status.Load().start.Mono + l.hold
+	a.Urgent = a.Over - l.hold*6/10
+	return a
 }
 
 // adopt continues from a state of our own that the store has shown. The lease

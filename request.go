@@ -3,111 +3,79 @@ package elector
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/store"
 )
 
-// request makes one request to the store. It returns when the request is answered,
-// after limit, or when ctx ends. It does not wait for a backend that ignores its
-// context; the outcome is then unknown, as with any lost answer. The caller has
-// registered with begin.
-func request[T any](ctx context.Context, e *Elector, limit time.Duration, why purpose, send func(context.Context) (T, error)) (T, *failure) {
-	type answer struct {
-		value T
-		err   error
-	}
+// An ask is what a request to the store is for, and how it is made.
+type ask struct {
+	why   purpose
+	limit time.Duration // for an answer, from now; 0 for as long as the context lasts
+	began time.Duration // monotonic
+	store.Ask
+}
+
+// asks returns an ask for a request that has RequestTimeout from when it is sent.
+func (e *Elector) asks(why purpose, rank store.Rank) ask {
+	return ask{why: why, began: e.now(), Ask: store.Ask{Rank: rank, Timeout: e.o.RequestTimeout}}
+}
+
+// within bounds the wait for an answer, besides the context.
+func (a ask) within(limit time.Duration) ask {
+	a.limit = limit
+	return a
+}
+
+// alone makes the request one that goes by itself. A read-back does: a write without an answer
+// may need a read of its own kind (see backends/postgres), and a lease waits for it.
+func (a ask) alone() ask {
+	a.Alone = true
+	return a
+}
+
+// gathers lets the request wait a moment for those of others, if may is set.
+func (a ask) gathers(may bool) ask {
+	a.Gather = may
+	return a
+}
+
+// outcome waits for a request that has begun. unsent reports whether it was certainly not
+// sent. The caller has registered with begin.
+func (e *Elector) outcome(ctx context.Context, a ask, r *store.Request) (_ backends.Record, _ *failure, unsent bool) {
 	parent := ctx
-	ctx, cancel := e.clock.WithTimeout(ctx, limit)
-	defer cancel()
-	start := e.clock.Now().Mono
-	unanswered := &e.unanswered[why]
-	if unanswered.Load() >= mostUnanswered {
-		var none T
-		return none, &failure{transient, fmt.Errorf("%w: %d requests hang and ignore their timeouts", ErrUnavailable, mostUnanswered)}
+	if a.limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = e.clock.WithTimeout(ctx, a.limit)
+		defer cancel()
 	}
-	answers := make(chan answer, 1)
-	var state atomic.Int32 // which came first: the answer, or the end of the wait
-	e.active.Add(1)
-	go func() {
-		defer e.active.Done()
-		a := answer{err: errGoexit}
-		defer func() { // also when send ends its goroutine
-			answers <- a
-			if !state.CompareAndSwap(0, answered) {
-				unanswered.Add(-1)
-			}
-		}()
-		a.value, a.err = send(ctx)
-	}()
-	var a answer
-	select {
-	case a = <-answers:
-	case <-ctx.Done():
-		select {
-		case a = <-answers:
-		default:
-			a.err = ctx.Err()
-			unanswered.Add(1)
-			if !state.CompareAndSwap(0, givenUp) {
-				unanswered.Add(-1)
-			}
-		}
+	o, unsent := r.Wait(ctx)
+	f := e.failed(parent, ctx, a.limit, o.Err, unsent)
+	e.traceRequest(parent, a.why, e.now()-a.began, f)
+	return o.Record, f, unsent
+}
+
+// failed returns what an error of a request means, nil for none. ctx is the context parent
+// with the limit.
+func (e *Elector) failed(parent, ctx context.Context, limit time.Duration, err error, unsent bool) *failure {
+	if err == nil {
+		return nil
 	}
-	var f *failure
-	if a.err != nil {
-		f = &failure{kindOf(a.err), a.err}
-		switch {
-		case f.kind != transient || ctx.Err() == nil:
-		case parent.Err() != nil:
-			f = &failure{cancelled, fmt.Errorf("%w (%w)", e.ended(parent, nil), f.err)}
-		default:
-			f.err = fmt.Errorf("%w: no answer within %v (%w)", ErrUnavailable, limit, f.err)
-		}
+	f := &failure{kindOf(err), err}
+	switch {
+	case f.kind != transient || ctx.Err() == nil:
+	case parent.Err() != nil:
+		f = &failure{cancelled, fmt.Errorf("%w (%w)", e.ended(parent, nil), err)}
+	case unsent:
+		f.err = fmt.Errorf("%w: not sent within %v, because other requests of this process are under way or go before it", ErrUnavailable, limit)
 	}
-	e.traceRequest(parent, why, e.clock.Now().Mono-start, f)
-	return a.value, f
+	return f
 }
 
-var errGoexit = fmt.Errorf("%w: it ended its goroutine", ErrUnavailable)
-
-// The states of a request, once one side is done with it.
-const answered, givenUp = 1, 2
-
-// mostUnanswered bounds, for each purpose, the goroutines of a backend that
-// ignores its contexts. Simultaneous callers can exceed it by their number.
-const mostUnanswered = 16
-
-// load reads the record by itself and enters it into the view. A read-back goes by
-// itself: a write without an answer may need a read of its own kind (see
-// backends/postgres), and a lease waits for it.
-func (e *Elector) load(ctx context.Context, limit time.Duration, why purpose) (backends.Record, *failure) {
-	return e.loadBy(ctx, limit, why, func(ctx context.Context, sent func()) (backends.Record, error) {
-		sent()
-		return e.backend.Load(ctx, e.name)
-	})
-}
-
-// loadShared is load for a read that may share a request with those of other Electors.
-// gather is set if it may wait for them. What it overlaps with counts from when the
-// request is sent.
-func (e *Elector) loadShared(ctx context.Context, limit time.Duration, why purpose, gather bool) (backends.Record, *failure) {
-	return e.loadBy(ctx, limit, why, func(ctx context.Context, sent func()) (backends.Record, error) {
-		return e.requests.Load(ctx, e.name, gather, sent)
-	})
-}
-
-// loadTogether is loadShared without a wait for others.
-func (e *Elector) loadTogether(ctx context.Context, limit time.Duration, why purpose) (backends.Record, *failure) {
-	return e.loadShared(ctx, limit, why, false)
-}
-
-// A loader is a Load that calls sent when the request is about to be sent.
-type loader func(ctx context.Context, sent func()) (backends.Record, error)
-
-// loadBy reads the record, by itself or with others, and enters it into the view.
-func (e *Elector) loadBy(ctx context.Context, limit time.Duration, why purpose, by loader) (backends.Record, *failure) {
+// load reads the record and enters it into the view. What it overlaps with counts from when
+// the request is sent.
+func (e *Elector) load(ctx context.Context, a ask) (backends.Record, *failure) {
 	// A read that overlaps with other reads, or with what the store pushes,
 	// may show an older state than they did. Then only another read can show
 	// whether the record really went back.
@@ -115,13 +83,13 @@ func (e *Elector) loadBy(ctx context.Context, limit time.Duration, why purpose, 
 		var mark uint64
 		var start time.Duration // the wait for others is no part of the round trip
 		sent := func() { mark, start = e.view.Mark(), e.clock.Now().Mono }
-		r, f := request(ctx, e, limit, why, func(ctx context.Context) (backends.Record, error) {
-			r, err := by(ctx, sent)
-			if err == nil && r.Exists() {
-				err = r.Validate()
+		a.began = e.now()
+		r, f, _ := e.outcome(ctx, a, e.requests.Load(ctx, e.name, a.Ask, sent))
+		if f == nil && r.Exists() {
+			if err := r.Validate(); err != nil {
+				f = &failure{kindOf(err), err}
 			}
-			return r, err
-		})
+		}
 		if f != nil {
 			return backends.Record{}, f
 		}
@@ -135,22 +103,46 @@ func (e *Elector) loadBy(ctx context.Context, limit time.Duration, why purpose, 
 	return backends.Record{}, &failure{transient, fmt.Errorf("%w: three reads in a row were overtaken by changes", ErrUnavailable)}
 }
 
-// swap replaces prev by next and enters the result into the view. It may share a
-// request with the swaps of other Electors; gather is set if it may wait for them.
-func (e *Elector) swap(ctx context.Context, limit time.Duration, why purpose, gather bool, prev, next backends.Record) (backends.Record, *failure) {
-	return e.swapWhile(ctx, limit, why, gather, nil, prev, next)
+// loadOnce is load for a user, and by itself: it fails where there is no room for it.
+func (e *Elector) loadOnce(ctx context.Context) (backends.Record, *failure) {
+	return e.load(ctx, e.asks(loading, store.Look).alone().within(e.o.RequestTimeout))
 }
 
-// swapWhile is a swap that is sent only while may, if it is set, returns true. It may be
-// called at any time until the request has ended, from another goroutine.
-func (e *Elector) swapWhile(ctx context.Context, limit time.Duration, why purpose, gather bool, may func() bool, prev, next backends.Record) (backends.Record, *failure) {
-	e.timing.write(e.clock.Now().Mono)
-	r, f := request(ctx, e, limit, why, func(ctx context.Context) (backends.Record, error) {
-		return e.requests.Swap(ctx, backends.Change{Name: e.name, Prev: prev, Next: next}, gather, may)
+// A swap is a swap that may have to wait. Another goroutine calls its functions when it is
+// about to be sent.
+type swap struct {
+	prev backends.Record
+	size int                    // about how many bytes of text the two records have
+	may  func() bool            // each time: whether it is still to be sent
+	next func() backends.Record // once: what replaces prev
+}
+
+// beginSwap begins a swap.
+func (e *Elector) beginSwap(ctx context.Context, a ask, s swap) *store.Request {
+	var change *backends.Change
+	return e.requests.Swap(ctx, e.name, a.Ask, s.size, func() (backends.Change, bool) {
+		switch {
+		case !s.may():
+			return backends.Change{}, false
+		case change == nil:
+			change = &backends.Change{Name: e.name, Prev: s.prev, Next: s.next()}
+		}
+		e.timing.write(e.clock.Now().Mono)
+		return *change, true
 	})
+}
+
+// endSwap waits for a swap that replaces prev, and enters the result into the view.
+func (e *Elector) endSwap(ctx context.Context, a ask, prev backends.Record, r *store.Request) (_ backends.Record, _ *failure, unsent bool) {
+	next, f, unsent := e.outcome(ctx, a, r)
 	if f == nil {
-		e.view.Wrote(prev, r, e.now())
+		e.view.Wrote(prev, next, e.now())
 		e.traceNews(ctx)
 	}
-	return r, f
+	return next, f, unsent
+}
+
+// swap makes a swap.
+func (e *Elector) swap(ctx context.Context, a ask, s swap) (_ backends.Record, _ *failure, unsent bool) {
+	return e.endSwap(ctx, a, s.prev, e.beginSwap(ctx, a, s))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/annex"
+	"github.com/elector-go/elector/internal/store"
 )
 
 // ResignTo is Resign, and names the candidate that should lead next, by its
@@ -85,7 +86,7 @@ func (e *Elector) RequestResign(ctx context.Context, r ResignRequest) error {
 	defer cancel()
 	place := e.reading()
 	defer place.Leave()
-	w := e.watch(ctx, looking, "request to resign", place)
+	w := e.watch(ctx, store.Look, "request to resign", place)
 	defer w.cancel()
 	p := pending{e: e, w: w, token: r.Token, to: r.To, nonce: e.o.newNonce()}
 	err = p.settle(ctx)

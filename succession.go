@@ -8,8 +8,8 @@ import (
 
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/annex"
-	"github.com/elector-go/elector/internal/batcher"
 	"github.com/elector-go/elector/internal/rule"
+	"github.com/elector-go/elector/internal/store"
 )
 
 // Who tries first. Whether a candidate may lead is decided in internal/rule, which does
@@ -145,18 +145,18 @@ func (e *Elector) SetPriority(priority int) error {
 // the campaign must see the vacancy.
 type bidding struct {
 	e       *Elector
-	place   *batcher.Place // of the campaign, among those that read
-	due     time.Duration  // when to act next; Never if there is no reason
-	term    string         // nonce of the term in which it acted last
-	again   time.Duration  // when it acts next in that term, at the earliest
-	lowered atomic.Int64   // the rank to which the own bid was lowered last; below noBid after it was raised
-	done    chan struct{}  // closed when the latest action has ended; nil if there was none
+	place   *store.Place  // of the campaign, among those that read
+	due     time.Duration // when to act next; Never if there is no reason
+	term    string        // nonce of the term in which it acted last
+	again   time.Duration // when it acts next in that term, at the earliest
+	lowered atomic.Int64  // the rank to which the own bid was lowered last; below noBid after it was raised
+	done    chan struct{} // closed when the latest action has ended; nil if there was none
 }
 
 // noBid is the rank of a candidate that does not bid.
 const noBid = -1
 
-func (p *bidding) init(e *Elector, place *batcher.Place) {
+func (p *bidding) init(e *Elector, place *store.Place) {
 	p.e, p.place, p.due = e, place, rule.Never
 	p.lowered.Store(noBid - 1)
 }
@@ -281,11 +281,9 @@ func (p *bidding) later(f func()) {
 // be late, and another candidate may have written meanwhile.
 func (p *bidding) write(ctx context.Context, rank int64) {
 	e := p.e
-	read := e.load
-	if p.place.Many() {
-		read = e.loadTogether
-	}
-	if _, f := read(ctx, e.o.RequestTimeout, loading); f != nil {
+	a := e.asks(loading, store.Look).within(e.o.RequestTimeout)
+	a.Alone = !p.place.Many()
+	if _, f := e.load(ctx, a); f != nil {
 		return
 	}
 	s := e.view.Snapshot()

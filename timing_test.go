@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends/memory"
-	"github.com/elector-go/elector/internal/batcher"
 	"github.com/elector-go/elector/internal/clock"
+	"github.com/elector-go/elector/internal/store"
 )
 
 func TestJitter(t *testing.T) {
@@ -61,7 +61,7 @@ func TestRhythm(t *testing.T) {
 	t.Run("alone", func(t *testing.T) { testRhythm(t, nil, 4*time.Second, time.Second) })
 	for _, every := range []time.Duration{4 * time.Second, 100 * time.Millisecond} {
 		t.Run("together "+every.String(), func(t *testing.T) {
-			m := batcher.New(memory.New(), clock.System{}, time.Second, new(sync.WaitGroup))
+			m := store.New(memory.New(), clock.System{}, new(sync.WaitGroup))
 			defer m.Reading().Leave()
 			place := m.Reading()
 			defer place.Leave()
@@ -71,7 +71,7 @@ func TestRhythm(t *testing.T) {
 }
 
 // testRhythm fails if a renewal is seen later than a bound.
-func testRhythm(t *testing.T, place *batcher.Place, every, bound time.Duration) {
+func testRhythm(t *testing.T, place *store.Place, every, bound time.Duration) {
 	random := rand.New(rand.NewPCG(3, 4))
 	const intervals = 40
 	most, sum, latest := 0, 0, time.Duration(0)

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
-	"github.com/elector-go/elector/internal/batcher"
 	"github.com/elector-go/elector/internal/rule"
+	"github.com/elector-go/elector/internal/store"
 )
 
 // A watcher follows an election's record: by what the store pushes, or by reading
@@ -18,7 +18,7 @@ type watcher struct {
 	e      *Elector
 	ctx    context.Context
 	cancel context.CancelFunc
-	why    purpose
+	rank   store.Rank    // of its reads
 	woken  chan struct{} // holds one value when wait is to look again
 
 	// Owned by the goroutine that waits.
@@ -26,10 +26,10 @@ type watcher struct {
 	learnt  backends.Attempt // the latest that rhythm knows
 	last    time.Duration    // when the last read was sent
 	backoff *backoff
-	fault   *failure       // of the last read, if that failed
-	patient bool           // what the store refuses is tried again
-	waits   *candidacy     // learns of refusals, unless nil
-	place   *batcher.Place // among those that read
+	fault   *failure     // of the last read, if that failed
+	patient bool         // what the store refuses is tried again
+	waits   *candidacy   // learns of refusals, unless nil
+	place   *store.Place // among those that read
 
 	pushing
 }
@@ -45,7 +45,7 @@ type pushing struct {
 
 // reading returns a place among those that read the record again and again; nil if
 // the store pushes what they would read.
-func (e *Elector) reading() *batcher.Place {
+func (e *Elector) reading() *store.Place {
 	if e.pushes {
 		return nil
 	}
@@ -54,8 +54,8 @@ func (e *Elector) reading() *batcher.Place {
 
 // watch starts to watch, if the backend can. The watcher must be cancelled. All its
 // waits have the same ctx.
-func (e *Elector) watch(ctx context.Context, why purpose, what string, place *batcher.Place) *watcher {
-	w := &watcher{e: e, why: why, woken: make(chan struct{}, 1), backoff: e.newBackoff(what + ": reading the record"), place: place}
+func (e *Elector) watch(ctx context.Context, rank store.Rank, what string, place *store.Place) *watcher {
+	w := &watcher{e: e, rank: rank, woken: make(chan struct{}, 1), backoff: e.newBackoff(what + ": reading the record"), place: place}
 	w.ctx, w.cancel = context.WithCancel(ctx)
 	context.AfterFunc(w.ctx, func() { w.wake(); w.backoff.close() })
 	w.rhythm.offset = e.random()
@@ -263,7 +263,7 @@ func (w *watcher) read(ctx context.Context, gather bool) (ok bool, err error) {
 	seen := e.view.Snapshot().Record.Attempt
 	sent := e.clock.Now().Mono
 	w.last = sent
-	r, f := e.loadShared(ctx, e.o.RequestTimeout, w.why, gather)
+	r, f := e.load(ctx, e.asks(loading, w.rank).gathers(gather))
 	if f == nil || f.kind != cancelled {
 		w.fault = f
 	}

@@ -23,10 +23,10 @@ type sharedBackend struct {
 	renewals     map[string][]sentRenewal // by election
 }
 
-// A sentRenewal is a renewal that was sent alone or in a batch.
+// A sentRenewal is a renewal that was sent.
 type sentRenewal struct {
-	attempt backends.Attempt
-	alone   bool
+	attempt  backends.Attempt
+	together int // how many went as one
 }
 
 // A batchFault replaces the next batch that it is for.
@@ -63,7 +63,7 @@ func (v *sharedBackend) Load(ctx context.Context, name string) (backends.Record,
 func (v *sharedBackend) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
 	renews := !next.Vacant() && prev.Attempt.Nonce == next.Attempt.Nonce
 	if renews {
-		v.renews(name, next.Attempt, true)
+		v.renews(name, next.Attempt, 1)
 	} else {
 		v.leaves(next.Attempt)
 	}
@@ -84,7 +84,7 @@ func (v *sharedBackend) SwapMany(ctx context.Context, renewals []backends.Change
 			v.s.Errorf("a batch has at most MaxSwaps renewals, each of another election: one of %d renewals has %s twice, or as number %d", len(renewals), r.Name, i+1)
 		}
 		names[i] = r.Name
-		v.renews(r.Name, r.Next.Attempt, false)
+		v.renews(r.Name, r.Next.Attempt, len(renewals))
 	}
 	send := func(ctx context.Context) []backends.Outcome { return v.BatchSwapper.SwapMany(ctx, renewals) }
 	var outcomes []backends.Outcome
@@ -101,11 +101,11 @@ func (v *sharedBackend) SwapMany(ctx context.Context, renewals []backends.Change
 }
 
 // renews records that a renewal is sent.
-func (v *sharedBackend) renews(name string, a backends.Attempt, alone bool) {
+func (v *sharedBackend) renews(name string, a backends.Attempt, together int) {
 	v.leaves(a)
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
-	v.renewals[name] = append(v.renewals[name], sentRenewal{a, alone})
+	v.renewals[name] = append(v.renewals[name], sentRenewal{a, together})
 }
 
 // acknowledge records the answer to a renewal.
@@ -137,7 +137,7 @@ func (v *sharedBackend) after(r backends.Change) (next sentRenewal, ok bool) {
 	defer v.mutex.Unlock()
 	all := v.renewals[r.Name]
 	for i, sent := range all[:max(0, len(all)-1)] {
-		if sent == (sentRenewal{r.Next.Attempt, false}) {
+		if sent.attempt == r.Next.Attempt && sent.together > 1 {
 			return all[i+1], true
 		}
 	}

@@ -31,10 +31,10 @@ import (
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/aside"
-	"github.com/elector-go/elector/internal/batcher"
 	"github.com/elector-go/elector/internal/clock"
 	"github.com/elector-go/elector/internal/inject"
 	"github.com/elector-go/elector/internal/rule"
+	"github.com/elector-go/elector/internal/store"
 )
 
 const (
@@ -84,7 +84,7 @@ type Group struct {
 	store    string
 	o        Options
 	options  elector.Options // with their defaults
-	requests *batcher.Member
+	requests *store.Client
 	audit    atomic.Int64 // A
 	machine
 	reports
@@ -214,7 +214,7 @@ func New(backend backends.Backend, name string, o *Options) (*Group, error) {
 	g.log = slog.New(aside.Handler(g.options.Logger.Handler(), aside.Patience)).With("store", g.store, "group", name, "id", g.options.ID)
 	g.callbacks = aside.Callbacks(g.log, aside.Patience)
 	g.alive, g.kill = context.WithCancelCause(context.Background())
-	g.requests = batcher.New(backend, g.clock, g.options.RequestTimeout, &g.active)
+	g.requests = store.New(backend, g.clock, &g.active)
 	return g, nil
 }
 

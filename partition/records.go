@@ -47,13 +47,13 @@ func (g *Group) fail(op string, partition int, err error) error {
 
 // load reads one record.
 func (g *Group) load(ctx context.Context, name string) (backends.Record, error) {
-	o := g.requests.LoadAll(ctx, []string{name})[0]
+	o := g.requests.LoadAll(ctx, []string{name}, g.options.RequestTimeout)[0]
 	return o.Record, o.Err
 }
 
 // swap makes one swap.
 func (g *Group) swap(ctx context.Context, name string, prev, next backends.Record) error {
-	return g.requests.SwapAll(ctx, []backends.Change{{Name: name, Prev: prev, Next: next}})[0].Err
+	return g.requests.SwapAll(ctx, []backends.Change{{Name: name, Prev: prev, Next: next}}, g.options.RequestTimeout)[0].Err
 }
 
 // newNonce names one write.

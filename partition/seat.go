@@ -53,7 +53,7 @@ func (g *Group) loadSeats(ctx context.Context, seats []int, names ...string) []b
 		names = append(names, g.seatName(i))
 		marks[j] = g.seat(i).view.Mark()
 	}
-	outcomes := g.requests.LoadAll(ctx, names)
+	outcomes := g.requests.LoadAll(ctx, names, g.options.RequestTimeout)
 	for j, i := range seats {
 		if o := outcomes[others+j]; o.Err == nil {
 			g.seat(i).view.Read(o.Record, marks[j], g.now())

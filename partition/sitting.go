@@ -116,7 +116,7 @@ func (s *sitting) load(ctx context.Context, slots []*slot, others ...string) []b
 		names[i] = s.group.record(x.partition)
 	}
 	names = append(names, others...)
-	outcomes := s.group.requests.LoadAll(ctx, names)
+	outcomes := s.group.requests.LoadAll(ctx, names, s.group.options.RequestTimeout)
 	for i, x := range slots {
 		if outcomes[i].Err == nil {
 			s.see(x.partition, outcomes[i].Record)
@@ -137,7 +137,7 @@ func (s *sitting) swap(ctx context.Context, changes []backends.Change) []backend
 	if len(changes) == 0 {
 		return nil
 	}
-	return s.group.requests.SwapAll(ctx, changes)
+	return s.group.requests.SwapAll(ctx, changes, s.group.options.RequestTimeout)
 }
 
 // over ends the lease of a slot, unless it has ended, and returns what to trace of it.

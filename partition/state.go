@@ -229,7 +229,7 @@ func (g *Group) loadRecords(ctx context.Context, names []string) (outcomes []bac
 	}
 	for len(names) > 0 {
 		n := min(most, len(names))
-		for _, o := range g.requests.LoadAll(ctx, names[:n]) {
+		for _, o := range g.requests.LoadAll(ctx, names[:n], g.options.RequestTimeout) {
 			if o.Err != nil && !isForeign(o.Err) {
 				return nil, g.fail("owners", len(outcomes), o.Err)
 			}
@@ -309,7 +309,7 @@ func (g *Group) look(ctx context.Context) (view, error) {
 		for i := range n {
 			names = append(names, g.seatName(from+i))
 		}
-		outcomes := g.requests.LoadAll(ctx, names)
+		outcomes := g.requests.LoadAll(ctx, names, g.options.RequestTimeout)
 		for j, o := range outcomes {
 			if o.Err != nil && !(isForeign(o.Err) && j > 0) {
 				return view{}, o.Err

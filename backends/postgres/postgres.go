@@ -15,9 +15,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/elector-go/elector/backends"
-	"github.com/elector-go/elector/internal/batcher"
 	"github.com/elector-go/elector/internal/clock"
 	"github.com/elector-go/elector/internal/listening"
+	"github.com/elector-go/elector/internal/store"
 )
 
 // A Backend keeps records in one table. Open and New make it.
@@ -32,8 +32,8 @@ type Backend struct {
 	database string
 	role     string
 	doubts   doubts
-	reads    *batcher.Member // of Watches
-	active   sync.WaitGroup  // of the reads of Watches that have ended
+	reads    *store.Client  // of Watches
+	active   sync.WaitGroup // of the reads of Watches that have ended
 	hub      listening.Hub
 }
 
@@ -46,12 +46,12 @@ var (
 	_ backends.SQLGuarder   = (*Backend)(nil)
 )
 
-func newBackend(pool *pgxpool.Pool, ownPool bool, store string, t table) *Backend {
+func newBackend(pool *pgxpool.Pool, ownPool bool, name string, t table) *Backend {
 	c := pool.Config().ConnConfig
 	b := &Backend{pool: pool, ownPool: ownPool, table: t, role: c.User, database: cmp.Or(c.Database, c.User)}
-	b.base = backends.NewBase(store, b.classify)
+	b.base = backends.NewBase(name, b.classify)
 	b.hub.Listen = b.listen
-	b.reads = batcher.New(b, clock.System{}, patience, &b.active)
+	b.reads = store.New(b, clock.System{}, &b.active)
 	return b
 }
 

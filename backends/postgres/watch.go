@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/store"
 )
 
 // echoes is how long a notification may take.
@@ -27,7 +28,8 @@ func (b *Backend) watch(ctx context.Context, name string, changed func(backends.
 	return b.hub.Watch(ctx, name, func() error {
 		reading, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		r, err := b.reads.Load(reading, name, false, func() {}) // with other Watches that were woken
+		o, _ := b.reads.Load(reading, name, store.Ask{Rank: store.Seek, Timeout: patience}, func() {}).Wait(reading) // with other Watches that were woken
+		r, err := o.Record, o.Err
 		if err == nil {
 			changed(r)
 		}

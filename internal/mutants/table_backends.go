@@ -9,8 +9,8 @@ var backendMutants = []mutant{
 		"backends/postgres/guard.go", `max(a.Remaining.Milliseconds(), 1)`, `a.Remaining.Milliseconds()`}}},
 
 	{name: "a release sent again after its answer", breaks: "8", catch: "elector/res/run-waits", pkg: suite, parent: "TestMemory", edits: []edit{{
-		"acquisition.go", `a.record, a.next(a.record, "", "")); f == nil {`, `a.record, a.next(a.record, "", "")); f == nil {
-				e.swap(ctx, e.o.RequestTimeout, swapping, false, a.record, a.next(a.record, "", ""))`}}},
+		"acquisition.go", `store.Gain), release); f == nil {`, `store.Gain), release); f == nil {
+				e.swap(ctx, e.asks(swapping, store.Gain), release)`}}},
 
 	// The portable layer.
 	{name: "a call goes on after Close", breaks: "10", catch: "under_way", pkg: "./backends", parent: "TestHandleClosed", edits: []edit{{

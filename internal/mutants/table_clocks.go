@@ -33,7 +33,7 @@ var clockMutants = []mutant{
 	}
 }`}}},
 	{name: "renewal capped by the new deadline", breaks: "6", catch: "ren/slow-then-cut", edits: []edit{{
-		"renew.go", `min(l.e.o.RequestTimeout, l.Remaining())`, `min(l.e.o.RequestTimeout, l.hold)`}}},
+		"renew.go", `within(max(l.Remaining(), 1))`, `within(max(l.hold, 1))`}}},
 	{name: "Redis: a connection is set up within a request", breaks: "setup", catch: "TestSlowSetUp", module: "backends/redis", pkg: ".", edits: []edit{{
 		"backends/redis/redis.go", `if !b.free() {`, `if false {`}}},
 	{name: "a sign-in ends with its request", breaks: "setup", catch: "TestOutlives", pkg: "./internal/setup", edits: []edit{{
@@ -133,9 +133,9 @@ var clockMutants = []mutant{
 	{name: "vanished record taken as vacant at once", breaks: "3", catch: "mx/vanished", edits: []edit{{
 		"internal/rule/view.go", `(!r.Exists() || r.Token < v.last.Token)`, `r.Exists() && r.Token < v.last.Token`}}},
 	{name: "acquisition goes on after a winner came and went", breaks: "3", catch: "mx/vanished", edits: []edit{{
-		"acquire.go", `if !e.view.MayRetry(prev, next, e.now()) {`, `if false {`}}},
+		"acquire.go", `return ctx.Err() == nil && e.view.MayRetry(prev, a.nonce, a.token, e.now())`, `return true`}}},
 	{name: "a creation repeated with an old token", breaks: "5", catch: "TestRepeatedCreation", pkg: ".", edits: []edit{{
-		"acquisition.go", `if a.number > 1 && !prev.Exists() {`, `if false {`}}},
+		"acquisition.go", `if !prev.Exists() {`, `if false {`}}},
 	{name: "acquisition believed after a winner came and went", breaks: "3", catch: "mx/vanished", edits: []edit{{
 		"internal/rule/view.go", `believed := v.claim.believed() && won.Token >= v.highest && v.held <= now`, `believed := true`}}},
 	{name: "late creation believed although a winner was seen", breaks: "3", catch: "while_it_is_on_its_way", pkg: ".", parent: "TestLateCreation", edits: []edit{{

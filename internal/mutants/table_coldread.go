@@ -17,7 +17,7 @@ var coldMutants = []mutant{
 	hostile("a drained member that is alone owns nothing", "drained", "TestDrainedAlone", edit{
 		"partition/reads.go", `		members = drained // no`, `		members = map[int]int{} // no`}),
 	hostile("requests that hang are not counted", "hung", "TestDeafBackend", edit{
-		"internal/batcher/all.go", `hung.Load() >= mostHung`, `hung.Load() >= 1<<20`}),
+		"internal/store/client.go", `c.hung[r.Rank] >= mostHung`, `c.hung[r.Rank] >= 1<<20`}),
 	hostile("only deputies look for the seats of a group without a plan", "10", "TestPlanAndDeputiesDeleted", edit{
 		"partition/govern.go", `return leaving || gone ||`, `return leaving || gone && false ||`}),
 	hostile("a creation that was in doubt is believed", "2", "TestCreationInDoubt", edit{
@@ -27,7 +27,7 @@ var coldMutants = []mutant{
 	hostile("a record written again too late is released", "5", "TestLateVacancyLingers", edit{
 		"partition/settle.go", `draining) && applied && !rule.Unconfirmed(r): // too late`, `draining) && applied: // too late`}),
 	hostile("large requests that fail repeated for ever", "batches", "TestLargeRequestsFail", edit{
-		"internal/batcher/all.go", `len(requests) == 1 || t.asks() {`, `len(requests) > 0 {`}),
+		"internal/store/size.go", `s.now, s.answers = min(s.now, part), 0`, `s.answers = 0`}),
 	hostile("a resize waits for a seat of a newer version", "Resize", "TestResizeNewerSeat", edit{
 		"partition/resize.go", `s.Free == rule.Never`, `s.Free == 0`}),
 	hostile("what Owner has shown does not count", "4", "TestPutBackAfterOwner", edit{

@@ -37,7 +37,7 @@ var handoverMutants = []mutant{
 	{name: "a request ends a lease at once", breaks: "rec/request", catch: "drains", pkg: ".", parent: "TestRequestResign", edits: []edit{{
 		"renew.go", `l.drain(requested, fmt.Errorf("%w: %q", ErrRequested, q.By))`, `l.move(resigned, requested, l.resignedBecause(fmt.Errorf("%w: %q", ErrRequested, q.By)))`}}},
 	{name: "requests to resign that hang counted with renewals", breaks: "rec/request", catch: "that_hang", pkg: ".", parent: "TestRequestStorm", edits: []edit{{
-		"addition.go", `e.o.RequestTimeout, asking,`, `e.o.RequestTimeout, swapping,`}}},
+		"addition.go", `e.asks(swapping, store.Look)`, `e.asks(swapping, store.Keep)`}}},
 	{name: "a lease that drains ended by another campaign", breaks: "rec/request", catch: "Campaign,_again", pkg: ".", parent: "TestRequestResign", edits: []edit{{
 		"calls.go", `if l := e.current.Load(); e.busy ||`, `if l := e.current.Load(); l != nil && l.status.Load().phase == draining {
 		l.giveUp()
@@ -111,11 +111,10 @@ var handoverMutants = []mutant{
 	{name: "two candidates with one ID overwrite each other without end", breaks: "Priority", catch: "twins", pkg: ".", parent: "TestPriority", edits: []edit{{
 		"succession.go", ` && p.lowered.Load() != b.Rank`, ``}}},
 	{name: "a priority announced to what was pushed late", breaks: "Priority", catch: "pushed_late", pkg: ".", parent: "TestPriority", edits: []edit{{
-		"succession.go", `	if _, f := read(ctx, e.o.RequestTimeout, loading); f != nil {
+		"succession.go", `	if _, f := e.load(ctx, a); f != nil {
 		return
 	}
-	s :=`, `	_ = read
-	s :=`}}},
+`, ``}}},
 	{name: "an announced successor beats a named one", breaks: "successor", catch: "named_beats_announced", pkg: ".", parent: "TestPriority", edits: []edit{{
 		"internal/annex/annex.go", `if successor != "" {`, `if successor != "" && next.None() {`}}},
 

@@ -4,15 +4,11 @@ package main
 var recordMutants = []mutant{
 	// Lost answers.
 	{name: "acquisition believed without an answer", breaks: "7", catch: "amb/acquire", edits: []edit{{
-		"acquire.go", `		r, readBack := e.load(ctx, e.o.RequestTimeout, loading)
-		switch {
-		case ctx`, `		if f.kind != conflicting {
-			next.Version = "guessed"
-			return won(next)
+		"acquire.go", `		r, readBack := e.load(`, `		if f.kind != conflicting {
+			return won(backends.Record{Holder: e.o.ID, Token: a.token, TTL: e.o.TTL, RenewEvery: e.o.RenewEvery, Value: e.o.Value,
+				Attempt: backends.Attempt{Nonce: a.nonce, Sequence: a.number}, Extensions: a.sent[a.number].critical, Version: "guessed"})
 		}
-		r, readBack := e.load(ctx, e.o.RequestTimeout, loading)
-		switch {
-		case ctx`}}},
+		r, readBack := e.load(`}}},
 	{name: "renewal believed without an answer", breaks: "2", catch: "amb/renew", edits: []edit{{
 		"renew.go", `		return &failure{max(f.kind, readBack.kind)`, `		l.extend(a.sent[a.number].start)
 		return &failure{max(f.kind, readBack.kind)`}}},
@@ -76,10 +72,10 @@ var recordMutants = []mutant{
 		"release.go", `on == workReturned && phase != lost:`, `on == workReturned:`}}},
 	{name: "released after H", breaks: "8", catch: "the_worker_returns_late", pkg: ".", parent: "TestReleaseInTime", edits: []edit{{
 		"acquisition.go", `return clock.Elapsed(clk, start) < hold`, `return clock.Elapsed(clk, start) < 9*hold`}}},
-	{name: "released after H by the queue", breaks: "8", catch: "TestLate", pkg: "./internal/batcher", edits: []edit{{
-		"internal/batcher/batcher.go", `return s.may != nil && !s.may()`, `return false`}}},
-	{name: "a release that stayed behind counts as a failure of the store", breaks: "8", catch: "TestLate", pkg: "./internal/batcher", edits: []edit{{
-		"internal/batcher/batcher.go", `if w.late() && notTried(o.Err) {`, `if false {`}}},
+	{name: "released after H by the queue", breaks: "8", catch: "TestLate", pkg: storing, edits: []edit{{
+		"internal/store/batch.go", `change, may := r.build(); may {`, `change, may := r.build(); may || !may {`}}},
+	{name: "a release that stayed behind counts as a failure of the store", breaks: "8", catch: "TestLate", pkg: storing, edits: []edit{{
+		"internal/store/batch.go", `case tried && !b.late:`, `case !b.late:`}}},
 	{name: "a release given up at the first thing that it meets", breaks: "8", catch: "a_request", pkg: ".", parent: "TestReleaseMeets", edits: []edit{{
 		"acquisition.go", `case moved && !overtaken: //`, `case moved && !overtaken && false: //`}}},
 	{name: "what Open has read used for each attempt", breaks: "requests", catch: "twice", pkg: ".", parent: "TestFirstAttempt", edits: []edit{{
@@ -90,12 +86,10 @@ var recordMutants = []mutant{
 	{name: "a release tried until ReleaseTimeout", breaks: "8", catch: "no_longer_than_that", pkg: ".", parent: "TestReleaseInTime", edits: []edit{{
 		"acquisition.go", `case a.outlived():`, `case false:`}}},
 	{name: "a renewal without an answer forgotten by the release", breaks: "8", catch: "a_younger_renewal", pkg: ".", parent: "TestReleaseInTime", edits: []edit{{
-		"acquisition.go", `		r, readBack := e.load(ctx, e.o.RequestTimeout, loading)
-		moved := false`, `		if a.record.Exists() && !a.timely()() {
+		"acquisition.go", `		r, readBack := e.load(`, `		if a.record.Exists() && !a.timely()() {
 			return why.err
 		}
-		r, readBack := e.load(ctx, e.o.RequestTimeout, loading)
-		moved := false`}}},
+		r, readBack := e.load(`}}},
 	{name: "what is over not taken at once", breaks: "7", catch: "30s", pkg: ".", parent: "TestStoodStill", edits: []edit{{
 		"internal/rule/claim.go", `return c.state == over && nonce == c.nonce ||`, `return`}}},
 	{name: "what is over forgotten when the next acquisition begins", breaks: "7", catch: "writes_queue_for_20s", pkg: ".", parent: "TestOverAgain", edits: []edit{{
@@ -105,7 +99,7 @@ var recordMutants = []mutant{
 	{name: "a reason to stop forgotten", breaks: "Resign", catch: "resigned", pkg: ".", parent: "TestResignWhileDraining", edits: []edit{{
 		"lease.go", `next.why = max(s.why, why)`, `next.why = max(s.why, why*reason(1-min(1, s.phase)))`}}},
 	{name: "a user's error decides how a lease ends", breaks: "Errors", catch: "deposed/run_false", pkg: ".", parent: "TestOpaqueErrors", edits: []edit{{
-		"health.go", `return struct{}{}, usersError{err}`, `return struct{}{}, err`}}},
+		"health.go", `err = usersError{err}`, `_ = usersError{err}`}}},
 	{name: "a conflict believed beside another error", breaks: "7", catch: "stands_alone", pkg: ".", parent: "TestKindOf", edits: []edit{{
 		"errors.go", `if matches > 1 && !found.permanent() {`, `if false {`}}},
 

@@ -27,7 +27,7 @@ var stepMutants = []mutant{
 	{name: "step: a contested acquisition believed", breaks: "claim", catch: "mx/vanished", alone: true, edits: []edit{{
 		"internal/rule/view.go", `believed := v.claim.believed() && won.Token >= v.highest && v.held <= now`, `believed := true`}}},
 	{name: "step: a contested acquisition written again", breaks: "claim", catch: "mx/vanished", alone: true, edits: []edit{{
-		"acquire.go", `if !e.view.MayRetry(prev, next, e.now()) {`, `if false {`}}},
+		"acquire.go", `return ctx.Err() == nil && e.view.MayRetry(prev, a.nonce, a.token, e.now())`, `return true`}}},
 	{name: "step: a creation that is never in doubt", breaks: "claim", catch: "TestSteps", pkg: simulation, alone: true, edits: []edit{{
 		"internal/rule/claim.go", `c.state = doubtful
 `, `c.state = trying

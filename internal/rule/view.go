@@ -274,16 +274,16 @@ func (v *View) Believes(won backends.Record, now time.Duration) bool {
 	return believed
 }
 
-// MayRetry reports whether no state seen since the first write of an acquisition speaks
-// against another write. It is not enough that prev still stands: the version of a
+// MayRetry reports whether no state seen since an acquisition began speaks against a write of
+// it. It is not enough that prev still stands: the version of a
 // missing record comes back, when another candidate wins in between and its record
 // vanishes.
-func (v *View) MayRetry(prev, next backends.Record, now time.Duration) bool {
+func (v *View) MayRetry(prev backends.Record, nonce string, token uint64, now time.Duration) bool {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
-	may := v.record.Attempt.Nonce == next.Attempt.Nonce || // a push has shown that it was applied: read it back
-		v.record.Version == prev.Version && v.claim.believed() && next.Token > v.highest && v.free() <= now
-	v.report(Step{Name: "repeat", Nonce: next.Attempt.Nonce, Record: prev, Token: next.Token, Now: now, Taken: may})
+	may := v.record.Attempt.Nonce == nonce || // a push has shown that it was applied: read it back
+		v.record.Version == prev.Version && v.claim.nonce == nonce && v.claim.believed() && token > v.highest && v.free() <= now
+	v.report(Step{Name: "repeat", Nonce: nonce, Record: prev, Token: token, Now: now, Taken: may})
 	return may
 }
 

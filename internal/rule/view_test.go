@@ -151,7 +151,7 @@ func TestClaim(t *testing.T) {
 			if got := v.Believes(record("mine", 1, 7, time.Hour), 11); got != c.believed {
 				t.Errorf("believed: %v", got)
 			}
-			if got := v.MayRetry(c.prev, record("mine", 2, 7, time.Hour), 11); got != c.believed {
+			if got := v.MayRetry(c.prev, "mine", 7, 11); got != c.believed {
 				t.Errorf("may be written again: %v", got)
 			}
 			if got := v.Over("mine"); got != c.over {

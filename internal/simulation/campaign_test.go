@@ -31,7 +31,7 @@ func judged(t *testing.T, seed uint64, alone bool) (*world, *storm) {
 	d := newDice(seed)
 	var s *storm
 	w := simulate(t, seed, kinds[d.below(len(kinds))], func(w *world) {
-		w.alone = w.alone || alone
+		w.alone, w.random = w.alone || alone, true
 		s = &storm{w: w, ttl: d.between(time.Second, 30*time.Second), raw: d.chance(0.4)}
 		s.timeout = s.ttl * 15 / 100
 		s.faulty = []float64{0, 0.02, 0.1, 0.3}[d.below(4)]

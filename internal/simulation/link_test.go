@@ -169,7 +169,7 @@ func (l *link) Load(ctx context.Context, name string) (backends.Record, error) {
 		return o.Record, o.Err
 	}
 	n := l.whose(ctx, "")
-	a := l.travel(ctx, l.take("load", n.in(name)), "load", func() answer {
+	a := l.travel(ctx, l.take("load", n.in(name)), "load", []string{name}, func() answer {
 		r, err := l.on(name).Load(context.Background(), name)
 		return answer{r: r, err: err, name: name, to: n}
 	})
@@ -183,7 +183,7 @@ func (l *link) Swap(ctx context.Context, name string, prev, next backends.Record
 	if name == election {
 		l.w.check.sends(n, prev, next, t)
 	}
-	a := l.travel(ctx, t, "swap", func() answer {
+	a := l.travel(ctx, t, "swap", []string{name}, func() answer {
 		r, err := l.write(n, name, prev, next)
 		return answer{r: r, err: err, name: name, to: n}
 	})
@@ -206,7 +206,9 @@ func (l *link) write(n *node, name string, prev, next backends.Record) (backends
 func (l *link) SwapMany(ctx context.Context, changes []backends.Change) []backends.Outcome {
 	t := l.take("swap", l.whose(ctx, "").in(election)+2000)
 	var n *node
+	var names []string
 	for _, r := range changes {
+		names = append(names, r.Name)
 		if r.Name == election {
 			n = l.whose(context.Background(), nonceOf(r.Prev, r.Next))
 			l.w.check.sends(n, r.Prev, r.Next, t)
@@ -215,7 +217,7 @@ func (l *link) SwapMany(ctx context.Context, changes []backends.Change) []backen
 			l.mutex.Unlock()
 		}
 	}
-	a := l.travel(ctx, t, "swap", func() answer {
+	a := l.travel(ctx, t, "swap", names, func() answer {
 		a := answer{name: election, to: n, err: backends.ErrNotTried, outcomes: make([]backends.Outcome, len(changes))}
 		for i, r := range changes {
 			o := &a.outcomes[i]
@@ -254,7 +256,7 @@ func (l *link) LoadMany(ctx context.Context, names []string) []backends.Outcome 
 	// What comes later than this has perhaps been given up by some.
 	ctx, cancel := l.machine.WithTimeout(ctx, n.requestTimeout()/2)
 	defer cancel()
-	a := l.travel(ctx, t, "load", func() answer {
+	a := l.travel(ctx, t, "load", names, func() answer {
 		a := answer{err: backends.ErrNotTried, outcomes: make([]backends.Outcome, len(names))}
 		for i, name := range names {
 			o := &a.outcomes[i]

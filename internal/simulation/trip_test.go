@@ -48,8 +48,13 @@ type answer struct {
 
 // travel takes a request over the network, and is what the caller sees of it;
 // the request goes its way also when the caller has given up.
-func (l *link) travel(ctx context.Context, t trip, op string, send func() answer) answer {
+func (l *link) travel(ctx context.Context, t trip, op string, names []string, send func() answer) answer {
 	m, sent := l.machine, l.w.now()
+	// What a machine learns at one moment, for example when it runs again, it learns in an order.
+	order := time.Duration(0)
+	if l.w.random {
+		order = time.Duration(newDice(uint64(len(names)), uint64(len(op)), uint64(len(names[0])), uint64(names[0][len(names[0])-1])).below(1000))
+	}
 	defer func() {
 		l.mutex.Lock()
 		l.flying--
@@ -73,6 +78,7 @@ func (l *link) travel(ctx context.Context, t trip, op string, send func() answer
 		broken = time.After(t.breaks)
 	}
 	a := answer{}
+	defer func() { time.Sleep(order) }()
 	select {
 	case a = <-arrived:
 		a.sent = sent

@@ -30,6 +30,7 @@ type world struct {
 	over     bool          // no node joins any more
 	reported atomic.Bool   // a broken rule
 	alone    bool          // only the replays judge
+	random   bool          // what happens is drawn
 	lasted   time.Duration // how much time was simulated
 }
 

@@ -1,0 +1,173 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/clock"
+)
+
+// A Client makes requests through one backend. Many goroutines may use it.
+type Client struct {
+	backend backends.Backend
+	clock   clock.Clock
+	active  *sync.WaitGroup // counts the requests under way
+	own     *handle         // of a backend that cannot be a key, nil otherwise
+
+	// Guarded by the handle's mutex.
+	hung [ranks]int // requests whose time is over, and that have not returned
+	most [kinds]int // of its requests that go together with others, 0 for any number: see line.failed
+}
+
+// New returns a Client. A request that its caller has given up counts in active until it
+// returns, if nobody else waits for it.
+func New(b backends.Backend, c clock.Clock, active *sync.WaitGroup) *Client {
+	client := &Client{backend: b, clock: c, active: active}
+	if !reflect.ValueOf(b).Comparable() {
+		client.own = newHandle(b, c)
+		client.own.own = true
+	}
+	return client
+}
+
+// A Request is a request that waits, is under way, or has ended.
+type Request struct {
+	Ask
+	client *Client
+	ctx    context.Context // whose values go with a request of one
+	name   string
+
+	build  func() (backends.Change, bool) // of a swap, each time when it is about to be sent
+	sent   func()                         // of a read, the same
+	change backends.Change
+	built  bool
+	bytes  int
+
+	// Guarded by the handle's mutex.
+	handle  *handle
+	line    *line
+	place   int           // in its pile; below 0 if it does not wait
+	came    time.Duration // monotonic, first
+	last    bool          // it can hardly be in time
+	most    int           // requests that go together, 0 for any number
+	batch   *batch        // under way
+	why     error         // of the last batch, if it is sent again
+	given   bool          // nobody waits for it any more
+	left    bool          // the same, and the batch went on for others
+	over    bool
+	outcome backends.Outcome
+	done    chan struct{} // closed when it is over
+}
+
+// Swap begins a swap of a record with the name. build returns it, when it is about to be
+// sent, or false if it is too late for that. Another goroutine calls it, before Wait returns,
+// and again with the same answer if the swap has to be sent again. bytes is about how long
+// its texts are.
+func (c *Client) Swap(ctx context.Context, name string, a Ask, bytes int, build func() (backends.Change, bool)) *Request {
+	r := &Request{Ask: a, client: c, ctx: ctx, name: name, build: build, bytes: bytes, done: make(chan struct{})}
+	c.begin(swaps, r)
+	return r
+}
+
+// Load begins to read the record with the name. sent is called when the request is about to
+// be sent, each time, by another goroutine.
+func (c *Client) Load(ctx context.Context, name string, a Ask, sent func()) *Request {
+	r := &Request{Ask: a, client: c, ctx: ctx, name: name, sent: sent, done: make(chan struct{})}
+	c.begin(loads, r)
+	return r
+}
+
+// begin lets requests wait, and sends what may be sent.
+func (c *Client) begin(k kind, all ...*Request) {
+	for _, r := range all {
+		r.handle = c.enter()
+		r.line = &r.handle.lines[k]
+	}
+	if len(all) == 0 {
+		return
+	}
+	h := all[0].handle // which no other takes the place of while it is in use
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	for _, r := range all {
+		if c.hung[r.Rank] >= mostHung {
+			r.end(backends.Outcome{Err: errHang})
+			continue
+		}
+		r.most = c.most[k]
+		if r.Alone {
+			r.most = 1
+		}
+		h.add(r)
+	}
+	h.dispatch()
+}
+
+// Done is closed when the request is over.
+func (r *Request) Done() <-chan struct{} { return r.done }
+
+// Wait blocks until the request is over, or ctx ends: then it is given up. It returns the
+// outcome, and whether the request was certainly not sent.
+func (r *Request) Wait(ctx context.Context) (o backends.Outcome, unsent bool) {
+	select {
+	case <-r.done:
+		return r.outcome, !r.built && notTried(r.outcome.Err)
+	case <-ctx.Done():
+		unsent = r.GiveUp()
+		select {
+		case <-r.done: // meanwhile, or because it was not sent
+			if unsent {
+				return backends.Outcome{Err: ctx.Err()}, true
+			}
+			return r.outcome, false
+		default:
+			return backends.Outcome{Err: unanswered(r.handle.clock.Now().Mono-r.batch.began, context.Cause(ctx))}, false
+		}
+	}
+}
+
+// Withdraw gives the request up if it was not sent, and reports whether it did.
+func (r *Request) Withdraw() bool {
+	h := r.handle
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if r.over || r.batch != nil || r.built {
+		return false
+	}
+	h.remove(r)
+	r.end(backends.Outcome{Err: errLate})
+	return true
+}
+
+// GiveUp gives the request up. It returns true if the request was not sent, and never will
+// be. If it was, and nobody else waits for it, its context ends.
+func (r *Request) GiveUp() (unsent bool) {
+	h := r.handle
+	h.mutex.Lock()
+	if r.over {
+		h.mutex.Unlock()
+		return false
+	}
+	r.given = true
+	if b := r.batch; b != nil {
+		h.abandon(b, r, context.Canceled)
+		h.mutex.Unlock()
+		<-b.sent // what build uses is the caller's again
+		return false
+	}
+	defer h.mutex.Unlock()
+	h.remove(r)
+	r.end(backends.Outcome{Err: cmp.Or(r.why, errLate)})
+	return !r.built
+}
+
+// end ends the request. The caller holds the mutex of the handle.
+func (r *Request) end(o backends.Outcome) {
+	r.over, r.outcome = true, o
+	r.handle.leave()
+	close(r.done)
+}

@@ -1,0 +1,159 @@
+package store
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"math"
+	"time"
+
+	"github.com/elector-go/elector/backends"
+)
+
+const never = time.Duration(math.MaxInt64)
+
+// A line has the requests of one kind that wait. The mutex of its handle guards it.
+type line struct {
+	kind  kind
+	wires int           // the most on their way
+	wait  time.Duration // for others, at most
+	send  func(context.Context, []*Request) []backends.Outcome
+	many  func(context.Context, []*Request) []backends.Outcome
+
+	size        // of the requests that go together
+	members int // places
+	under   int // requests on their way that keep their place
+	busy    int // those of them whose time is not over
+	piles   [ranks]pile
+	waiting int           // in all piles
+	leave   time.Duration // when they leave, unless they are held back
+	hold    time.Duration // for how long they may be held back
+}
+
+// batches makes a line one whose requests may go together.
+func (l *line) batches(most int, wait time.Duration, many func(context.Context, []*Request) []backends.Outcome) {
+	l.size, l.wires, l.wait, l.many = size{most: most, now: most}, wires, wait, many
+}
+
+// add lets a request wait. Where others are on their way, or may come, it leaves a moment
+// later.
+func (l *line) add(r *Request, now time.Duration) {
+	leave, hold := now, min(longestHold, r.Timeout/32)
+	if r.most == 1 {
+		hold = 0
+	} else if l.most > 1 && (r.Gather && l.members > 1 || l.busy > 0) {
+		leave += min(l.wait, hold)
+	}
+	if l.waiting == 0 || leave < l.leave {
+		l.leave = leave
+	}
+	if l.waiting == 0 || hold < l.hold {
+		l.hold = hold
+	}
+	if l.waiting++; r.came == 0 {
+		r.came = now
+	}
+	heap.Push(&l.piles[r.Rank], r)
+}
+
+func (l *line) remove(r *Request) {
+	heap.Remove(&l.piles[r.Rank], r.place)
+	l.waiting--
+}
+
+// leaves reports whether what waits may leave now.
+func (l *line) leaves(now time.Duration) bool { return l.waiting > 0 && l.due(now) <= now }
+
+// due returns when what waits leaves, if there is a place on the wire. Where some are on
+// their way already it is held back, so that more can join it.
+func (l *line) due(now time.Duration) time.Duration {
+	switch most := l.next(); {
+	case l.waiting == 0:
+		return never
+	case most == 1 || l.waiting >= most:
+		return now
+	case l.busy >= lanes:
+		return l.leave + l.hold
+	}
+	return l.leave
+}
+
+// gather takes those out that go next: first those of a rank, and then others in the order
+// of their ranks. Of Keep, those that can hardly be in time go last.
+func (l *line) gather(first Rank, now, trip time.Duration) *batch {
+	b := &batch{sent: make(chan struct{}), most: l.next()}
+	var apart []*Request
+	take := func(rank Rank) {
+		p := &l.piles[rank]
+		for tries := 2 * l.most; len(p.all) > 0 && len(b.requests) < b.most && tries > 0; tries-- {
+			r := heap.Pop(p).(*Request)
+			l.waiting--
+			switch {
+			case r.Over != 0 && r.Over < now+trip && !r.last && len(p.all) > 0:
+				r.last = true
+				apart = append(apart, r)
+			case b.takes(r):
+			default:
+				apart = append(apart, r)
+			}
+		}
+	}
+	take(first)
+	for rank := range ranks {
+		if rank != first {
+			take(rank)
+		}
+	}
+	if len(b.requests) == 0 { // all can hardly be in time
+		r := apart[0]
+		apart = apart[1:]
+		b.takes(r)
+	}
+	if len(b.requests) > l.now {
+		b.trial, l.trial = true, true
+	}
+	for _, r := range apart {
+		l.waiting++
+		heap.Push(&l.piles[r.Rank], r)
+	}
+	l.leave, l.hold = now, 0 // for those that are left, which have waited
+	return b
+}
+
+// A pile has the requests of one rank that wait, by the end of their leases, by when they
+// came, and by name: so what comes at one moment goes in the same order each time.
+type pile struct{ all []*Request }
+
+func (p *pile) Len() int { return len(p.all) }
+
+func (p *pile) Less(i, j int) bool { return p.all[i].before(p.all[j]) }
+
+// before reports whether a request goes before another one of its rank.
+func (r *Request) before(other *Request) bool {
+	switch {
+	case r.last != other.last:
+		return other.last
+	case r.Over != other.Over:
+		return r.Over < other.Over
+	}
+	return cmp.Or(cmp.Compare(r.came, other.came), cmp.Compare(r.name, other.name)) < 0
+}
+
+func (p *pile) Swap(i, j int) {
+	p.all[i], p.all[j] = p.all[j], p.all[i]
+	p.all[i].place, p.all[j].place = i, j
+}
+
+func (p *pile) Push(x any) {
+	r := x.(*Request)
+	r.place = len(p.all)
+	p.all = append(p.all, r)
+}
+
+func (p *pile) Pop() any {
+	last := len(p.all) - 1
+	r := p.all[last]
+	p.all[last], p.all = nil, p.all[:last]
+	r.place = -1
+	return r
+}
