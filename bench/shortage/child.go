@@ -24,7 +24,7 @@ type task struct {
 	Limit     time.Duration // after which the child ends in any case
 }
 
-// A sight is what a child tells of itself, twice a second. What it counts begins anew with
+// A sight is what a child reports twice a second. What it counts begins anew with
 // each line of its input.
 type sight struct {
 	Phase      int // how many lines of input it had

@@ -16,14 +16,14 @@ func joinsLater(outcome string) []edit {
 `, `		l.flying = b
 		l.under++
 `}, {
-		"internal/store/client.go", `		h.add(r)
+		"internal/store/client.go", `		r.line.add(r, h.clock.Now().Mono)
 `, `		if b := r.line.flying; b != nil && b.cancel != nil && !b.landed && len(b.requests) > 1 && b.takes(r) {
 			if r.sent != nil {
 				r.sent()
 			}
 			continue
 		}
-		h.add(r)
+		r.line.add(r, h.clock.Now().Mono)
 `}, {
 		"internal/store/batch.go", `		outcomes = l.many(ctx, all)
 `, `		outcomes = l.many(ctx, all)
@@ -58,11 +58,14 @@ var storeMutants = []mutant{
 	stored("a calm renewal goes before an acquisition", "ranks", "TestOrder", edit{
 		"handle.go", `case rank == Keep && l.piles[Keep].all[0].Urgent > now:`, `case false:`}),
 
+	stored("a calm renewal takes the place of a release", "ranks", "TestLeavesPlaces", edit{
+		"handle.go", `h.under >= Gain.share(h.wire) && h.waits(Gain, now)`, `false`}),
+
 	// What waits is not on its way.
 	stored("a timeout that counts from the call", "2", "TestUnsent", edit{
-		"client.go", `		h.add(r)
-`, `		h.add(r)
-		h.clock.AfterFunc(r.Timeout, func() { r.GiveUp() })
+		"client.go", `		r.line.add(r, h.clock.Now().Mono)
+`, `		r.line.add(r, h.clock.Now().Mono)
+		h.clock.AfterFunc(r.Timeout, func() { r.GiveUp(errLate) })
 `}),
 	stored("a swap built at the call", "2", "TestUnsent", edit{
 		"client.go", `	c.begin(swaps, r)
@@ -71,7 +74,7 @@ var storeMutants = []mutant{
 	c.begin(swaps, r)
 `}),
 	stored("a withdrawn request sent", "Withdraw", "TestUnsent", edit{
-		"client.go", `	h.remove(r)
+		"client.go", `	r.line.remove(r)
 	r.end(backends.Outcome{Err: errLate})
 	return true
 `, `	r.end(backends.Outcome{Err: errLate})
@@ -108,7 +111,14 @@ var storeMutants = []mutant{
 	stored("clients not set apart while others are answered", "BatchSwapper", "TestSize", edit{
 		"size.go", `r.client.most[r.line.kind] = part`, `r.client.most[r.line.kind] = 0`}),
 
+	stored("twice the time at the cost of a lease", "BatchSwapper", "TestTime", edit{
+		"batch.go", `r.Over != 0 && r.Over-now < b.timeout`, `false`}),
+
 	// Requests that hang.
+	stored("hung requests counted by name", "hung", "TestHungOnce", edit{
+		"batch.go", `other.client == r.client && other.Rank == r.Rank`, `false`}),
+	stored("a request given up without its reason", "2", "TestGivenUp", edit{
+		"client.go", `unanswered(b.age(h.clock.Now().Mono), why)`, `why`}),
 	stored("a batch that hangs keeps its place", "hung", "TestHung", edit{
 		"batch.go", `		if !b.landed {
 `, `		if false {

@@ -52,13 +52,14 @@ func (b *batch) takes(r *Request) bool {
 	return true
 }
 
-// abandon gives up one request of a batch. With the last one the batch is given up, loses its
-// place, and that client waits for it. The caller holds the mutex.
+// abandon ends one request of a batch, with the error why. With the last one the batch is
+// given up, loses its place, and that client waits for it. The caller holds the mutex.
 func (h *handle) abandon(b *batch, r *Request, why error) {
-	if b.waiting > 1 {
+	last := b.waiting == 1
+	b.settle(r, backends.Outcome{Err: why})
+	if !last {
 		r.left = true
 		r.client.active.Done()
-		b.settle(r, backends.Outcome{Err: why})
 		return
 	}
 	if b.cancel != nil {
@@ -66,6 +67,14 @@ func (h *handle) abandon(b *batch, r *Request, why error) {
 	}
 	h.free(r.line, b)
 	h.overdue(r.line, b, why)
+}
+
+// age returns for how long the batch is under way, 0 if it is not sent yet.
+func (b *batch) age(now time.Duration) time.Duration {
+	if b.cancel == nil {
+		return 0
+	}
+	return now - b.began
 }
 
 // carry sends a batch, and brings the outcomes.
@@ -336,7 +345,7 @@ func (h *handle) outcome(l *line, b *batch, r *Request, o backends.Outcome, refu
 		// the caller can tell whether it may write again.
 		o.Err = fmt.Errorf("%w: together with others: %v", backends.ErrUnavailable, o.Err)
 	}
-	if again == 0 || r.given {
+	if again == 0 {
 		b.settle(r, o)
 		return
 	}

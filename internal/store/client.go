@@ -56,8 +56,7 @@ type Request struct {
 	most    int           // requests that go together, 0 for any number
 	batch   *batch        // under way
 	why     error         // of the last batch, if it is sent again
-	given   bool          // nobody waits for it any more
-	left    bool          // the same, and the batch went on for others
+	left    bool          // it was given up, and the batch went on for others
 	over    bool
 	outcome backends.Outcome
 	done    chan struct{} // closed when it is over
@@ -102,7 +101,7 @@ func (c *Client) begin(k kind, all ...*Request) {
 		if r.Alone {
 			r.most = 1
 		}
-		h.add(r)
+		r.line.add(r, h.clock.Now().Mono)
 	}
 	h.dispatch()
 }
@@ -117,16 +116,12 @@ func (r *Request) Wait(ctx context.Context) (o backends.Outcome, unsent bool) {
 	case <-r.done:
 		return r.outcome, !r.built && notTried(r.outcome.Err)
 	case <-ctx.Done():
-		unsent = r.GiveUp()
-		select {
-		case <-r.done: // meanwhile, or because it was not sent
-			if unsent {
-				return backends.Outcome{Err: ctx.Err()}, true
-			}
-			return r.outcome, false
-		default:
-			return backends.Outcome{Err: unanswered(r.handle.clock.Now().Mono-r.batch.began, context.Cause(ctx))}, false
+		unsent = r.GiveUp(context.Cause(ctx))
+		<-r.done
+		if unsent {
+			return backends.Outcome{Err: ctx.Err()}, true
 		}
+		return r.outcome, false
 	}
 }
 
@@ -138,29 +133,28 @@ func (r *Request) Withdraw() bool {
 	if r.over || r.batch != nil || r.built {
 		return false
 	}
-	h.remove(r)
+	r.line.remove(r)
 	r.end(backends.Outcome{Err: errLate})
 	return true
 }
 
-// GiveUp gives the request up. It returns true if the request was not sent, and never will
-// be. If it was, and nobody else waits for it, its context ends.
-func (r *Request) GiveUp() (unsent bool) {
+// GiveUp ends the request, for the reason why. It returns true if the request was not sent,
+// and never will be. If it was, and nobody else waits for it, its context ends.
+func (r *Request) GiveUp(why error) (unsent bool) {
 	h := r.handle
 	h.mutex.Lock()
 	if r.over {
 		h.mutex.Unlock()
 		return false
 	}
-	r.given = true
 	if b := r.batch; b != nil {
-		h.abandon(b, r, context.Canceled)
+		h.abandon(b, r, unanswered(b.age(h.clock.Now().Mono), why))
 		h.mutex.Unlock()
 		<-b.sent // what build uses is the caller's again
 		return false
 	}
 	defer h.mutex.Unlock()
-	h.remove(r)
+	r.line.remove(r)
 	r.end(backends.Outcome{Err: cmp.Or(r.why, errLate)})
 	return !r.built
 }

@@ -190,9 +190,3 @@ func (h *handle) waits(rank Rank, now time.Duration) bool {
 func (h *handle) may(l *line, rank Rank, now time.Duration) bool {
 	return len(l.piles[rank].all) > 0 && l.under < rank.share(l.wires) && h.under < rank.share(h.wire) && l.leaves(now)
 }
-
-// add lets a request wait. The caller holds the mutex.
-func (h *handle) add(r *Request) { r.line.add(r, h.clock.Now().Mono) }
-
-// remove takes a request out that waits. The caller holds the mutex.
-func (h *handle) remove(r *Request) { r.line.remove(r) }

@@ -353,169 +353,6 @@ func TestRefusedTogether(t *testing.T) {
 	}
 }
 
-// A swap whose time is over while it waits stays behind, and the others go. That is no failure
-// of the store.
-func TestLate(t *testing.T) {
-	inBubble(t, func(s *scene) {
-		all := s.fill()
-		l := s.client().Swapping()
-		defer l.Leave()
-		begin := func(name string) *Request {
-			return s.client().Swap(s.Context(), name, Ask{Timeout: time.Minute}, 10, func() (backends.Change, bool) { return backends.Change{}, false })
-		}
-		for _, name := range []string{"a", "b", "c"} {
-			begin(name)
-		}
-		before := state(l)
-		s.free(all[:1], nil)
-		if got := names(s.gate.arrived()); len(got) != 0 || state(l).now != before.now {
-			s.Errorf("%v were sent; so many may go together: %d, not %d", got, state(l).now, before.now)
-		}
-		full := s.swap("full again", Ask{Alone: true})
-		s.gate.arrived()
-		late, other := begin("late"), s.swap("other", Ask{})
-		full.GiveUp()
-		s.free(nil, nil)
-		sent := s.gate.arrived()
-		if got := names(sent); len(got) != 1 || !slices.Equal(got[0], []string{"other"}) {
-			s.Errorf("%v were sent", got)
-		}
-		if o, unsent := late.Wait(s.Context()); !unsent || !errors.Is(o.Err, backends.ErrNotTried) {
-			s.Errorf("late ends with %v, unsent %v", o.Err, unsent)
-		}
-		s.free(sent, nil)
-		if o, _ := other.Wait(s.Context()); o.Err != nil {
-			s.Error(o.Err)
-		}
-	})
-}
-
-// state returns what is known of the requests that go together.
-func state(p *Place) size {
-	p.handle.mutex.Lock()
-	defer p.handle.mutex.Unlock()
-	return p.line.size
-}
-
-// Where requests for many fail and those for few are answered, fewer go together; and while
-// the store answers as many of others, those that have failed go apart.
-func TestSize(t *testing.T) {
-	const n = 40
-	for name, c := range map[string]struct {
-		answered int // the size of another request that is answered meanwhile, if any
-		sizes    []int
-	}{
-		"nothing is answered":      {0, []int{n, n / 10, 1}},
-		"single ones are answered": {1, []int{n, n / 10, 2}},
-		"others are answered":      {n, []int{n, n, n}},
-	} {
-		inBubble(t, func(s *scene) {
-			var clients, others []*Client
-			for range n {
-				clients, others = append(clients, s.client()), append(others, s.client())
-			}
-			defer clients[0].Swapping().Leave()
-			l := clients[0].Swapping()
-			defer l.Leave()
-			ask := Ask{Gather: true, Timeout: time.Minute}
-			var sizes, apart []int
-			for range c.sizes {
-				for i, other := range others[:c.answered] {
-					s.swapBy(other, fmt.Sprint("other", i), ask)
-				}
-				time.Sleep(swapWait)
-				s.free(s.gate.arrived(), nil)
-				sizes = append(sizes, state(l).now)
-				for i, client := range clients {
-					s.swapBy(client, fmt.Sprint(i), ask)
-				}
-				time.Sleep(swapWait)
-				for some := s.gate.arrived(); len(some) > 0; some = s.gate.arrived() {
-					s.free(some, backends.ErrUnavailable)
-				}
-				state(l)
-				apart = append(apart, clients[0].most[swaps])
-			}
-			for i, size := range sizes {
-				if size = min(size, n); size != c.sizes[i] {
-					s.Errorf("%s: so many may go together: %v; want %v", name, sizes, c.sizes)
-				}
-			}
-			if want := []int{n / 10, 1, 1}; c.answered == n && !slices.Equal(apart, want) {
-				s.Errorf("%s: they go by %v; want %v", name, apart, want)
-			}
-			if others[0].most[swaps] != 0 {
-				s.Errorf("%s: others go by %v", name, others[0].most)
-			}
-		})
-	}
-}
-
-// What has failed as it was too large is tried again by one request at a time, and more rarely
-// each time.
-func TestTrial(t *testing.T) {
-	s := size{most: 100, now: 100}
-	b := func(n int) *batch {
-		b := &batch{timeout: time.Second}
-		for range n {
-			b.went = append(b.went, &Request{client: &Client{}, line: &line{}})
-		}
-		return b
-	}
-	s.failed(b(100), false, 0)
-	s.failed(b(100), false, 0) // which was under way
-	var waited []int
-	for range 4 {
-		answers := 0
-		for s.next() == s.now && answers < 100 {
-			s.answered(s.now, 0)
-			answers++
-		}
-		waited = append(waited, answers)
-		large := b(s.next())
-		large.trial, s.trial = true, true
-		if s.next() != s.now {
-			t.Error("two are tried at once")
-		}
-		s.trial = false
-		s.failed(large, false, time.Minute)
-	}
-	if want := []int{3, 4, 8, 16}; !slices.Equal(waited, want) {
-		t.Errorf("it waits for %v answers; want %v", waited, want)
-	}
-	s.answered(100, 0)
-	if s.now != 100 || s.bad != 0 {
-		t.Errorf("after an answer to as many: %+v", s)
-	}
-}
-
-// A request that is given up ends at once, and the others of its batch go on; with the last
-// one the batch is given up.
-func TestGivenUp(t *testing.T) {
-	inBubble(t, func(s *scene) {
-		full := s.fill()
-		var both []*Request
-		for _, name := range []string{"a", "b"} {
-			both = append(both, s.swap(name, Ask{}))
-		}
-		s.free(full[:1], nil)
-		sent := s.gate.arrived()
-		if len(sent) != 1 || len(sent[0].names) != 2 {
-			s.Fatalf("they went as %v", names(sent))
-		}
-		ctx, cancel := context.WithCancel(s.Context())
-		cancel()
-		for i, r := range both {
-			if o, unsent := r.Wait(ctx); unsent || !errors.Is(o.Err, context.Canceled) {
-				s.Errorf("%d is given up: %v, unsent %v", i, o.Err, unsent)
-			}
-			if ended := sent[0].ctx.Err() != nil; ended != (i == 1) {
-				s.Errorf("after %d the request has ended: %v", i, ended)
-			}
-		}
-	})
-}
-
 // A swap of a refused batch is not sent again if that would be too late. It ends with why it
 // was refused.
 func TestAskedAgain(t *testing.T) {
@@ -540,57 +377,6 @@ func TestAskedAgain(t *testing.T) {
 		if o, _ := other.Wait(s.Context()); o.Err != nil {
 			s.Error(o.Err)
 		}
-	})
-}
-
-// A request that the backend does not return from gives up its place a moment after its time
-// is over, and once.
-func TestHung(t *testing.T) {
-	inBubble(t, func(s *scene) {
-		s.gate.deaf = true
-		defer s.client().Swapping().Leave() // so that the handle stays
-		start := time.Now()
-		full := s.fill()
-		next := s.swap("next", Ask{})
-		time.Sleep(time.Minute - time.Since(start))
-		if got := names(s.gate.arrived()); len(got) != 0 {
-			s.Errorf("%v go while all places are taken", got)
-		}
-		time.Sleep(lastWord + longestGrace)
-		sent := s.gate.arrived()
-		if got := names(sent); len(got) != 1 || !slices.Equal(got[0], []string{"next"}) {
-			s.Errorf("when a place is free again, %v go", got)
-		}
-		time.Sleep(wires * longestHold)
-		s.free(append(sent, full...), nil)
-		if o, _ := next.Wait(s.Context()); o.Err != nil {
-			s.Error(o.Err)
-		}
-		for i := range 2 * wires {
-			s.swap(fmt.Sprint(i), Ask{Alone: true})
-		}
-		sent = s.gate.arrived()
-		if len(sent) != wires {
-			s.Errorf("when all have returned, %d go, not %d", len(sent), wires)
-		}
-		s.free(sent, nil)
-	})
-}
-
-// Requests that hang have their places for a moment, also when nobody waits for them any more.
-func TestHandleStays(t *testing.T) {
-	inBubble(t, func(s *scene) {
-		s.gate.deaf = true
-		for i := range wires {
-			s.swap(fmt.Sprint(i), Ask{Alone: true})
-		}
-		full := s.gate.arrived()
-		time.Sleep(time.Minute + 2*lastWord)
-		s.swap("next", Ask{})
-		if got := names(s.gate.arrived()); len(full) != wires || len(got) != 0 {
-			s.Errorf("%v go while %d are under way", got, len(full))
-		}
-		s.free(full, nil)
 	})
 }
 
@@ -623,4 +409,37 @@ func TestSentAloneOfBatch(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A renewal that has time leaves the next place to an acquisition that waits for one, and one
+// that has none does not.
+func TestLeavesPlaces(t *testing.T) {
+	inBubble(t, func(s *scene) {
+		now := clock.System{}.Now().Mono
+		for i := range Gain.share(wires) {
+			s.swap(fmt.Sprint(i), Ask{Alone: true})
+		}
+		all := s.gate.arrived()
+		release := s.swap("release", Ask{Rank: Gain, Alone: true})
+		calm := s.swap("calm", Ask{Alone: true, Over: now + time.Hour, Urgent: now + time.Hour})
+		if got := names(s.gate.arrived()); len(got) != 0 {
+			s.Errorf("%v go before the release", got)
+		}
+		urgent := s.swap("urgent", Ask{Alone: true, Over: now + time.Minute})
+		sent := s.gate.arrived()
+		if got := names(sent); len(got) != 1 || got[0][0] != "urgent" {
+			s.Errorf("%v go before the release, and not urgent alone", got)
+		}
+		s.free(all, nil)
+		sent = append(sent, s.gate.arrived()...)
+		if got := names(sent); len(got) != 3 {
+			s.Errorf("with places there go %v", got)
+		}
+		s.free(sent, nil)
+		for _, r := range []*Request{release, calm, urgent} {
+			if o, _ := r.Wait(s.Context()); o.Err != nil {
+				s.Error(o.Err)
+			}
+		}
+	})
 }
