@@ -15,7 +15,7 @@ var sharingMutants = []mutant{
 		"internal/store/batch.go", `o.Record.Attempt != r.change.Next.Attempt {`, `o.Record.Attempt != o.Record.Attempt {`}}},
 	{name: "a renewal joins a batch that has left", breaks: "BatchSwapper", catch: "elector/batch/shared", pkg: suite, parent: "TestMemory", edits: joinsLater(`Err: backends.ErrUnavailable`)},
 	{name: "a batch given up for all by the first", breaks: "BatchSwapper", catch: "TestGivenUp", pkg: storing, edits: []edit{{
-		"internal/store/batch.go", `b.waiting > 1 {`, `b.waiting < 0 {`}}},
+		"internal/store/batch.go", `last := b.waiting == 1`, `last := b.waiting > 0`}}},
 	{name: "a batch refused for good taken as each one's refusal", breaks: "BatchSwapper", catch: "refused_for_good", pkg: ".", parent: "TestBatchRefused", edits: []edit{{
 		"internal/store/batch.go", `case notTried(o.Err), backends.Permanent(o.Err) && (r.build == nil || r.change.Prev.Exists()):`, `case notTried(o.Err):`}, {
 		"internal/store/batch.go", `	case backends.Permanent(o.Err):`, `	case false:`}}},
