@@ -111,16 +111,16 @@ func TestSlowSeats(t *testing.T) {
 	for _, c := range []struct {
 		members int
 		trip    time.Duration
-	}{{20, time.Second}} {
+	}{{34, 1300 * time.Millisecond}} { // 32 reads are under way at a time
 		t.Run(fmt.Sprintf("%d members, %v a request", c.members, c.trip), func(t *testing.T) {
 			withFleet(t, 2*c.members, func(f *fleet) {
 				var all []*process
 				for i := range c.members {
 					all = append(all, f.joinSingly(fmt.Sprint(i), &singly{delay: c.trip}, nil, 0))
 				}
-				time.Sleep(2 * time.Minute)
+				time.Sleep(4 * time.Minute) // they sit down one after the other
 				if owners, shares := f.owners(); len(owners) != f.partitions || len(shares) != c.members {
-					t.Errorf("after two minutes %d of %d partitions have owners, which are %d members; plan: %q", len(owners), f.partitions, len(shares), f.store.Get("orders.plan"))
+					t.Errorf("after four minutes %d of %d partitions have owners, which are %d members; plan: %q", len(owners), f.partitions, len(shares), f.store.Get("orders.plan"))
 				}
 				f.ends(all...)
 			})
