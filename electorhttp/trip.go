@@ -175,10 +175,10 @@ func (t *trip) serve(w http.ResponseWriter) {
 			refused, waits = unsentBody, false
 		}
 		if waits && pause == shortestPause { // a place is for those that can be served
-			t.waiting.Add(1)
+			waits = t.waiting.Add(1) <= mostWaiting
 			defer t.waiting.Add(-1)
 		}
-		waits = waits && t.waiting.Load() <= mostWaiting && until(r.Context(), v.changed, pause, late.C)
+		waits = waits && until(r.Context(), v.changed, pause, late.C)
 		if !waits {
 			if t.broke != nil { // the request may have had an effect, whatever came later
 				refused = t.broke

@@ -27,6 +27,7 @@ type batch struct {
 	waiting int        // requests that somebody waits for
 	cancel  context.CancelFunc
 	late    bool // its time is over
+	twice   bool // it has twice its time
 	freed   bool // it has lost its place
 	landed  bool
 }
@@ -69,6 +70,14 @@ func (h *handle) abandon(b *batch, r *Request, why error) {
 	h.overdue(r.line, b, why)
 }
 
+// time returns how long a request of the batch may take, unless it is given up.
+func (b *batch) time(r *Request) time.Duration {
+	if b.twice {
+		return 2 * b.timeout
+	}
+	return r.Timeout
+}
+
 // age returns for how long the batch is under way, 0 if it is not sent yet.
 func (b *batch) age(now time.Duration) time.Duration {
 	if b.cancel == nil {
@@ -97,14 +106,7 @@ func (h *handle) carry(l *line, b *batch) {
 	defer func() { // also when the backend ends its goroutine
 		stop()
 		hurried()
-		if err := ctx.Err(); err != nil { // backends may return it as it is
-			for i, o := range outcomes {
-				if errors.Is(o.Err, err) && !errors.Is(o.Err, backends.ErrUnavailable) {
-					outcomes[i].Err = unanswered(all[i].Timeout, o.Err)
-				}
-			}
-		}
-		h.land(l, b, all, outcomes)
+		h.land(l, b, all, outcomes, ctx.Err())
 	}()
 	switch len(all) {
 	case 0:
@@ -134,6 +136,7 @@ func (h *handle) limit(b *batch) (context.Context, context.CancelFunc) {
 		now := h.clock.Now().Mono
 		ends := func(r *Request) bool { return r.Over != 0 && r.Over-now < b.timeout }
 		if l := b.requests[0].line; b.waiting > 0 && l.waiting > 0 && l.works(b, now) && !slices.ContainsFunc(b.went, ends) {
+			b.twice = true
 			h.clock.AfterFunc(b.timeout, end)
 			return
 		}
@@ -224,7 +227,7 @@ func (h *handle) overdue(l *line, b *batch, cause error) {
 		l.hung++
 	}
 	for _, r := range b.requests {
-		b.settle(r, backends.Outcome{Err: unanswered(r.Timeout, cause)})
+		b.settle(r, backends.Outcome{Err: unanswered(b.time(r), cause)})
 	}
 	h.clock.AfterFunc(min(longestGrace, b.timeout/4), func() {
 		h.mutex.Lock()
@@ -249,10 +252,15 @@ func (h *handle) free(l *line, b *batch) {
 	}
 }
 
-// land takes the outcomes of a batch.
-func (h *handle) land(l *line, b *batch, all []*Request, outcomes []backends.Outcome) {
+// land takes the outcomes of a batch, and how its context has ended.
+func (h *handle) land(l *line, b *batch, all []*Request, outcomes []backends.Outcome, ended error) {
 	h.mutex.Lock()
 	now := h.clock.Now().Mono
+	for i, o := range outcomes { // backends may return it as it is
+		if ended != nil && errors.Is(o.Err, ended) && !errors.Is(o.Err, backends.ErrUnavailable) {
+			outcomes[i].Err = unanswered(b.time(all[i]), o.Err)
+		}
+	}
 	b.landed = true
 	switch {
 	case !b.late:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -181,6 +182,16 @@ func TestTime(t *testing.T) {
 					if over == 1500*time.Millisecond {
 						s.Errorf("one whose lease has %v has twice its time", over)
 					}
+				}
+			}
+			time.Sleep(how.Timeout)
+			for _, r := range both {
+				within := 2 * how.Timeout
+				if over == 1500*time.Millisecond {
+					within = how.Timeout
+				}
+				if o, _ := r.Wait(s.Context()); o.Err == nil || !strings.Contains(o.Err.Error(), fmt.Sprintf("no answer within %v (", within)) {
+					s.Errorf("one whose lease has %v ends with %v", over, o.Err)
 				}
 			}
 		})
