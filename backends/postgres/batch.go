@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -22,7 +21,7 @@ const maxBatch = 100
 // each other's rows would be a deadlock. A new token waits for guards, so those rows are
 // locked in the same way as by an update of the token: see Guard. Creations are in
 // order, because two of one name wait for each other.
-var swapMany = `with n as (select * from unnest($7::text[], $8::boolean[],
+var swapMany = `with n as (select * from unnest($7::text[], $8::text[],
 		$9::text[], $10::bigint[], $11::bigint[], $12::bigint[], $13::text[], $14::text[], $15::text[],
 		$16::text[], $17::bigint[], $18::bigint[], $19::bigint[], $20::text[], $21::text[], $22::text[])
 	as n (name, changed, ` + prefixed("next_") + `, ` + prefixed("prev_") + `)),
@@ -36,7 +35,7 @@ created as (insert into %[1]s (name, schema, ` + fields + `)
 	select name, $1, ` + prefixed("next_") + ` from n where name = any($6::text[]) and ` + impatiently + ` order by name
 	on conflict do nothing returning name)
 select n.name, done.name is not null, n.name = any($6::text[]) or free.name is not null,
-	` + durably + `, case when n.changed and done.name is not null then pg_notify($3, n.name)::text end
+	` + durably + `, case when n.changed <> '' and done.name is not null then set_config('lock_timeout', n.changed, true) || pg_notify($3, n.name)::text end
 from n left join (select name from updated union all select name from created) as done on done.name = n.name
 	left join (select name from same_token union all select name from new_token) as free on free.name = n.name`
 
@@ -71,7 +70,7 @@ func (b *Backend) SwapMany(ctx context.Context, changes []backends.Change) []bac
 				newToken = append(newToken, c.Name)
 			}
 			at[c.Name] = i
-			row := slices.Concat([]string{c.Name, strconv.FormatBool(news(c.Prev, c.Next))}, texts(c.Next), texts(prev))
+			row := slices.Concat([]string{c.Name, news(ctx, c.Prev, c.Next)}, texts(c.Next), texts(prev))
 			for j, text := range row {
 				columns[j] = append(columns[j], text)
 			}

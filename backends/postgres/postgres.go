@@ -208,7 +208,7 @@ const durably = `set_config('client_min_messages', 'warning', true), set_config(
 const impatiently = `set_config('lock_timeout', $2, true) <> ''`
 
 const (
-	notify = `, case when $4 then pg_notify($5, $1)::text end`
+	notify = `, case when $4 <> '' then set_config('lock_timeout', $4, true) || pg_notify($5, $1)::text end`
 
 	given = `$6::text, $7::bigint, $8::bigint, $9::bigint, $10::text, $11::text, $12::text`
 
@@ -239,7 +239,7 @@ func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Rec
 		}
 		args := []any{name, backends.Schema}
 		if b.like == "" {
-			args = append(args, news(prev, next), b.table.channel())
+			args = append(args, news(ctx, prev, next), b.table.channel())
 		}
 		for _, v := range values {
 			args = append(args, v)
@@ -257,9 +257,14 @@ func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Rec
 	})
 }
 
-// news reports whether a Watch must see the change.
-func news(prev, next backends.Record) bool {
-	return prev.Holder != next.Holder || prev.Token != next.Token || prev.Value != next.Value || prev.Extensions != next.Extensions
+// news returns "" for a change that no Watch must see, and otherwise how long its commit
+// may wait for others that notify: they go one after the other, and each of them waits for
+// the disk and the standbys. The server would otherwise take the bound of impatiently.
+func news(ctx context.Context, prev, next backends.Record) string {
+	if prev.Holder == next.Holder && prev.Token == next.Token && prev.Value == next.Value && prev.Extensions == next.Extensions {
+		return ""
+	}
+	return lockTimeout(ctx, time.Minute, 2)
 }
 
 // versioned sets the record's version, which is all that its row holds. The
@@ -288,7 +293,7 @@ func (b *Backend) query(ctx context.Context, sql string, args []any, read func(p
 	notes := conn.Conn().PgConn().CustomData()
 	delete(notes, unreplicated)
 	if strings.Contains(sql, impatiently) {
-		args = slices.Insert(args, 1, any(lockTimeout(ctx)))
+		args = slices.Insert(args, 1, any(lockTimeout(ctx, 300*time.Millisecond, 4)))
 	}
 	// In this mode there is no prepared statement, which a pooler would look for
 	// on another server connection.
@@ -332,11 +337,11 @@ func (b *Backend) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	return conn, err
 }
 
-// lockTimeout leaves time to read, and to try again.
-func lockTimeout(ctx context.Context) string {
-	most := 300 * time.Millisecond
+// lockTimeout returns a part of the time that ctx has left, and most at most: it leaves
+// time to read, and to try again.
+func lockTimeout(ctx context.Context, most, part time.Duration) string {
 	if end, ok := ctx.Deadline(); ok {
-		most = min(most, time.Until(end)/4)
+		most = min(most, time.Until(end)/part)
 	}
 	return fmt.Sprintf("%dms", max(most.Milliseconds(), 1)) // 0 would be for ever
 }

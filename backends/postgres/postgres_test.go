@@ -57,11 +57,28 @@ func TestLockTimeout(t *testing.T) {
 		if left != 0 {
 			ctx, cancel = context.WithTimeout(ctx, left)
 		}
-		got, err := time.ParseDuration(lockTimeout(ctx))
+		got, err := time.ParseDuration(lockTimeout(ctx, 300*time.Millisecond, 4))
 		cancel()
 		if err != nil || got <= 0 || got > most {
 			t.Errorf("with %v left a statement waits for a lock for %v, %v; want at most %v, and not for ever", left, got, err, most)
 		}
+	}
+}
+
+// A commit that notifies waits for others that do, but not until its request ends: the session
+// would be left behind, and each that tries again would leave one more.
+func TestNotifyTimeout(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	prev := check.Good()
+	next := prev
+	next.Attempt.Sequence++
+	if wait := news(ctx, prev, next); wait != "" {
+		t.Errorf("a renewal notifies, and waits for %s", wait)
+	}
+	next.Token++
+	if wait, err := time.ParseDuration(news(ctx, prev, next)); err != nil || wait < 5*time.Second || wait > 10*time.Second {
+		t.Errorf("a new term waits for %v, %v; its request has 20s", wait, err)
 	}
 }
 

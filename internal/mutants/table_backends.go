@@ -7,6 +7,8 @@ var backendMutants = []mutant{
 		"backends/postgres/guard.go", `err == nil && !b.guarded {`, `false {`}}},
 	{name: "a guard with a transaction that may stand idle for ever", breaks: "Guard", catch: "bound", pkg: "./backends/postgres", parent: "TestGuard", edits: []edit{{
 		"backends/postgres/guard.go", `max(a.Remaining.Milliseconds(), 1)`, `a.Remaining.Milliseconds()`}}},
+	{name: "a new term that waits for others that notify as for a row", breaks: "Watch", catch: "TestNotifyTimeout", pkg: "./backends/postgres", edits: []edit{{
+		"backends/postgres/postgres.go", `lockTimeout(ctx, time.Minute, 2)`, `lockTimeout(ctx, 300*time.Millisecond, 4)`}}},
 
 	{name: "a release sent again after its answer", breaks: "8", catch: "elector/res/run-waits", pkg: suite, parent: "TestMemory", edits: []edit{{
 		"acquisition.go", `store.Gain), release); f == nil {`, `store.Gain), release); f == nil {

@@ -49,12 +49,12 @@ var sharingMutants = []mutant{
 	{name: "what a read overlaps with counted when it is answered", breaks: "3", catch: "seen_meanwhile", pkg: ".", parent: "TestReadsSent", edits: []edit{{
 		"internal/store/batch.go", `			r.sent()
 `, ``}, {
-		"internal/store/batch.go", `		h.land(l, b, all, outcomes)`, `		for _, r := range all {
+		"internal/store/batch.go", `		h.land(l, b, all, outcomes, ctx.Err())`, `		for _, r := range all {
 			if r.sent != nil {
 				r.sent()
 			}
 		}
-		h.land(l, b, all, outcomes)`}}},
+		h.land(l, b, all, outcomes, ctx.Err())`}}},
 	{name: "what a read overlaps with counted when it begins to wait", breaks: "3", catch: "seen_before", pkg: ".", parent: "TestReadsSent", edits: []edit{{
 		"internal/store/client.go", `	r := &Request{Ask: a, client: c, ctx: ctx, name: name, sent: sent,`, `	sent()
 	r := &Request{Ask: a, client: c, ctx: ctx, name: name, sent: func() {},`}}},

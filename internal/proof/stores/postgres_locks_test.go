@@ -23,8 +23,9 @@ type lockedRows struct {
 	b    backends.Backend
 }
 
-func beside(t *testing.T) lockedRows {
-	s := begin(t, Postgres)
+func beside(t *testing.T) lockedRows { return besideOn(t, begin(t, Postgres)) }
+
+func besideOn(t *testing.T, s *Store) lockedRows {
 	pool, err := pgxpool.New(context.Background(), s.URL)
 	must(t, err)
 	t.Cleanup(pool.Close)
@@ -183,4 +184,48 @@ func TestPostgresLockedRead(t *testing.T) {
 		t.Errorf("once the doubt is over a locked row is read like any other: %+v and error %v, want %+v", again, err, got)
 	}
 	must(t, row.Rollback(ctx))
+}
+
+// Commits that notify go one after the other, and each waits for the disk. A change waits for
+// its turn as long as its request has time.
+func TestPostgresManyNotify(t *testing.T) {
+	s, err := startPostgres(t.Context(), durable) // others have no commit_delay
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Stop()) })
+	l := besideOn(t, s)
+	l.exec("create table others as select id, 0 as n from generate_series(1, 6) as id")
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	for i := range 6 {
+		conn, err := pgx.Connect(ctx, l.url)
+		must(t, err)
+		all.Go(func() {
+			defer conn.Close(context.Background())
+			_, err := conn.Exec(ctx, "set commit_delay = 100000; set commit_siblings = 0")
+			for err == nil {
+				_, err = conn.Exec(ctx, "update others set n = n + 1 from (select pg_notify('others', '')) as sent where id = $1", i+1)
+			}
+			if ctx.Err() == nil {
+				t.Error(err)
+			}
+		})
+	}
+	for l.waiting() < 5 {
+	}
+	change := func(name string) backends.Record {
+		return backends.Record{Holder: "holder", Token: 1, TTL: 15 * time.Second, RenewEvery: time.Second, Attempt: backends.Attempt{Nonce: name, Sequence: 1}}
+	}
+	within, done := context.WithTimeout(ctx, 20*time.Second)
+	defer done()
+	if _, err := l.b.Swap(within, "one", backends.Record{}, change("one")); err != nil {
+		t.Error(err)
+	}
+	many := []backends.Change{{Name: "two", Next: change("two")}, {Name: "three", Next: change("three")}}
+	for _, o := range l.b.(backends.BatchSwapper).SwapMany(within, many) {
+		if o.Err != nil {
+			t.Error(o.Err)
+		}
+	}
+	cancel()
+	all.Wait()
 }
