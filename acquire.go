@@ -155,7 +155,7 @@ func (e *Elector) swapFor(ctx context.Context, a *acquisition, prev backends.Rec
 		soon, cancel = e.clock.WithTimeout(ctx, limit)
 	}
 	defer cancel()
-	r := e.beginSwap(lasting, how, swap{prev: prev, size: store.Size(prev) + len(e.o.ID) + len(e.o.Value) + len(prev.Extensions),
+	r := e.beginSwap(lasting, how, &swap{prev: prev, size: store.Size(prev) + len(e.o.ID) + len(e.o.Value) + len(prev.Extensions),
 		may:  func() bool { return ctx.Err() == nil && e.view.MayRetry(prev, a.nonce, a.token, e.now()) },
 		next: func() backends.Record { return a.next(prev, e.o.ID, e.o.Value) }})
 	select {

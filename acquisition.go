@@ -123,7 +123,7 @@ func (a *acquisition) vacate() error {
 			if !e.pace(ctx) {
 				return e.ended(ctx, why)
 			}
-			release := swap{prev: a.record, size: 2 * store.Size(a.record), may: timely,
+			release := &swap{prev: a.record, size: 2 * store.Size(a.record), may: timely,
 				next: func() backends.Record { return a.next(a.record, "", "") }}
 			if _, f, _ = e.swap(ctx, e.asks(swapping, store.Gain), release); f == nil {
 				a.releases.over("token", a.token)

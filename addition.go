@@ -28,7 +28,7 @@ func (e *Elector) extend(ctx context.Context, r backends.Record, what addition) 
 		return &failure{cancelled, e.ended(ctx, nil)}
 	}
 	a := e.asks(swapping, store.Look).within(e.o.RequestTimeout)
-	_, f, _ := e.swap(ctx, a, swap{prev: r, size: store.Size(r) + store.Size(next),
+	_, f, _ := e.swap(ctx, a, &swap{prev: r, size: store.Size(r) + store.Size(next),
 		may: func() bool { return true }, next: func() backends.Record { return next }})
 	return f
 }

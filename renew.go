@@ -39,6 +39,7 @@ func (l *Lease) reportEnd() {
 
 func (l *Lease) renewUntilOver() {
 	e := l.e
+	ctx := context.WithoutCancel(l.ctx)
 	next := l.nextRenewal()
 	var pending *proposal
 	for {
@@ -65,11 +66,11 @@ func (l *Lease) renewUntilOver() {
 			next = e.clock.Now().Mono + l.retryAfter()
 			continue
 		}
-		l.checkHealth()
+		l.checkHealth(ctx)
 		if l.valid() != nil {
 			return
 		}
-		f := l.renew()
+		f := l.renew(ctx)
 		if f != nil {
 			l.note(f.err)
 			if l.valid() == nil {
@@ -121,11 +122,11 @@ func (l *Lease) stalled() bool {
 
 // checkHealth calls Healthy, and resigns if it returns an error. It does not call it after
 // the worker was told to stop.
-func (l *Lease) checkHealth() {
+func (l *Lease) checkHealth(ctx context.Context) {
 	if l.status.Load().phase != held {
 		return
 	}
-	f := l.e.checkHealth(context.WithoutCancel(l.ctx))
+	f := l.e.checkHealth(ctx)
 	switch {
 	case f == nil:
 	case l.inRun:
@@ -137,10 +138,10 @@ func (l *Lease) checkHealth() {
 
 // renew writes the record anew. If another process has changed an extension
 // meanwhile, it tries once more.
-func (l *Lease) renew() *failure {
-	f, overtaken := l.renewOnce()
+func (l *Lease) renew(ctx context.Context) *failure {
+	f, overtaken := l.renewOnce(ctx)
 	if overtaken && l.e.tooEarly() <= 0 && !l.stalled() && l.valid() == nil {
-		f, _ = l.renewOnce()
+		f, _ = l.renewOnce(ctx)
 	}
 	return f
 }
@@ -150,21 +151,13 @@ func (l *Lease) renew() *failure {
 // answers the next one with a conflict. A process that holds many leases reads back only
 // after such a conflict: all its writes compare with the same state. The lease counts from
 // when the write that the store shows was sent.
-func (l *Lease) renewOnce() (f *failure, overtaken bool) {
+func (l *Lease) renewOnce(ctx context.Context) (f *failure, overtaken bool) {
 	e, a := l.e, l.own
-	ctx := context.WithoutCancel(l.ctx)
-	before := a.record
-	var next backends.Record
 	l.renewal.Store(renewalWaits)
 	defer l.renewal.Store(renewalIdle)
 	how := l.asks(swapping).gathers(true)
-	pending := e.beginSwap(ctx, how, swap{prev: before, size: store.Size(before) + len(e.o.ID) + len(l.value) + len(before.Extensions),
-		may: func() bool { return l.valid() == nil && !l.stalled() },
-		next: func() backends.Record {
-			l.renewal.Store(renewalSent)
-			next = a.next(before, e.o.ID, l.value)
-			return next
-		}})
+	write := &swap{prev: a.record, size: store.Size(a.record) + len(e.o.ID) + len(l.value) + len(a.record.Extensions), may: l.mayRenew, next: l.renewed}
+	pending := e.beginSwap(ctx, how, write)
 	select {
 	case <-pending.Done():
 	case <-l.ended:
@@ -173,7 +166,7 @@ func (l *Lease) renewOnce() (f *failure, overtaken bool) {
 		}
 		how = how.within(max(how.Over-e.now(), 1))
 	}
-	r, f, unsent := e.endSwap(ctx, how, before, pending)
+	r, f, unsent := e.endSwap(ctx, how, write.prev, pending)
 	if f == nil {
 		return l.adopt(r), false
 	}
@@ -199,10 +192,19 @@ func (l *Lease) renewOnce() (f *failure, overtaken bool) {
 		l.move(lost, none, l.lostBecause(fmt.Errorf("the record was changed: %w", err)))
 		return f, false
 	}
-	if adopted := l.adopt(r); adopted != nil || r.Attempt == next.Attempt {
+	if adopted := l.adopt(r); adopted != nil || r.Attempt == write.change.Next.Attempt {
 		return adopted, false
 	}
-	return f, r.Version != before.Version && r.Attempt == before.Attempt
+	return f, r.Version != write.prev.Version && r.Attempt == write.prev.Attempt
+}
+
+// mayRenew reports whether a renewal may still be sent.
+func (l *Lease) mayRenew() bool { return l.valid() == nil && !l.stalled() }
+
+// renewed returns what the renewal that is about to be sent writes.
+func (l *Lease) renewed() backends.Record {
+	l.renewal.Store(renewalSent)
+	return l.own.next(l.own.record, l.e.o.ID, l.value)
 }
 
 // What a renewal is doing.

@@ -45,10 +45,14 @@ func (a ask) gathers(may bool) ask {
 // sent. The caller has registered with begin.
 func (e *Elector) outcome(ctx context.Context, a ask, r *store.Request) (_ backends.Record, _ *failure, unsent bool) {
 	parent := ctx
-	if a.limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = e.clock.WithTimeout(ctx, a.limit)
-		defer cancel()
+	select {
+	case <-r.Done():
+	default:
+		if a.limit > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = e.clock.WithTimeout(ctx, a.limit)
+			defer cancel()
+		}
 	}
 	o, unsent := r.Wait(ctx)
 	f := e.failed(parent, ctx, a.limit, o.Err, unsent)
@@ -115,21 +119,27 @@ type swap struct {
 	size int                    // about how many bytes of text the two records have
 	may  func() bool            // each time: whether it is still to be sent
 	next func() backends.Record // once: what replaces prev
+
+	e      *Elector
+	change backends.Change // once it is built
 }
 
-// beginSwap begins a swap.
-func (e *Elector) beginSwap(ctx context.Context, a ask, s swap) *store.Request {
-	var change *backends.Change
-	return e.requests.Swap(ctx, e.name, a.Ask, s.size, func() (backends.Change, bool) {
-		switch {
-		case !s.may():
-			return backends.Change{}, false
-		case change == nil:
-			change = &backends.Change{Name: e.name, Prev: s.prev, Next: s.next()}
-		}
-		e.timing.write(e.clock.Now().Mono)
-		return *change, true
-	})
+// build returns what is sent, unless it is not to be sent any more.
+func (s *swap) build() (backends.Change, bool) {
+	switch {
+	case !s.may():
+		return backends.Change{}, false
+	case s.change.Name == "":
+		s.change = backends.Change{Name: s.e.name, Prev: s.prev, Next: s.next()}
+	}
+	s.e.timing.write(s.e.clock.Now().Mono)
+	return s.change, true
+}
+
+// beginSwap begins a swap, which was not begun before.
+func (e *Elector) beginSwap(ctx context.Context, a ask, s *swap) *store.Request {
+	s.e = e
+	return e.requests.Swap(ctx, e.name, a.Ask, s.size, s.build)
 }
 
 // endSwap waits for a swap that replaces prev, and enters the result into the view.
@@ -143,6 +153,6 @@ func (e *Elector) endSwap(ctx context.Context, a ask, prev backends.Record, r *s
 }
 
 // swap makes a swap.
-func (e *Elector) swap(ctx context.Context, a ask, s swap) (_ backends.Record, _ *failure, unsent bool) {
+func (e *Elector) swap(ctx context.Context, a ask, s *swap) (_ backends.Record, _ *failure, unsent bool) {
 	return e.endSwap(ctx, a, s.prev, e.beginSwap(ctx, a, s))
 }

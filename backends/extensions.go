@@ -111,14 +111,19 @@ func (x Extensions) Get(name string) (value string, ok bool) {
 			escaped = true
 			i++
 		case '"':
-			if value = rest[:i]; escaped {
-				err := json.Unmarshal([]byte(`"`+value+`"`), &value)
-				return value, err == nil
+			if escaped {
+				return unescape(rest[:i])
 			}
-			return value, true
+			return rest[:i], true
 		}
 	}
 	return "", false // Validate refuses it
+}
+
+// unescape returns the text of a JSON string without its quotes.
+func unescape(s string) (text string, ok bool) {
+	err := json.Unmarshal([]byte(`"`+s+`"`), &text)
+	return text, err == nil
 }
 
 // has reports whether there is an extension of that name.

@@ -19,11 +19,11 @@ const maxBatch = 100
 // which compares for itself.
 func (b *Backend) SwapMany(ctx context.Context, changes []backends.Change) []backends.Outcome {
 	return b.base.SwapMany(ctx, changes, func(ctx context.Context) ([]backends.Outcome, error) {
-		outcomes, each := make([]backends.Outcome, len(changes)), make([]clientv3.Op, len(changes))
+		n := len(changes)
+		outcomes, same, put, each := make([]backends.Outcome, n), make([]clientv3.Cmp, n), make([]clientv3.Op, n), make([]clientv3.Op, n)
 		for i, c := range changes {
-			same, put, next := b.change(c.Name, c.Prev, c.Next)
-			each[i] = clientv3.OpTxn([]clientv3.Cmp{same}, []clientv3.Op{put}, nil)
-			outcomes[i].Record = next
+			same[i], put[i], outcomes[i].Record = b.change(c.Name, c.Prev, c.Next)
+			each[i] = clientv3.OpTxn(same[i:i+1], put[i:i+1], nil)
 		}
 		answer, err := b.client.Txn(ctx).Then(each...).Commit()
 		switch {

@@ -130,9 +130,11 @@ func (b *Backend) Swap(ctx context.Context, name string, prev, next backends.Rec
 // with its version.
 func (b *Backend) change(name string, prev, next backends.Record) (clientv3.Cmp, clientv3.Op, backends.Record) {
 	key, value := b.prefix+name, string(backends.Encode(name, next))
-	same := clientv3.Compare(clientv3.CreateRevision(key), "=", 0) // does not exist
+	var same clientv3.Cmp
 	if prev.Exists() {
 		same = clientv3.Compare(clientv3.Value(key), "=", string(prev.Version))
+	} else {
+		same = clientv3.Compare(clientv3.CreateRevision(key), "=", 0) // does not exist
 	}
 	next.Version = backends.Version(value)
 	return same, clientv3.OpPut(key, value), next
