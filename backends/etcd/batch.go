@@ -11,8 +11,8 @@ import (
 )
 
 // maxBatch stays below the 128 operations that a server takes in a transaction
-// by default, max-txn-ops. One that takes fewer refuses, and each request then
-// goes by itself.
+// by default, max-txn-ops. One that takes fewer refuses, and fewer requests then
+// go together.
 const maxBatch = 100
 
 // SwapMany implements [backends.BatchSwapper]: a transaction of transactions, each of

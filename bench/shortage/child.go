@@ -24,7 +24,7 @@ type task struct {
 	Limit     time.Duration // after which the child ends in any case
 }
 
-// A sight is what a child reports twice a second. What it counts begins anew with
+// A sight is what a child reports each second. What it counts begins anew with
 // each line of its input.
 type sight struct {
 	Phase      int // how many lines of input it had
@@ -32,6 +32,7 @@ type sight struct {
 	Least      int // workers at a time
 	Goroutines int
 	Processor  time.Duration // used so far
+	Allocated  uint64        // objects so far
 	Ended      int           // leases
 	Requests   Requests
 	Logged     Logged
@@ -77,7 +78,7 @@ func (t task) run(input io.Reader, tell func(sight)) error {
 		}
 	}()
 	tell(c.look())
-	tick := time.NewTicker(500 * time.Millisecond)
+	tick := time.NewTicker(time.Second) // a look takes some of what there is too little of
 	defer tick.Stop()
 	for phase := 0; ; {
 		select {

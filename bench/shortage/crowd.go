@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/metrics"
 	"sync"
 	"syscall"
 	"time"
@@ -121,6 +122,9 @@ func (c *crowd) look() (s sight) {
 		}
 	}
 	s.Goroutines, s.Processor = runtime.NumGoroutine(), processor()
+	allocated := []metrics.Sample{{Name: "/gc/heap/allocs:objects"}}
+	metrics.Read(allocated)
+	s.Allocated = allocated[0].Value.Uint64()
 	s.Least, s.Ended = c.tally.read()
 	s.Requests, s.Logged = c.meter.read(), c.journal.read()
 	return s

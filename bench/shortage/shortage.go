@@ -122,10 +122,9 @@ func (o Options) short(ctx context.Context, s *stores.Store, parts []Part, repor
 		if q, err = newQuota(groups, p.PID()); err != nil {
 			return err
 		}
-		if idle, err = p.idle(ctx); err != nil {
+		if idle, err = o.idle(ctx, p); err != nil {
 			return err
 		}
-		o.Log("%s: %d elections take %.1f %% of a core at rest", o.Kind, o.Elections, idle*100)
 	}
 	for i, part := range parts {
 		begin, end, d := s.Pause, s.Continue, stopped
@@ -144,13 +143,17 @@ func (o Options) short(ctx context.Context, s *stores.Store, parts []Part, repor
 	return nil
 }
 
-// idle returns which share of a core the process takes at rest.
-func (p *process) idle(ctx context.Context) (share float64, err error) {
+// idle returns which share of a core the process takes at rest, and logs what a renewal takes.
+func (o Options) idle(ctx context.Context, p *process) (share float64, err error) {
 	before, began := p.last, time.Now()
 	if err := p.rest(ctx, 2*ttl); err != nil {
 		return 0, err
 	}
-	return (p.last.Processor - before.Processor).Seconds() / time.Since(began).Seconds(), nil
+	took, records := p.last.Processor-before.Processor, p.last.Requests.Records-before.Requests.Records
+	share = took.Seconds() / time.Since(began).Seconds()
+	o.Log("%s: %d elections take %.1f %% of a core at rest, and each of %d renewals %v and %.1f allocations", o.Kind, o.Elections, share*100,
+		records, took/time.Duration(max(records, 1)), float64(p.last.Allocated-before.Allocated)/float64(max(records, 1)))
+	return share, nil
 }
 
 // through lets a shortage pass, and waits until all are led again.

@@ -121,7 +121,7 @@ var clockMutants = []mutant{
 	{name: "lost lines of the log are not told", breaks: "aside", catch: "TestQueue", pkg: "./internal/aside", edits: []edit{{
 		"internal/aside/queue.go", `q.dropped++`, `_ = q.dropped`}}},
 	{name: "a dead worker kept in office", breaks: "StallTimeout", catch: "ren/stall", edits: []edit{{
-		"renew.go", `if l.stalled() {`, `if false {`}}},
+		"renew.go", `return most > 0 && l.e.clock`, `return most < 0 && l.e.clock`}}},
 
 	// The challenger's clock.
 	{name: "challenger's clock started before the read", breaks: "3", catch: "mx/two-valid", edits: []edit{{

@@ -24,7 +24,9 @@ var sharingMutants = []mutant{
 	{name: "a renewal not tried taken for one that failed", breaks: "BatchSwapper", catch: "not_tried", pkg: ".", parent: "TestBatchRefused", edits: []edit{{
 		"internal/store/batch.go", `case notTried(o.Err), backends`, `case backends`}}},
 	{name: "an error of a whole batch shared again", breaks: "BatchSwapper", catch: "nobody_knows_why", pkg: ".", parent: "TestBatchRefused", edits: []edit{{
-		"internal/store/batch.go", `case tried && !b.late:`, `case tried && b.late:`}}},
+		"internal/store/batch.go", `		l.failed(b, refused, now)
+	}`, `		_ = refused
+	}`}}},
 	{name: "fewer together only after an answer", breaks: "BatchSwapper", catch: "large_requests", pkg: ".", parent: "TestHang", edits: []edit{{
 		"internal/store/batch.go", `if !b.landed && !b.late {`, `if false {`}}},
 	{name: "one that was deposed takes its batch along", breaks: "BatchSwapper", catch: "elector/batch/one-lost", pkg: suite, parent: "TestMemory", edits: []edit{{
@@ -76,8 +78,6 @@ var sharingMutants = []mutant{
 	{name: "a request for many refused for good ends each campaign", breaks: "BatchLoader", catch: "TestRefusedTogether", pkg: storing, edits: []edit{{
 		"internal/store/batch.go", `(r.build == nil || r.change.Prev.Exists()):`, `r.change.Prev.Exists():`}, {
 		"internal/store/batch.go", `	case backends.Permanent(o.Err):`, `	case backends.Permanent(o.Err) && r.build != nil:`}}},
-	{name: "requests for many tried for ever", breaks: "BatchLoader", catch: "requests_for_many_are_hanging", pkg: ".", parent: "TestReadsSpoilt", edits: []edit{{
-		"internal/store/batch.go", `if !b.landed && !b.late {`, `if false {`}}},
 	{name: "a row in doubt read with others", breaks: "7", catch: "in_doubt", pkg: "./backends/postgres", parent: "TestLoadMany", edits: []edit{{
 		"backends/postgres/postgres.go", `; doubtful[i] {`, `; false {`}}},
 	{name: "an unprocessed key taken for absence", breaks: "BatchLoader", catch: "some_are_unprocessed", pkg: "./backends/dynamodb", parent: "TestLoadMany", edits: []edit{{

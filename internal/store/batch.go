@@ -229,13 +229,16 @@ func (h *handle) overdue(l *line, b *batch, cause error) {
 	for _, r := range b.requests {
 		b.settle(r, backends.Outcome{Err: unanswered(b.time(r), cause)})
 	}
-	h.clock.AfterFunc(min(longestGrace, b.timeout/4), func() {
-		h.mutex.Lock()
-		defer h.mutex.Unlock()
-		if !b.landed {
-			h.free(l, b)
-			h.dispatch()
-		}
+	half := min(longestGrace, b.timeout/4) / 2
+	h.clock.AfterFunc(half, func() { // this process may have stood still, and the backend is about to return
+		h.clock.AfterFunc(half, func() {
+			h.mutex.Lock()
+			defer h.mutex.Unlock()
+			if !b.landed {
+				h.free(l, b)
+				h.dispatch()
+			}
+		})
 	})
 	h.dispatch()
 }
@@ -303,7 +306,7 @@ func (b *batch) count(n int) {
 // judge learns from the outcomes how many requests may go together, and reports whether all
 // were refused. What the backend has answered with another's write has no answer. The caller holds the mutex.
 func (h *handle) judge(l *line, b *batch, all []*Request, outcomes []backends.Outcome, now time.Duration) (refused bool) {
-	good, wrong, tried := false, false, false
+	good, wrong := false, false
 	refused = len(all) > 0
 	for i, r := range all {
 		o := &outcomes[i]
@@ -311,7 +314,6 @@ func (h *handle) judge(l *line, b *batch, all []*Request, outcomes []backends.Ou
 			o.Err, wrong = errAnother, true
 		}
 		good = good || answered(o.Err)
-		tried = tried || !notTried(o.Err)
 		refused = refused && backends.Permanent(o.Err)
 	}
 	switch {
@@ -320,7 +322,7 @@ func (h *handle) judge(l *line, b *batch, all []*Request, outcomes []backends.Ou
 		if l == &h.lines[swaps] {
 			h.trip = max(now-b.began, h.trip-h.trip/8)
 		}
-	case tried && !b.late:
+	case !b.late:
 		l.failed(b, refused, now)
 	}
 	return refused

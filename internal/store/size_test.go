@@ -64,11 +64,13 @@ func TestSize(t *testing.T) {
 	const n = 40
 	for name, c := range map[string]struct {
 		answered int // the size of another request that is answered meanwhile, if any
+		err      error
 		sizes    []int
 	}{
-		"nothing is answered":      {0, []int{n, n / 10, 1}},
-		"single ones are answered": {1, []int{n, n / 10, 2}},
-		"others are answered":      {n, []int{n, n, n}},
+		"nothing is answered":      {0, backends.ErrUnavailable, []int{n, n / 10, 1}},
+		"nothing is tried":         {0, backends.ErrNotTried, []int{n, n / 10, 1}},
+		"single ones are answered": {1, backends.ErrUnavailable, []int{n, n / 10, 2}},
+		"others are answered":      {n, backends.ErrUnavailable, []int{n, n, n}},
 	} {
 		inBubble(t, func(s *scene) {
 			var clients, others []*Client
@@ -92,7 +94,7 @@ func TestSize(t *testing.T) {
 				}
 				time.Sleep(swapWait)
 				for some := s.gate.arrived(); len(some) > 0; some = s.gate.arrived() {
-					s.free(some, backends.ErrUnavailable)
+					s.free(some, c.err)
 				}
 				state(l)
 				apart = append(apart, clients[0].most[swaps])
