@@ -3,7 +3,7 @@ package elector
 import (
 	"context"
 	"fmt"
-	"maps"
+	"slices"
 	"time"
 
 	"github.com/elector-go/elector/backends"
@@ -73,7 +73,7 @@ func (e *Elector) claim(r backends.Record) (*acquisition, *failure) {
 	case !rule.Plausible(now.Wall):
 		e.log.Warn("elector: this machine's time of day is before 2020 or after 2200 and is not used for tokens; set its clock")
 	}
-	return &acquisition{e: e, token: token, nonce: nonce, why: annex.Cancelled, sent: map[uint64]write{}, releases: e.newBackoff("release")}, nil
+	return &acquisition{e: e, token: token, nonce: nonce, why: annex.Cancelled, releases: e.newBackoff("release")}, nil
 }
 
 // unlimited is a number of writes that no acquisition reaches.
@@ -93,7 +93,7 @@ func (e *Elector) acquire(ctx context.Context, prev backends.Record, a *acquisit
 		return e.newLease(ctx, a), nil
 	}
 	for writes--; ; writes-- {
-		maps.DeleteFunc(a.sent, func(_ uint64, w write) bool { return clock.Elapsed(e.clock, w.start) >= e.o.hold() })
+		a.sent = slices.DeleteFunc(a.sent, func(w write) bool { return clock.Elapsed(e.clock, w.start) >= e.o.hold() })
 		before := a.number
 		r, f, pending := e.swapFor(ctx, a, prev, e.patience(writes))
 		switch {
@@ -177,13 +177,13 @@ func (e *Elector) swapFor(ctx context.Context, a *acquisition, prev backends.Rec
 // discarded returns why this process does not lead although the store shows
 // its acquisition r, or nil if it leads.
 func (e *Elector) discarded(ctx context.Context, r backends.Record, a *acquisition) (f *failure) {
-	start := a.sent[r.Attempt.Sequence].start
+	w, _ := a.sent.of(r.Attempt.Sequence)
 	switch err := a.differs(r); {
 	case err != nil:
 		f = &failure{holding, &HeldError{e.leader(r), err.Error()}}
 	case !e.view.Believes(r, e.now()):
 		f = e.heldBy(r)
-	case clock.Elapsed(e.clock, start) >= e.o.hold():
+	case clock.Elapsed(e.clock, w.start) >= e.o.hold():
 		f = &failure{transient, fmt.Errorf("%w: the store took longer than the lease to answer", ErrUnavailable)}
 	default:
 		return nil
@@ -198,18 +198,21 @@ func (e *Elector) newLease(base context.Context, own *acquisition) *Lease {
 	l := &Lease{
 		e: e, token: Token(own.token), won: own.record, hold: e.o.hold(), inRun: e.running || e.o.seat,
 		ended: make(chan struct{}), idle: make(chan struct{}),
-		upkeep: upkeep{proposals: make(chan *proposal), place: e.requests.Swapping(),
+		upkeep: upkeep{proposals: make(chan *proposal, 1), place: e.requests.Swapping(),
 			own: own, value: own.record.Value, faults: e.newBackoff("renewal")},
 	}
 	l.release.done = make(chan struct{})
 	// No other write of the acquisition counts any more: another write of a creation
 	// may have been on its way while other records came and went.
-	won := own.sent[own.record.Attempt.Sequence]
-	clear(own.sent)
-	own.sent[own.record.Attempt.Sequence] = won
+	won, _ := own.sent.of(own.record.Attempt.Sequence)
+	own.sent.only(won)
 	start := won.start
 	l.ctx, l.cancel = context.WithCancelCause(context.WithValue(context.WithoutCancel(base), workOf{l}, true))
+	l.lasting = context.WithoutCancel(l.ctx)
 	l.status.Store(&status{start: start})
+	l.next = l.nextRenewal()
+	l.turn.do = l.maintain
+	l.turn.asked.Store(1) // it begins below
 	e.view.Take(l.step("win", start), func() bool { return true })
 	l.checked.Store(int64(start.Mono))
 	e.current.Store(l)
@@ -221,7 +224,7 @@ func (e *Elector) newLease(base context.Context, own *acquisition) *Lease {
 	wait := queued(e, e.o.Trace.Acquired, l.ctx, l.info(nil))
 	e.active.Add(1)
 	r := own.record
-	go l.maintain() // before the callback has returned: it may resign
+	go l.turn.run() // before the callback has returned: it may resign
 	wait()
 	if w, ok := e.backend.(backends.PresenceWatcher); ok {
 		l.watchPresence(w, r)

@@ -22,7 +22,7 @@ type acquisition struct {
 	nonce  string
 	record backends.Record // ours, as the store last showed it; none before that
 	number uint64          // of the latest write
-	sent   map[uint64]write
+	sent   writes
 
 	// For the vacancy.
 	successor string       // ID of the candidate that the leader named
@@ -34,12 +34,29 @@ type acquisition struct {
 
 // A write is a write of an acquisition that may still count.
 type write struct {
+	number   uint64
 	start    clock.Reading // before it was sent
 	token    uint64
 	vacant   bool
 	value    string
 	critical backends.Extensions
 }
+
+// Writes are those of an acquisition.
+type writes []write
+
+// of returns the write with a number, if it may still count.
+func (s writes) of(number uint64) (w write, ok bool) {
+	for _, w := range s {
+		if w.number == number {
+			return w, true
+		}
+	}
+	return write{}, false
+}
+
+// only leaves one: none of the others can count any more.
+func (s *writes) only(w write) { *s = append((*s)[:0], w) }
 
 // next returns the record to write in place of prev, and records that it is sent now.
 // A renewal passes on all extensions, an acquisition only kept ones, and a release
@@ -67,7 +84,7 @@ func (a *acquisition) next(prev backends.Record, holder, value string) backends.
 	default:
 		r.Extensions = annex.Renewed(prev)
 	}
-	a.sent[a.number] = write{start, a.token, holder == "", value, r.Extensions.Class('c')}
+	a.sent = append(a.sent, write{a.number, start, a.token, holder == "", value, r.Extensions.Class('c')})
 	return r
 }
 
@@ -79,7 +96,7 @@ const strides = 1 << 16
 // differs returns how a state differs from what was written with its attempt, nil
 // if it is ours. Other processes may change extensions, except critical ones.
 func (a *acquisition) differs(r backends.Record) error {
-	w, sent := a.sent[r.Attempt.Sequence]
+	w, sent := a.sent.of(r.Attempt.Sequence)
 	o := &a.e.o
 	holder := o.ID
 	if w.vacant {
@@ -166,8 +183,9 @@ func (a *acquisition) vacate() error {
 // timely returns a function that reports whether a release of the record as it was shown
 // last may still be sent.
 func (a *acquisition) timely() func() bool {
-	clk, start, hold := a.e.clock, a.sent[a.record.Attempt.Sequence].start, a.e.o.hold()
-	return func() bool { return clock.Elapsed(clk, start) < hold }
+	w, _ := a.sent.of(a.record.Attempt.Sequence)
+	clk, hold := a.e.clock, a.e.o.hold()
+	return func() bool { return clock.Elapsed(clk, w.start) < hold }
 }
 
 // outlived reports whether no release may be sent any more, whichever of its writes the store

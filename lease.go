@@ -43,7 +43,7 @@ type Lease struct {
 
 	status  atomic.Pointer[status]
 	ended   chan struct{} // closed when the lease is over
-	idle    chan struct{} // closed when its goroutine has ended
+	idle    chan struct{} // closed when it writes no more
 	checked atomic.Int64  // monotonic, when Check was last called
 	release release
 	upkeep
@@ -52,14 +52,19 @@ type Lease struct {
 
 // An upkeep is what the renewals of a lease need.
 type upkeep struct {
+	turn      turn // of maintain
 	proposals chan *proposal
-	place     *store.Place // among those that renew
+	place     *store.Place    // among those that renew
+	lasting   context.Context // as that of the lease, and does not end
 
 	// Owned by the goroutine that maintains the lease, then by the one that writes
 	// the release: see release.begin.
-	own    *acquisition
-	value  string // to write with the next renewal
-	faults *backoff
+	own      *acquisition
+	value    string        // to write with the next renewal
+	next     time.Duration // when that is due, monotonic
+	pending  *proposal     // that it is for
+	faults   *backoff
+	finished bool
 
 	renewal atomic.Uint32 // renewalIdle, renewalWaits or renewalSent
 }
@@ -68,8 +73,15 @@ type upkeep struct {
 type alarms struct {
 	mutex   sync.Mutex
 	unwatch func()         // ends the watch of the mark of presence
-	timers  [2]func() bool // stop those at the end of the term and of draining
+	timers  [3]func() bool // stop them
 }
+
+// The timers of a lease.
+const (
+	expiring    = iota // at the end of the term
+	overrunning        // at the end of draining
+	renewing           // when the next renewal is due
+)
 
 // A phase is where a lease is in its life.
 type phase uint8
@@ -289,7 +301,7 @@ func (l *Lease) replace(s *status, next status) bool {
 		return true
 	case next.phase == draining:
 		l.cancel(next.cause)
-		l.later(1, l.e.o.ReleaseTimeout, func() {
+		l.later(overrunning, l.e.o.ReleaseTimeout, func() {
 			slow := "the worker did not return within %v of being told to stop (%v)"
 			if !l.inRun {
 				slow = "Resign was not called within %v of the end of the context (%v)"
@@ -300,6 +312,7 @@ func (l *Lease) replace(s *status, next status) bool {
 	}
 	l.cancel(next.cause)
 	close(l.ended)
+	l.turn.ask()
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	for _, stop := range l.timers {
@@ -348,20 +361,24 @@ func (l *Lease) giveUp() {
 // goroutine that is busy with the store delays it. Renewals do not touch the
 // timer; when it fires too early it is set again.
 func (l *Lease) expireLater() {
-	l.later(0, max(l.Remaining(), time.Microsecond), func() {
+	l.later(expiring, max(l.Remaining(), time.Microsecond), func() {
 		if l.valid() == nil {
 			l.expireLater()
 		}
 	})
 }
 
-// later calls f after d, unless the lease ends before.
+// later calls f after d, unless the lease ends before, or later is called again for this timer.
 func (l *Lease) later(timer int, d time.Duration, f func()) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	if !l.status.Load().phase.over() {
-		l.timers[timer] = l.e.clock.AfterFunc(d, f)
+	if l.status.Load().phase.over() {
+		return
 	}
+	if stop := l.timers[timer]; stop != nil {
+		stop()
+	}
+	l.timers[timer] = l.e.clock.AfterFunc(d, f)
 }
 
 func (l *Lease) lostBecause(reason error) error {
@@ -406,6 +423,7 @@ func (l *Lease) Proclaim(ctx context.Context, value string) error {
 		select {
 		case proposals <- p:
 			proposals, done = nil, p.done
+			l.turn.ask()
 		case err := <-done:
 			return l.e.fail("proclaim", err)
 		case <-l.ended:

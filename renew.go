@@ -1,7 +1,6 @@
 package elector
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -10,19 +9,29 @@ import (
 	"github.com/elector-go/elector/internal/store"
 )
 
-// maintain renews the lease until it is over, and tells the store if it was
-// resigned. Its goroutine is the only one that writes as the holder.
+// maintain renews the lease when that is due, and once it is over tells the store if it was
+// resigned. It is called in one goroutine at a time, which alone writes as the holder: after
+// each renewal, when the next one is due, when there is a proposal, and at the end.
 func (l *Lease) maintain() {
+	if l.finished {
+		return
+	}
+	for l.valid() == nil && l.due() {
+		l.renewNow()
+	}
+	if l.valid() == nil {
+		l.later(renewing, l.next-l.e.clock.Now().Mono, l.turn.ask)
+		return
+	}
+	l.finished = true
 	defer l.e.active.Done()
 	defer close(l.idle)
-	l.renewUntilOver()
 	l.place.Leave()
 	l.faults.close()
 	l.reportEnd()
 }
 
-// reportEnd tells people and hooks that the lease is over. It is apart from
-// maintain, whose stack lives as long as the lease.
+// reportEnd tells people and hooks that the lease is over.
 func (l *Lease) reportEnd() {
 	e := l.e
 	s := l.status.Load()
@@ -37,66 +46,66 @@ func (l *Lease) reportEnd() {
 	l.writeRelease(leaseEnded)
 }
 
-func (l *Lease) renewUntilOver() {
-	e := l.e
-	ctx := context.WithoutCancel(l.ctx)
-	next := l.nextRenewal()
-	var pending *proposal
-	for {
-		proposals := l.proposals
-		if pending != nil {
-			proposals = nil
-		}
-		due, stop := e.after(next - e.clock.Now().Mono)
+// due reports whether to renew now: at the time for it, or for a proposal. One at a time is
+// tried until it is decided.
+func (l *Lease) due() bool {
+	for l.pending == nil {
 		select {
-		case <-due:
-		case pending = <-proposals:
-			l.value = pending.value
-		case <-l.ended:
-		}
-		stop()
-		if l.valid() != nil {
-			return
-		}
-		if early := e.tooEarly(); early > 0 {
-			next = e.clock.Now().Mono + early
+		case p := <-l.proposals:
+			if p.ctx.Err() == nil {
+				l.pending, l.value = p, p.value
+				return true
+			}
 			continue
+		default:
 		}
-		if l.stalled() {
-			next = e.clock.Now().Mono + l.retryAfter()
-			continue
+		break
+	}
+	return l.next <= l.e.clock.Now().Mono
+}
+
+// renewNow renews the lease, or puts that off, and sets the time of the next renewal.
+func (l *Lease) renewNow() {
+	e := l.e
+	if early := e.tooEarly(); early > 0 {
+		l.next = e.clock.Now().Mono + early
+		return
+	}
+	if l.stalled() {
+		l.next = e.clock.Now().Mono + l.retryAfter()
+		return
+	}
+	if l.checkHealth(); l.valid() != nil {
+		return
+	}
+	f := l.renew()
+	if f != nil {
+		l.note(f.err)
+		if l.valid() == nil {
+			l.faults.failed(f, "token", l.token, "remaining", l.Remaining())
 		}
-		l.checkHealth(ctx)
-		if l.valid() != nil {
-			return
-		}
-		f := l.renew(ctx)
-		if f != nil {
-			l.note(f.err)
-			if l.valid() == nil {
-				l.faults.failed(f, "token", l.token, "remaining", l.Remaining())
-			}
-			next = e.clock.Now().Mono + l.retryAfter()
-		} else {
-			l.faults.over("token", l.token)
-			next = l.nextRenewal()
-			if pending != nil {
-				pending.done <- nil
-				pending = nil
-			}
-		}
-		if f.permanent() {
-			// The store refuses this value, or everything. Go back to the value that
-			// it took before, even if no caller waits any more.
-			l.value = l.own.record.Value
-			if pending != nil {
-				pending.done <- f.err
-				pending = nil
-			}
-		}
-		if pending != nil && pending.ctx.Err() != nil {
-			pending = nil
-		}
+		l.next = e.clock.Now().Mono + l.retryAfter()
+	} else {
+		l.faults.over("token", l.token)
+		l.next = l.nextRenewal()
+		l.decide(nil)
+	}
+	if f.permanent() {
+		// The store refuses this value, or everything. Go back to the value that
+		// it took before, even if no caller waits any more.
+		l.value = l.own.record.Value
+		l.decide(f.err)
+	}
+	if l.pending != nil && l.pending.ctx.Err() != nil {
+		l.pending = nil
+	}
+}
+
+// decide ends the proposal that is tried, if there is one.
+func (l *Lease) decide(err error) {
+	if l.pending != nil {
+		l.pending.done <- err
+		l.pending = nil
 	}
 }
 
@@ -122,11 +131,11 @@ func (l *Lease) stalled() bool {
 
 // checkHealth calls Healthy, and resigns if it returns an error. It does not call it after
 // the worker was told to stop.
-func (l *Lease) checkHealth(ctx context.Context) {
+func (l *Lease) checkHealth() {
 	if l.status.Load().phase != held {
 		return
 	}
-	f := l.e.checkHealth(ctx)
+	f := l.e.checkHealth(l.lasting)
 	switch {
 	case f == nil:
 	case l.inRun:
@@ -138,10 +147,10 @@ func (l *Lease) checkHealth(ctx context.Context) {
 
 // renew writes the record anew. If another process has changed an extension
 // meanwhile, it tries once more.
-func (l *Lease) renew(ctx context.Context) *failure {
-	f, overtaken := l.renewOnce(ctx)
+func (l *Lease) renew() *failure {
+	f, overtaken := l.renewOnce()
 	if overtaken && l.e.tooEarly() <= 0 && !l.stalled() && l.valid() == nil {
-		f, _ = l.renewOnce(ctx)
+		f, _ = l.renewOnce()
 	}
 	return f
 }
@@ -151,8 +160,8 @@ func (l *Lease) renew(ctx context.Context) *failure {
 // answers the next one with a conflict. A process that holds many leases reads back only
 // after such a conflict: all its writes compare with the same state. The lease counts from
 // when the write that the store shows was sent.
-func (l *Lease) renewOnce(ctx context.Context) (f *failure, overtaken bool) {
-	e, a := l.e, l.own
+func (l *Lease) renewOnce() (f *failure, overtaken bool) {
+	e, a, ctx := l.e, l.own, l.lasting
 	l.renewal.Store(renewalWaits)
 	defer l.renewal.Store(renewalIdle)
 	how := l.asks(swapping).gathers(true)
@@ -236,7 +245,7 @@ func (l *Lease) asks(why purpose) ask {
 func (l *Lease) adopt(r backends.Record) *failure {
 	a := l.own
 	var err error
-	switch w := a.sent[r.Attempt.Sequence]; {
+	switch w, _ := a.sent.of(r.Attempt.Sequence); {
 	case r.Version == a.record.Version:
 		err = l.valid() // nothing was applied so far, and any write still can be
 	case r.Attempt == a.record.Attempt:
@@ -246,8 +255,7 @@ func (l *Lease) adopt(r backends.Record) *failure {
 		// None of our other writes can be applied any more: all of them compared
 		// with the state that this one has replaced.
 		a.record = r
-		clear(a.sent)
-		a.sent[r.Attempt.Sequence] = w
+		a.sent.only(w)
 		margin := l.Remaining()
 		if err = l.extend(w.start); err == nil {
 			info := l.info(nil)

@@ -4,9 +4,7 @@ package main
 var clockMutants = []mutant{
 	// The holder's clock.
 	{name: "H counted from the response of a renewal", breaks: "2", catch: "exp/from-send", edits: []edit{{
-		"renew.go", `return l.adopt(r), false`, `w := a.sent[a.number]
-		w.start = e.clock.Now()
-		a.sent[a.number] = w
+		"renew.go", `return l.adopt(r), false`, `a.sent[len(a.sent)-1].start = e.clock.Now()
 		return l.adopt(r), false`}}},
 	{name: "H counted from the response of the acquisition", breaks: "2", catch: "pause/inflight", edits: []edit{{
 		"acquire.go", `start := won.start`, `start := clock.Mark(e.clock)`}}},
@@ -22,7 +20,7 @@ var clockMutants = []mutant{
 		} else {
 			l.expireLater()`}}},
 	{name: "late acknowledgement accepted after H", breaks: "2", catch: "exp/late-ack", edits: []edit{{
-		"acquire.go", `case clock.Elapsed(e.clock, start) >= e.o.hold():`, `case clock.Elapsed(e.clock, start) < 0:`}}},
+		"acquire.go", `case clock.Elapsed(e.clock, w.start) >= e.o.hold():`, `case clock.Elapsed(e.clock, w.start) < 0:`}}},
 	{name: "a lost lease moves back", breaks: "2", catch: "ren/resurrect", edits: []edit{{
 		"lease.go", `func (l *Lease) extend(start clock.Reading) error {`, `func (l *Lease) extend(start clock.Reading) error {
 	if !l.status.Load().phase.over() {
@@ -150,7 +148,7 @@ var clockMutants = []mutant{
 		"internal/rule/view.go", `		v.doubtCreation(r)
 		return false`, `		return false`}}},
 	{name: "a creation in doubt adopted by the holder", breaks: "7", catch: "another_write_of_the_same", pkg: ".", parent: "TestCreationInDoubt", edits: []edit{{
-		"acquire.go", `	clear(own.sent)
+		"acquire.go", `	own.sent.only(won)
 `, ``}}},
 	{name: "a state that was put back taken for an extended one", breaks: "3", catch: "put_back,_with_fewer_extensions", pkg: ".", parent: "TestCreationInDoubt", edits: []edit{{
 		"internal/rule/view.go", `added := r.Extensions != s.Extensions && r.Extensions.Names(s.Extensions)`, `added := r.Extensions != s.Extensions`}}},

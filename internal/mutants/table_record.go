@@ -6,11 +6,11 @@ var recordMutants = []mutant{
 	{name: "acquisition believed without an answer", breaks: "7", catch: "amb/acquire", edits: []edit{{
 		"acquire.go", `		r, readBack := e.load(`, `		if f.kind != conflicting {
 			return won(backends.Record{Holder: e.o.ID, Token: a.token, TTL: e.o.TTL, RenewEvery: e.o.RenewEvery, Value: e.o.Value,
-				Attempt: backends.Attempt{Nonce: a.nonce, Sequence: a.number}, Extensions: a.sent[a.number].critical, Version: "guessed"})
+				Attempt: backends.Attempt{Nonce: a.nonce, Sequence: a.number}, Extensions: a.sent[len(a.sent)-1].critical, Version: "guessed"})
 		}
 		r, readBack := e.load(`}}},
 	{name: "renewal believed without an answer", breaks: "2", catch: "amb/renew", edits: []edit{{
-		"renew.go", `		return &failure{max(f.kind, readBack.kind)`, `		l.extend(a.sent[a.number].start)
+		"renew.go", `		return &failure{max(f.kind, readBack.kind)`, `		l.extend(a.sent[len(a.sent)-1].start)
 		return &failure{max(f.kind, readBack.kind)`}}},
 	{name: "conflict taken as a loss without reading back", breaks: "7", catch: "amb/conflict-is-mine", edits: []edit{{
 		"renew.go", `	if f.kind == presenceLost {`, `	if f.kind == conflicting {
@@ -19,9 +19,9 @@ var recordMutants = []mutant{
 	}
 	if f.kind == presenceLost {`}}},
 	{name: "renewal read back with a later t0", breaks: "7", catch: "amb/two-unresolved", edits: []edit{{
-		"renew.go", `switch w := a.sent[r.Attempt.Sequence]; {`, `switch w := a.sent[a.number]; {`}}},
+		"renew.go", `switch w, _ := a.sent.of(r.Attempt.Sequence); {`, `switch w := a.sent[len(a.sent)-1]; {`}}},
 	{name: "acquisition read back with a later t0", breaks: "7", catch: "amb/two-unresolved", edits: []edit{{
-		"acquire.go", `won := own.sent[own.record.Attempt.Sequence]`, `won := own.sent[own.number]`}}},
+		"acquire.go", `won, _ := own.sent.of(own.record.Attempt.Sequence)`, `won := own.sent[len(own.sent)-1]`}}},
 	{name: "renewal on its way forgotten when it is not there yet", breaks: "7", catch: "is_adopted", pkg: ".", parent: "TestLateRenewal", edits: []edit{{
 		"renew.go", `	case r.Version == a.record.Version:
 		err = l.valid() // nothing was applied so far, and any write still can be
@@ -56,7 +56,7 @@ var recordMutants = []mutant{
 		"acquisition.go", `			case err != nil:
 				return fmt.Errorf("the record still`, `			case err != nil && false:
 				return fmt.Errorf("the record still`}, {
-		"acquisition.go", `return clock.Elapsed(clk, start) < hold`, `return true || clock.Elapsed(clk, start) < hold`}}},
+		"acquisition.go", `return clock.Elapsed(clk, w.start) < hold`, `return true || clock.Elapsed(clk, start) < hold`}}},
 	{name: "told while the worker still runs", breaks: "8", catch: "overrun", pkg: ".", parent: "TestOverrun", edits: []edit{{
 		"release.go", `case on == leaseEnded && phase != resigned, on != leaseEnded`, `case on != leaseEnded`}}},
 	{name: "told twice", breaks: "8", catch: "lost/run_true", pkg: ".", parent: "TestOpaqueErrors", edits: []edit{{
@@ -71,7 +71,7 @@ var recordMutants = []mutant{
 	{name: "released after a loss", breaks: "8", catch: "a_loss_is_not_released", pkg: ".", parent: "TestReleaseInTime", edits: []edit{{
 		"release.go", `on == workReturned && phase != lost:`, `on == workReturned:`}}},
 	{name: "released after H", breaks: "8", catch: "the_worker_returns_late", pkg: ".", parent: "TestReleaseInTime", edits: []edit{{
-		"acquisition.go", `return clock.Elapsed(clk, start) < hold`, `return clock.Elapsed(clk, start) < 9*hold`}}},
+		"acquisition.go", `return clock.Elapsed(clk, w.start) < hold`, `return clock.Elapsed(clk, start) < 9*hold`}}},
 	{name: "released after H by the queue", breaks: "8", catch: "TestLate", pkg: storing, edits: []edit{{
 		"internal/store/batch.go", `change, may := r.build(); may {`, `change, may := r.build(); may || !may {`}}},
 	{name: "a release given up at the first thing that it meets", breaks: "8", catch: "a_request", pkg: ".", parent: "TestReleaseMeets", edits: []edit{{

@@ -4,9 +4,7 @@ package main
 var sharingMutants = []mutant{
 	// Renewals that share a request.
 	{name: "a shared renewal counted from the answer", breaks: "2", catch: "elector/batch/shared", pkg: suite, parent: "TestMemory", edits: []edit{{
-		"renew.go", `return l.adopt(r), false`, `w := a.sent[a.number]
-		w.start = e.clock.Now()
-		a.sent[a.number] = w
+		"renew.go", `return l.adopt(r), false`, `a.sent[len(a.sent)-1].start = e.clock.Now()
 		return l.adopt(r), false`}}},
 	{name: "a renewal takes the outcome of its neighbour", breaks: "2", catch: "elector/batch/shared", pkg: suite, parent: "TestMemory", edits: []edit{{
 		"internal/store/batch.go", `h.outcome(l, b, r, outcomes[i], refused, now)`, `h.outcome(l, b, r, outcomes[(i+1)%len(all)], refused, now)`}, {

@@ -52,13 +52,17 @@ var stepMutants = []mutant{
 		if l.replace(s, next) {`}}},
 	{name: "step: a release while the worker drains", breaks: "release", catch: "TestSteps", pkg: simulation, alone: true, edits: []edit{{
 		"release.go", `case on == leaseEnded && phase != resigned, on`, `case on`}, {
-		"renew.go", `		stop()
-		if l.valid() != nil {`, `		stop()
-		if l.valid() != nil || l.status.Load().phase == draining {`}}},
+		"renew.go", `	for l.valid() == nil && l.due() {
+		l.renewNow()
+	}
+	if l.valid() == nil {`, `	for l.valid() == nil && l.due() {
+		l.renewNow()
+	}
+	if l.valid() == nil && l.status.Load().phase != draining {`}}},
 	{name: "step: a lost lease released", breaks: "release", catch: "TestSteps", pkg: simulation, alone: true, edits: []edit{{
 		"release.go", `on == workReturned && phase != lost:`, `on == workReturned:`}}},
 	{name: "step: a release after H", breaks: "release", catch: "TestSteps", pkg: simulation, alone: true, edits: []edit{{
-		"acquisition.go", `return clock.Elapsed(clk, start) < hold`, `return clock.Elapsed(clk, start) < 9*hold`}}},
+		"acquisition.go", `return clock.Elapsed(clk, w.start) < hold`, `return clock.Elapsed(clk, w.start) < 9*hold`}}},
 	{name: "step: a release written twice", breaks: "release", catch: "TestSteps", pkg: simulation, alone: true, edits: []edit{{
 		"release.go", `on != leaseEnded && phase == resigned, !l`, `!l`}, {
 		"release.go", `if r.state != unwritten {`, `if r.state == written {
