@@ -56,7 +56,7 @@ var recordMutants = []mutant{
 		"acquisition.go", `			case err != nil:
 				return fmt.Errorf("the record still`, `			case err != nil && false:
 				return fmt.Errorf("the record still`}, {
-		"acquisition.go", `return clock.Elapsed(clk, w.start) < hold`, `return true || clock.Elapsed(clk, start) < hold`}}},
+		"acquisition.go", `return clock.Elapsed(clk, w.start) < hold`, `return true || clock.Elapsed(clk, w.start) < hold`}}},
 	{name: "told while the worker still runs", breaks: "8", catch: "overrun", pkg: ".", parent: "TestOverrun", edits: []edit{{
 		"release.go", `case on == leaseEnded && phase != resigned, on != leaseEnded`, `case on != leaseEnded`}}},
 	{name: "told twice", breaks: "8", catch: "lost/run_true", pkg: ".", parent: "TestOpaqueErrors", edits: []edit{{
@@ -71,7 +71,7 @@ var recordMutants = []mutant{
 	{name: "released after a loss", breaks: "8", catch: "a_loss_is_not_released", pkg: ".", parent: "TestReleaseInTime", edits: []edit{{
 		"release.go", `on == workReturned && phase != lost:`, `on == workReturned:`}}},
 	{name: "released after H", breaks: "8", catch: "the_worker_returns_late", pkg: ".", parent: "TestReleaseInTime", edits: []edit{{
-		"acquisition.go", `return clock.Elapsed(clk, w.start) < hold`, `return clock.Elapsed(clk, start) < 9*hold`}}},
+		"acquisition.go", `return clock.Elapsed(clk, w.start) < hold`, `return clock.Elapsed(clk, w.start) < 9*hold`}}},
 	{name: "released after H by the queue", breaks: "8", catch: "TestLate", pkg: storing, edits: []edit{{
 		"internal/store/batch.go", `change, may := r.build(); may {`, `change, may := r.build(); may || !may {`}}},
 	{name: "a release given up at the first thing that it meets", breaks: "8", catch: "a_request", pkg: ".", parent: "TestReleaseMeets", edits: []edit{{
