@@ -9,6 +9,7 @@ import (
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/annex"
 	"github.com/elector-go/elector/internal/aside"
+	"github.com/elector-go/elector/operate"
 )
 
 // notLeader is an error that is also ErrNotLeader to errors.Is.
@@ -31,11 +32,9 @@ var (
 	ErrResigned error = notLeader("the lease was resigned")
 	// ErrHeld: another candidate holds the election. See HeldError.
 	ErrHeld = errors.New("the election is held")
-	// ErrPaused: the election is paused, see Elector.Pause. A HeldError is ErrPaused too
+	// ErrPaused: the election is paused, see operate.Operator. A HeldError is ErrPaused too
 	// if that is why it cannot be claimed.
 	ErrPaused = errors.New("the election is paused")
-	// ErrNotPaused: the election is not paused.
-	ErrNotPaused = errors.New("the election is not paused")
 	// ErrBusy: this Elector already leads, or another call of Campaign,
 	// TryCampaign or Run on it is under way.
 	ErrBusy = errors.New("this Elector already leads or campaigns; make another one for a second candidate")
@@ -226,7 +225,7 @@ func (e usersError) Error() string { return e.err.Error() }
 
 // Is implements the interface of errors.Is.
 func (e usersError) Is(target error) bool {
-	for _, own := range []error{ErrNotLeader, ErrLost, ErrResigned, ErrHeld, ErrPaused, ErrNotPaused, ErrBusy, ErrRequested, ErrUnhealthy, ErrClosed, ErrStale, ErrTokenRegressed, ErrTokenExhausted, ErrInvalid} {
+	for _, own := range []error{ErrNotLeader, ErrLost, ErrResigned, ErrHeld, ErrPaused, operate.ErrNotPaused, ErrBusy, ErrRequested, ErrUnhealthy, ErrClosed, ErrStale, ErrTokenRegressed, ErrTokenExhausted, ErrInvalid} {
 		if target == own {
 			return false
 		}

@@ -237,7 +237,7 @@ func ExampleElector_ResignTo() {
 	if _, err := next.Campaign(ctx); err != nil {
 		fmt.Println(err)
 	}
-	terms, err := next.History(ctx)
+	terms, err := next.Operator().History(ctx)
 	for _, t := range terms {
 		fmt.Printf("%s: %q\n", t.ID, t.Reason)
 	}

@@ -20,12 +20,12 @@ import (
 // terms returns the history as text: who led, and why not any longer.
 func (s *stage) terms() string {
 	s.t.Helper()
-	terms, err := s.candidate(elector.Options{}).History(s.t.Context())
+	terms, err := s.candidate(elector.Options{}).Operator().History(s.t.Context())
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	var texts []string
-	last := elector.Token(0)
+	last := uint64(0)
 	for _, term := range terms {
 		if term.Token <= last {
 			s.t.Errorf("token %d after %d", term.Token, last)
@@ -132,7 +132,7 @@ func TestHistory(t *testing.T) {
 				if value, ok := s.record().Extensions.Get("k_history"); i == 0 && ok {
 					t.Errorf("the first term is kept as %q, besides the record", value)
 				}
-				terms, err := e.History(t.Context())
+				terms, err := e.Operator().History(t.Context())
 				if err != nil || len(terms) != i+1 {
 					t.Fatalf("the history is %v (%v)", terms, err)
 				}
@@ -231,7 +231,7 @@ func TestHistory(t *testing.T) {
 			works := time.Now()
 			f.Always(nil)
 			wait(t, next, "the candidate leads")
-			terms, err := s.candidate(o("reader")).History(t.Context())
+			terms, err := s.candidate(o("reader")).Operator().History(t.Context())
 			if err != nil || len(terms) < 2 {
 				t.Fatalf("%v, %v", terms, err)
 			}
@@ -246,7 +246,7 @@ func TestHistory(t *testing.T) {
 		for _, at := range []string{"zzzzzzzzzz", "-zzzzzzzzzz", "zzzzzzzzzzzzzzzzzzzz"} {
 			onStage(t, o("mine"), func(t *testing.T, s *stage) {
 				change(t, s.store, set(t, "k_history", "1 "+at+" "+at+" r a"))
-				terms, err := s.e.History(t.Context())
+				terms, err := s.e.Operator().History(t.Context())
 				if err != nil || terms[0].ID != "a" {
 					t.Errorf("%v, %v", terms, err)
 				}

@@ -6,6 +6,7 @@ import (
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/annex"
 	"github.com/elector-go/elector/internal/rule"
+	"github.com/elector-go/elector/operate"
 )
 
 // A Leader describes who leads, according to an election's record.
@@ -35,9 +36,9 @@ type Leader struct {
 	RequestedBy string
 	Draining    bool
 
-	// Pause is set while the election is paused, see Elector.Pause, as far as this process
-	// knows: a new Elector cannot know how much of Pause.For is over.
-	Pause *Pause
+	// Pause is set while the election is paused, see operate.Operator, as far as this
+	// process knows: a new Elector cannot know how much of Pause.For is over.
+	Pause *operate.Pause
 
 	// Lossy is why the store may lose acknowledged writes, for people: another process
 	// may lead at the same time. It is empty on a store that keeps them.
@@ -71,7 +72,7 @@ func (e *Elector) leader(r backends.Record) Leader {
 		paused = now < pausedUntil(s)
 	}
 	if p := annex.PauseOf(r); p != nil && paused {
-		l.Pause = &Pause{Reason: p.Reason, For: p.For, By: p.By}
+		l.Pause = &operate.Pause{Reason: p.Reason, For: p.For, By: p.By}
 	}
 	return l
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/backends/memory"
+	"github.com/elector-go/elector/operate"
 )
 
 // A slow store takes its time to answer the first read, as one does that has to
@@ -107,7 +108,7 @@ func readOnly(t *testing.T) {
 		many := b.(backends.BatchSwapper).SwapMany(ctx, []backends.Change{{Name: "other"}})[0].Err
 		for call, err := range map[string]error{
 			"Campaign": campaigned, "TryCampaign": tried, "Run": ran, "Swap": swapped, "SwapMany": many,
-			"RequestResign": e.RequestResign(ctx, elector.ResignRequest{}),
+			"RequestResign": e.Operator().RequestResign(ctx, operate.ResignRequest{}),
 		} {
 			if !errors.Is(err, elector.ErrReadOnly) {
 				t.Errorf("the error of %s is %v", call, err)

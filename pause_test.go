@@ -14,16 +14,17 @@ import (
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/fault"
+	"github.com/elector-go/elector/operate"
 )
 
 // pause pauses the election from another process.
-func (s *stage) pause(p elector.Pause) <-chan error {
+func (s *stage) pause(p operate.Pause) <-chan error {
 	e := s.candidate(elector.Options{ID: "operator"})
-	return begin(func() error { return e.Pause(s.t.Context(), p) })
+	return begin(func() error { return e.Operator().Pause(s.t.Context(), p) })
 }
 
 // paused pauses the election and waits for that.
-func (s *stage) paused(p elector.Pause) {
+func (s *stage) paused(p operate.Pause) {
 	s.t.Helper()
 	if err := wait(s.t, s.pause(p), "the election is paused"); err != nil {
 		s.t.Fatal(err)
@@ -45,7 +46,7 @@ func TestPause(t *testing.T) {
 			}
 		}()
 		wait(t, observed, "the leader is observed")
-		paused := s.pause(elector.Pause{Reason: "migration 42"})
+		paused := s.pause(operate.Pause{Reason: "migration 42"})
 		pass(15 * time.Second)
 		if !errors.Is(context.Cause(l.Context()), elector.ErrRequested) || l.Check() != nil {
 			t.Errorf("the leader's context has the cause %v, and Check returns %v", context.Cause(l.Context()), l.Check())
@@ -62,7 +63,7 @@ func TestPause(t *testing.T) {
 		isNot(t, s.leads, "the former leader leads")
 
 		e := s.candidate(elector.Options{ID: "another"})
-		want := elector.Pause{Reason: "migration 42", By: "operator"}
+		want := operate.Pause{Reason: "migration 42", By: "operator"}
 		if shown, err := e.Leader(t.Context()); err != nil || !shown.Vacant() || shown.Pause == nil || *shown.Pause != want {
 			t.Errorf("the leader is %+v, %v", shown, err)
 		}
@@ -75,10 +76,10 @@ func TestPause(t *testing.T) {
 		if !errors.Is(err, elector.ErrPaused) || !errors.Is(err, elector.ErrHeld) || !strings.Contains(err.Error(), `by "operator": "migration 42"`) {
 			t.Errorf("the error of TryCampaign is %v", err)
 		}
-		if err := e.Pause(t.Context(), elector.Pause{}); !errors.Is(err, elector.ErrPaused) || !strings.Contains(err.Error(), "operator") {
+		if err := e.Operator().Pause(t.Context(), operate.Pause{}); !errors.Is(err, elector.ErrPaused) || !strings.Contains(err.Error(), "operator") {
 			t.Errorf("the error of another Pause is %v", err)
 		}
-		if err := e.Resume(t.Context()); err != nil {
+		if err := e.Operator().Resume(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		select {
@@ -91,7 +92,7 @@ func TestPause(t *testing.T) {
 		if shown := wait(t, observed, "the end of the pause is observed"); shown.Pause != nil {
 			t.Errorf("the leader is %+v", shown)
 		}
-		if err := e.Resume(t.Context()); !errors.Is(err, elector.ErrNotPaused) || !strings.Contains(err.Error(), "leads with token") {
+		if err := e.Operator().Resume(t.Context()); !errors.Is(err, operate.ErrNotPaused) || !strings.Contains(err.Error(), "leads with token") {
 			t.Errorf("the error of another Resume is %v", err)
 		}
 		terms := s.terms()
@@ -119,7 +120,7 @@ func TestPauseFor(t *testing.T) {
 			return shown
 		})
 		pass(time.Second)
-		paused := s.pause(elector.Pause{For: time.Hour})
+		paused := s.pause(operate.Pause{For: time.Hour})
 		<-l.Context().Done()
 		l.Resign(t.Context())
 		if err := wait(t, paused, "Pause returns"); err != nil {
@@ -151,7 +152,7 @@ func TestPauseFor(t *testing.T) {
 func TestPauseRefused(t *testing.T) {
 	onStage(t, elector.Options{}, func(t *testing.T, s *stage) {
 		win(t, s.e)
-		for name, p := range map[string]elector.Pause{
+		for name, p := range map[string]operate.Pause{
 			"a reason of 10 kB":      {Reason: strings.Repeat("a", 10<<10)},
 			"a reason of 257 bytes":  {Reason: strings.Repeat("a", 257)},
 			"a reason with a NUL":    {Reason: "a\x00"},
@@ -160,7 +161,7 @@ func TestPauseRefused(t *testing.T) {
 			"no time at all":         {For: time.Nanosecond},
 			"too long a time":        {For: 367 * 24 * time.Hour},
 		} {
-			if err := s.e.Pause(t.Context(), p); !errors.Is(err, elector.ErrInvalid) {
+			if err := s.e.Operator().Pause(t.Context(), p); !errors.Is(err, elector.ErrInvalid) {
 				t.Errorf("%s: the error is %v", name, err)
 			}
 		}
@@ -169,26 +170,26 @@ func TestPauseRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer never.Close()
-		if err := never.Pause(t.Context(), elector.Pause{}); !errors.Is(err, elector.ErrNotLeader) || !strings.Contains(err.Error(), "is the name right") {
+		if err := never.Operator().Pause(t.Context(), operate.Pause{}); !errors.Is(err, elector.ErrNotLeader) || !strings.Contains(err.Error(), "is the name right") {
 			t.Errorf("the error for an election that was never used is %v", err)
 		}
-		if err := never.Resume(t.Context()); !errors.Is(err, elector.ErrNotPaused) {
+		if err := never.Operator().Resume(t.Context()); !errors.Is(err, operate.ErrNotPaused) {
 			t.Errorf("the error of Resume for an election that was never used is %v", err)
 		}
 		if content := s.store.Get("never-used"); content != nil {
 			t.Errorf("it has a record: %s", content)
 		}
-		if err := s.e.Resume(t.Context()); !errors.Is(err, elector.ErrNotPaused) {
+		if err := s.e.Operator().Resume(t.Context()); !errors.Is(err, operate.ErrNotPaused) {
 			t.Errorf("the error of Resume for an election that is held is %v", err)
 		}
 		s.e.Resign(t.Context())
-		if err := s.e.Resume(t.Context()); !errors.Is(err, elector.ErrNotPaused) {
+		if err := s.e.Operator().Resume(t.Context()); !errors.Is(err, operate.ErrNotPaused) {
 			t.Errorf("the error of Resume for an election that is vacant is %v", err)
 		}
 		full := s.record()
 		full.Extensions = backends.Extensions(`{"k_other":"` + strings.Repeat("a", backends.MaxExtensions-len("k_other")) + `"}`)
 		s.store.Put("bubble", backends.Encode("bubble", full))
-		if err := s.e.Pause(t.Context(), elector.Pause{}); !errors.Is(err, elector.ErrInvalid) || !strings.Contains(err.Error(), "no room") {
+		if err := s.e.Operator().Pause(t.Context(), operate.Pause{}); !errors.Is(err, elector.ErrInvalid) || !strings.Contains(err.Error(), "no room") {
 			t.Errorf("the error for a record without room is %v", err)
 		}
 		if !s.vacant() {
@@ -201,12 +202,12 @@ func TestPauseRefused(t *testing.T) {
 func TestPauseReason(t *testing.T) {
 	onStage(t, elector.Options{}, func(t *testing.T, s *stage) {
 		for _, reason := range []string{"", " ", `"%41" \ <&>;`, strings.Repeat("é", 128), strings.Repeat("\n", 256)} {
-			s.paused(elector.Pause{Reason: reason, For: 366 * 24 * time.Hour})
+			s.paused(operate.Pause{Reason: reason, For: 366 * 24 * time.Hour})
 			l, err := s.e.Leader(t.Context())
 			if err != nil || l.Pause == nil || l.Pause.Reason != reason || l.Pause.For != 366*24*time.Hour {
 				t.Errorf("%.40q: the leader is %+v, %v", reason, l, err)
 			}
-			if err := s.e.Resume(t.Context()); err != nil {
+			if err := s.e.Operator().Resume(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -221,7 +222,7 @@ func TestPauseDead(t *testing.T) {
 		s.store.Put("bubble", backends.Encode("bubble", r))
 		next := s.rival()
 		pass(time.Second)
-		start, paused := time.Now(), s.pause(elector.Pause{})
+		start, paused := time.Now(), s.pause(operate.Pause{})
 		pass(10*time.Minute + 59*time.Second - time.Second)
 		isNot(t, next, "a candidate leads before C")
 		isNot(t, paused, "the election is paused before C")
@@ -249,7 +250,7 @@ func TestPauserDies(t *testing.T) {
 		e := join(t, b, elector.Options{ID: "operator"})
 		go func() {
 			defer close(dead)
-			if err := e.Pause(t.Context(), elector.Pause{}); err == nil {
+			if err := e.Operator().Pause(t.Context(), operate.Pause{}); err == nil {
 				t.Error("a pause that was not written returns nil")
 			}
 		}()
@@ -267,7 +268,7 @@ func TestPauseTwice(t *testing.T) {
 			var paused []<-chan error
 			for i := range ids {
 				e := s.candidate(elector.Options{ID: ids[i]})
-				paused = append(paused, begin(func() error { return e.Pause(t.Context(), elector.Pause{Reason: fmt.Sprint(i)}) }))
+				paused = append(paused, begin(func() error { return e.Operator().Pause(t.Context(), operate.Pause{Reason: fmt.Sprint(i)}) }))
 			}
 			<-lease.Context().Done()
 			lease.Resign(t.Context())
@@ -292,13 +293,13 @@ func TestPauseByLeader(t *testing.T) {
 	onStage(t, elector.Options{TTL: time.Minute}, func(t *testing.T, s *stage) {
 		s.run()
 		s.end()
-		if err := wait(t, begin(func() error { return s.e.Pause(t.Context(), elector.Pause{}) }), "Pause returns"); err != nil {
+		if err := wait(t, begin(func() error { return s.e.Operator().Pause(t.Context(), operate.Pause{}) }), "Pause returns"); err != nil {
 			t.Fatal(err)
 		}
 		pass(time.Hour)
 		isNot(t, s.leads, "the leader leads on")
 		isNot(t, s.ran, "Run returns")
-		if err := s.e.Resume(t.Context()); err != nil {
+		if err := s.e.Operator().Resume(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		wait(t, s.leads, "Run leads again")
@@ -310,7 +311,7 @@ func TestPauseByLeader(t *testing.T) {
 // a holder is held.
 func TestPauseEdited(t *testing.T) {
 	onStage(t, elector.Options{TTL: time.Minute}, func(t *testing.T, s *stage) {
-		s.paused(elector.Pause{For: time.Minute})
+		s.paused(operate.Pause{For: time.Minute})
 		r := s.record()
 		mark := r.Extensions.Class('c')
 		if mark == "" || mark.Critical() != "c_pause" {
@@ -327,12 +328,12 @@ func TestPauseEdited(t *testing.T) {
 				t.Errorf("%q: the leader is %+v, %v", text, l, err)
 			}
 		}
-		if err := s.e.Resume(t.Context()); err != nil {
+		if err := s.e.Operator().Resume(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	})
 	onStage(t, elector.Options{TTL: time.Minute}, func(t *testing.T, s *stage) {
-		s.paused(elector.Pause{})
+		s.paused(operate.Pause{})
 		r := s.record()
 		r.Holder = "hand"
 		s.store.Put("bubble", backends.Encode("bubble", r))
@@ -365,11 +366,11 @@ func TestPauseDistrusted(t *testing.T) {
 		do     func(ctx context.Context, e *elector.Elector) error
 	}{
 		{"pause", func(r *backends.Record) { r.Holder, r.TTL, r.Token = "first", 24*time.Hour, 5 },
-			func(ctx context.Context, e *elector.Elector) error { return e.Pause(ctx, elector.Pause{}) }},
+			func(ctx context.Context, e *elector.Elector) error { return e.Operator().Pause(ctx, operate.Pause{}) }},
 		{"resume", func(r *backends.Record) {
 			r.TTL, r.Token = 24*time.Hour, 5
 			r.Extensions, _ = r.Extensions.With("c_pause", "0 by why")
-		}, func(ctx context.Context, e *elector.Elector) error { return e.Resume(ctx) }},
+		}, func(ctx context.Context, e *elector.Elector) error { return e.Operator().Resume(ctx) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			onStage(t, elector.Options{}, func(t *testing.T, s *stage) {
@@ -418,7 +419,7 @@ func TestPauseRoom(t *testing.T) {
 			return send(ctx)
 		})
 		e := join(t, b, elector.Options{})
-		if err := e.Pause(t.Context(), elector.Pause{Reason: strings.Repeat("why ", 60)}); err == nil {
+		if err := e.Operator().Pause(t.Context(), operate.Pause{Reason: strings.Repeat("why ", 60)}); err == nil {
 			t.Error("a pause that does not stand returns nil")
 		}
 		if x, _ := s.record().Extensions.Get("k_other"); x != kept || !s.vacant() {
@@ -442,7 +443,7 @@ func TestPausePreferred(t *testing.T) {
 			}
 			return send(ctx)
 		})
-		if err := join(t, polled{b}, elector.Options{}).Pause(ctx, elector.Pause{}); err != nil {
+		if err := join(t, polled{b}, elector.Options{}).Operator().Pause(ctx, operate.Pause{}); err != nil {
 			t.Errorf("after %d reads: %v", f.Count("load"), err)
 		}
 	})
@@ -457,7 +458,7 @@ func TestPauseInDoubt(t *testing.T) {
 			return fault.ReplyLost(ctx, c, send)
 		})
 		e, start := join(t, b, elector.Options{ID: "operator", TTL: time.Minute}), time.Now()
-		if err := e.Pause(t.Context(), elector.Pause{}); err != nil || time.Since(start) > 30*time.Second {
+		if err := e.Operator().Pause(t.Context(), operate.Pause{}); err != nil || time.Since(start) > 30*time.Second {
 			t.Errorf("after %v: %v", time.Since(start), err)
 		}
 	})
@@ -472,7 +473,7 @@ func TestPauseUnread(t *testing.T) {
 			f.Next("load", fault.RequestLost)
 			return send(ctx)
 		})
-		if err := join(t, b, elector.Options{}).Pause(t.Context(), elector.Pause{}); err != nil || f.Pending() != 0 {
+		if err := join(t, b, elector.Options{}).Operator().Pause(t.Context(), operate.Pause{}); err != nil || f.Pending() != 0 {
 			t.Errorf("%d reads did not fail: %v", f.Pending(), err)
 		}
 	})
@@ -483,7 +484,7 @@ func TestPauseGone(t *testing.T) {
 	t.Run("dropped", func(t *testing.T) {
 		onStage(t, elector.Options{}, func(t *testing.T, s *stage) {
 			e := join(t, forgetful{s.store.Handle(), new(atomic.Int32)}, elector.Options{})
-			if err := e.Pause(t.Context(), elector.Pause{}); !errors.Is(err, elector.ErrMisconfigured) || !strings.Contains(err.Error(), "drops") {
+			if err := e.Operator().Pause(t.Context(), operate.Pause{}); !errors.Is(err, elector.ErrMisconfigured) || !strings.Contains(err.Error(), "drops") {
 				t.Error(err)
 			}
 		})
@@ -493,12 +494,12 @@ func TestPauseGone(t *testing.T) {
 			f, b := fault.Wrap(s.store.Handle())
 			f.Next("swap", nil, func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
 				r, err := send(ctx)
-				if err := s.candidate(elector.Options{}).Resume(t.Context()); err != nil {
+				if err := s.candidate(elector.Options{}).Operator().Resume(t.Context()); err != nil {
 					t.Error(err)
 				}
 				return r, err
 			})
-			if err := join(t, b, elector.Options{}).Pause(t.Context(), elector.Pause{}); !errors.Is(err, elector.ErrNotPaused) {
+			if err := join(t, b, elector.Options{}).Operator().Pause(t.Context(), operate.Pause{}); !errors.Is(err, operate.ErrNotPaused) {
 				t.Error(err)
 			}
 		})
@@ -511,13 +512,13 @@ func TestPauseEnds(t *testing.T) {
 		s.run()
 		e, mine := s.candidate(elector.Options{}), errors.New("mine")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		paused := begin(func() error { return e.Pause(ctx, elector.Pause{}) })
+		paused := begin(func() error { return e.Operator().Pause(ctx, operate.Pause{}) })
 		pass(time.Second)
 		cancel(mine)
 		if err := wait(t, paused, "Pause returns"); !errors.Is(err, mine) {
 			t.Errorf("after the end of its context: %v", err)
 		}
-		paused = begin(func() error { return e.Pause(t.Context(), elector.Pause{}) })
+		paused = begin(func() error { return e.Operator().Pause(t.Context(), operate.Pause{}) })
 		pass(time.Second)
 		e.Close()
 		if err := wait(t, paused, "Pause returns"); !errors.Is(err, elector.ErrClosed) {
@@ -536,7 +537,7 @@ func TestPauseLogged(t *testing.T) {
 		f, b := fault.Wrap(s.store.Handle())
 		f.Next("swap", nil, nil, fault.Slow(time.Second)) // the request, the acquisition and the release
 		e := join(t, b, elector.Options{ID: "operator"})
-		paused := begin(func() error { return e.Pause(t.Context(), elector.Pause{Reason: "why"}) })
+		paused := begin(func() error { return e.Operator().Pause(t.Context(), operate.Pause{Reason: "why"}) })
 		<-l.Context().Done()
 		l.Resign(t.Context())
 		if err := wait(t, paused, "the election is paused"); err != nil {
@@ -558,7 +559,7 @@ func TestPauseHeadStart(t *testing.T) {
 		c := s.crowd(elector.Options{TTL: time.Hour}, false, names(2)...)
 		pass(3*time.Hour + time.Minute)
 		e := join(t, polled{s.store.Handle()}, elector.Options{ID: "operator"})
-		if err := wait(t, begin(func() error { return e.Pause(t.Context(), elector.Pause{}) }), "Pause returns"); err != nil {
+		if err := wait(t, begin(func() error { return e.Operator().Pause(t.Context(), operate.Pause{}) }), "Pause returns"); err != nil {
 			t.Error(err)
 		}
 		isNot(t, c.by, "another candidate leads before the pause")

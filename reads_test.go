@@ -17,6 +17,7 @@ import (
 	"github.com/elector-go/elector/backends/memory"
 	"github.com/elector-go/elector/internal/clock"
 	"github.com/elector-go/elector/internal/inject"
+	"github.com/elector-go/elector/operate"
 )
 
 // A desk counts what is read through it. Its store has no Watch.
@@ -244,7 +245,7 @@ func leave(t *testing.T, b backends.Backend) {
 	}
 	soon, cancel = context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if err := both[1].RequestResign(soon, elector.ResignRequest{}); err == nil {
+	if err := both[1].Operator().RequestResign(soon, operate.ResignRequest{}); err == nil {
 		t.Error("a request is met at once")
 	}
 }

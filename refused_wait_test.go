@@ -12,6 +12,7 @@ import (
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/fault"
+	"github.com/elector-go/elector/operate"
 )
 
 // deny denies everything after a time.
@@ -89,7 +90,7 @@ func TestRefusedInPause(t *testing.T) {
 		}
 	}}}
 	onStage(t, o, func(t *testing.T, s *stage) {
-		if err := join(t, s.store.Handle(), elector.Options{ID: "op"}).Pause(t.Context(), elector.Pause{}); err != nil {
+		if err := join(t, s.store.Handle(), elector.Options{ID: "op"}).Operator().Pause(t.Context(), operate.Pause{}); err != nil {
 			t.Fatal(err)
 		}
 		go s.e.Campaign(t.Context())
@@ -113,7 +114,7 @@ func TestRefusedInPause(t *testing.T) {
 func TestDoubtStays(t *testing.T) {
 	for _, failure := range []error{backends.ErrDenied, backends.ErrUnavailable} {
 		onStage(t, elector.Options{}, func(t *testing.T, s *stage) {
-			if err := join(t, s.store.Handle(), elector.Options{ID: "op"}).Pause(t.Context(), elector.Pause{}); err != nil {
+			if err := join(t, s.store.Handle(), elector.Options{ID: "op"}).Operator().Pause(t.Context(), operate.Pause{}); err != nil {
 				t.Fatal(err)
 			}
 			won := begin(func() error { _, err := s.e.Campaign(t.Context()); return err })

@@ -12,6 +12,7 @@ import (
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/fault"
+	"github.com/elector-go/elector/operate"
 )
 
 // record returns the record in the store.
@@ -33,7 +34,9 @@ func (s *stage) candidate(o elector.Options) *elector.Elector {
 // asks requests the resignation of a leader from another process.
 func (s *stage) asks(ctx context.Context, token elector.Token, to string) <-chan error {
 	e := s.candidate(elector.Options{ID: "operator"})
-	return begin(func() error { return e.RequestResign(ctx, elector.ResignRequest{Token: token, To: to}) })
+	return begin(func() error {
+		return e.Operator().RequestResign(ctx, operate.ResignRequest{Token: uint64(token), To: to})
+	})
 }
 
 // A request to resign is met at the next renewal, ends no lease, and moves the
@@ -339,7 +342,7 @@ func TestRequestUnanswered(t *testing.T) {
 				broken, b := fault.Wrap(s.store.Handle())
 				broken.Always(f)
 				e := join(t, b, elector.Options{})
-				err := wait(t, begin(func() error { return e.RequestResign(patience(t, time.Minute), elector.ResignRequest{}) }), "RequestResign returns")
+				err := wait(t, begin(func() error { return e.Operator().RequestResign(patience(t, time.Minute), operate.ResignRequest{}) }), "RequestResign returns")
 				if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, elector.ErrUnavailable) {
 					t.Error(err)
 				}
@@ -367,7 +370,7 @@ func TestRequestDropped(t *testing.T) {
 		win(t, s.e)
 		var swaps atomic.Int32
 		e := join(t, forgetful{s.store.Handle(), &swaps}, elector.Options{TTL: time.Minute, RenewEvery: 10 * time.Second})
-		asked := begin(func() error { return e.RequestResign(t.Context(), elector.ResignRequest{}) })
+		asked := begin(func() error { return e.Operator().RequestResign(t.Context(), operate.ResignRequest{}) })
 		pass(10 * time.Second)
 		if n := swaps.Load(); n > 10 {
 			t.Fatalf("%d writes in 10 s", n)
@@ -414,7 +417,7 @@ func TestRequestRoom(t *testing.T) {
 					t.Error("no candidate has announced itself")
 				}
 				e := s.candidate(elector.Options{ID: id("b")})
-				asked := begin(func() error { return e.RequestResign(t.Context(), elector.ResignRequest{To: id("c")}) })
+				asked := begin(func() error { return e.Operator().RequestResign(t.Context(), operate.ResignRequest{To: id("c")}) })
 				pass(time.Minute)
 				lead, err := e.Leader(t.Context())
 				if err != nil || !lead.Draining || lead.Successor != id("c") || !errors.Is(context.Cause(l.Context()), elector.ErrRequested) {
@@ -479,7 +482,7 @@ func TestRequestStorm(t *testing.T) {
 				e := join(t, b, elector.Options{})
 				go func() {
 					for ctx.Err() == nil {
-						e.RequestResign(ctx, elector.ResignRequest{Token: l.Token(), To: fmt.Sprintf("candidate %d", i)})
+						e.Operator().RequestResign(ctx, operate.ResignRequest{Token: uint64(l.Token()), To: fmt.Sprintf("candidate %d", i)})
 					}
 				}()
 			}
@@ -505,7 +508,7 @@ func TestRequestStorm(t *testing.T) {
 				return send(ctx)
 			})
 			for range 2 * mostUnanswered {
-				go s.e.RequestResign(t.Context(), elector.ResignRequest{})
+				go s.e.Operator().RequestResign(t.Context(), operate.ResignRequest{})
 			}
 			pass(time.Hour)
 			if err := l.Check(); err != nil {

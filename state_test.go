@@ -7,6 +7,7 @@ import (
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/fault"
+	"github.com/elector-go/elector/operate"
 )
 
 // State shows each state of a candidate's life.
@@ -29,14 +30,14 @@ func TestState(t *testing.T) {
 		s.plain()
 		pass(time.Minute)
 		is("while another candidate leads", elector.Waiting)
-		paused := s.pause(elector.Pause{})
+		paused := s.pause(operate.Pause{})
 		<-first.Context().Done()
 		first.Resign(t.Context())
 		if err := wait(t, paused, "the pause"); err != nil {
 			t.Fatal(err)
 		}
 		is("in a pause", elector.Paused)
-		if err := other.Resume(t.Context()); err != nil {
+		if err := other.Operator().Resume(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		wait(t, s.leads, "it leads")

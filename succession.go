@@ -22,7 +22,7 @@ import (
 //     may be old, and its successor dead. Then each waits a random time, see jitter.
 //   - A candidate that was requested to resign, or deposed, stands back until another one
 //     has led, for at most TTL*(1+ClockDrift): see standing.go.
-//   - No candidate tries while the election is paused: see pause.go.
+//   - No candidate tries while the election is paused: see pausedUntil.
 //
 // A bid {rank, ID} stands in the leader's record, and a release passes it on. A higher rank
 // replaces a lower one: 0 is a volunteer, then comes Options.Priority, then a candidate

@@ -12,12 +12,15 @@ import (
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/fault"
+	"github.com/elector-go/elector/operate"
 )
 
 // asks requests a resignation in the background.
 func (c *candidate) asks(token elector.Token, to string) <-chan error {
 	done := make(chan error, 1)
-	go func() { done <- c.RequestResign(c.el.s.context(), elector.ResignRequest{Token: token, To: to}) }()
+	go func() {
+		done <- c.Operator().RequestResign(c.el.s.context(), operate.ResignRequest{Token: uint64(token), To: to})
+	}()
 	return done
 }
 
@@ -62,9 +65,9 @@ func staleRequest(s *suite) {
 	a, b := el.join(s.brisk()), el.join(s.brisk())
 	old := a.lead()
 	s.must(a.Resign(s.context()), "resigning")
-	s.is(b.RequestResign(s.context(), elector.ResignRequest{}), elector.ErrNotLeader, "a request to a vacant election")
+	s.is(b.Operator().RequestResign(s.context(), operate.ResignRequest{}), elector.ErrNotLeader, "a request to a vacant election")
 	l := a.lead()
-	s.is(b.RequestResign(s.context(), elector.ResignRequest{Token: old.Token()}), elector.ErrNotLeader, "a request for a former token")
+	s.is(b.Operator().RequestResign(s.context(), operate.ResignRequest{Token: uint64(old.Token())}), elector.ErrNotLeader, "a request for a former token")
 	handle := s.open()
 	if got := requestFor(el.record(handle)); got != "" {
 		s.Errorf("a request for a former token is not written: the record has %q", got)
@@ -91,7 +94,7 @@ func requestedTwice(s *suite) {
 	handle := s.open()
 	before := requestFor(el.record(handle))
 	second := b.asks(l.Token(), "next")
-	s.is(b.RequestResign(s.context(), elector.ResignRequest{Token: l.Token(), To: "another"}), elector.ErrRequested, "a request in favour of another candidate")
+	s.is(b.Operator().RequestResign(s.context(), operate.ResignRequest{Token: uint64(l.Token()), To: "another"}), elector.ErrRequested, "a request in favour of another candidate")
 	a.renewals(1)
 	if after := requestFor(el.record(handle)); after != before {
 		s.Errorf("a request does not replace another one: %q became %q", before, after)
@@ -113,7 +116,7 @@ func deadRequested(s *suite) {
 	ctx, stop := context.WithCancel(s.context())
 	defer stop()
 	asked := make(chan error, 1)
-	go func() { asked <- c.RequestResign(ctx, elector.ResignRequest{Token: l.Token()}) }()
+	go func() { asked <- c.Operator().RequestResign(ctx, operate.ResignRequest{Token: uint64(l.Token())}) }()
 	handle := s.open()
 	var others sync.WaitGroup
 	others.Go(func() { // other processes set an extension
@@ -161,7 +164,7 @@ func oldVersion(s *suite) {
 	})
 	ctx, stop := context.WithCancel(s.context())
 	asked := make(chan error, 1)
-	go func() { asked <- b.RequestResign(ctx, elector.ResignRequest{Token: elector.Token(held.Token)}) }()
+	go func() { asked <- b.Operator().RequestResign(ctx, operate.ResignRequest{Token: held.Token}) }()
 	wait(s, written, "a request is written")
 	for range 3 {
 		from := b.events.length()
@@ -324,19 +327,19 @@ func historyKept(s *suite) {
 	next := a.challenge(b)
 	b.crash()
 	third := next.won("a leader that crashed is replaced")
-	terms, err := a.History(s.context())
+	terms, err := a.Operator().History(s.context())
 	s.must(err, "History")
-	var got []elector.Term
+	var got []operate.Term
 	for _, t := range terms {
 		if t.Start.IsZero() || t.Reason != "" && t.End.Before(t.Start) {
 			s.Errorf("the times of a term: it began at %v and ended at %v", t.Start, t.End)
 		}
-		got = append(got, elector.Term{ID: t.ID, Token: t.Token, Reason: t.Reason})
+		got = append(got, operate.Term{ID: t.ID, Token: t.Token, Reason: t.Reason})
 	}
-	want := []elector.Term{
-		{ID: a.ID(), Token: first.Token(), Reason: "resigned"},
-		{ID: b.ID(), Token: second.Token(), Reason: "expired"},
-		{ID: a.ID(), Token: third.Token()},
+	want := []operate.Term{
+		{ID: a.ID(), Token: uint64(first.Token()), Reason: "resigned"},
+		{ID: b.ID(), Token: uint64(second.Token()), Reason: "expired"},
+		{ID: a.ID(), Token: uint64(third.Token())},
 	}
 	if !slices.Equal(got, want) {
 		s.Errorf("the history is %+v, and must be %+v", got, want)
@@ -355,13 +358,13 @@ func paused(s *suite) {
 	next := b.run(drain)
 	close(next.finish)
 	b.sees(a)
-	s.must(c.Pause(s.context(), elector.Pause{Reason: "a migration"}), "Pause")
+	s.must(c.Operator().Pause(s.context(), operate.Pause{Reason: "a migration"}), "Pause")
 	won := el.acquisitions()
 	if l := d.leader(); l.Pause == nil || l.Pause.Reason != "a migration" || l.Pause.By != c.ID() {
 		s.Errorf("the record shows the pause: the leader is %+v", l)
 	}
 	s.is(d.enter(), elector.ErrPaused, "TryCampaign of a paused election")
-	s.is(d.Pause(s.context(), elector.Pause{}), elector.ErrPaused, "another Pause")
+	s.is(d.Operator().Pause(s.context(), operate.Pause{}), elector.ErrPaused, "another Pause")
 	for _, waits := range []*candidate{a, b} {
 		waits.events.await(s, 0, "a candidate that waits sees the pause", func(e event) bool {
 			return e.what == "observed" && e.leader.Pause != nil
@@ -376,14 +379,14 @@ func paused(s *suite) {
 		case <-next.leases:
 		}
 	}
-	s.must(d.Resume(s.context()), "Resume")
+	s.must(d.Operator().Resume(s.context()), "Resume")
 	select {
 	case <-run.leases:
 	case <-next.leases:
 	case <-time.After(s.limit()):
 		s.Fatalf("a candidate leads once the election is resumed: none does")
 	}
-	s.is(d.Resume(s.context()), elector.ErrNotPaused, "another Resume")
+	s.is(d.Operator().Resume(s.context()), operate.ErrNotPaused, "another Resume")
 	run.stop()
 	next.stop()
 	s.must(run.ended(), "Run's result")

@@ -21,6 +21,7 @@ import (
 	"github.com/elector-go/elector/backends/memory"
 	"github.com/elector-go/elector/electorhttp"
 	"github.com/elector-go/elector/internal/fault"
+	"github.com/elector-go/elector/operate"
 	"github.com/elector-go/elector/partition"
 )
 
@@ -218,7 +219,7 @@ func observerPaused(t *testing.T) {
 	m := newTeam(t)
 	a, stop := m.start("a", nil)
 	m.led(a)
-	if err := a.e.Pause(t.Context(), elector.Pause{Reason: "migration"}); err != nil {
+	if err := a.e.Operator().Pause(t.Context(), operate.Pause{Reason: "migration"}); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(time.Minute)

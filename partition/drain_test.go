@@ -9,6 +9,7 @@ import (
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends/memory"
+	"github.com/elector-go/elector/operate"
 )
 
 // A member whose seat is requested, or that is not healthy, hands its partitions over: a
@@ -21,7 +22,7 @@ func TestSeatDrains(t *testing.T) {
 				f.Fatal(err)
 			}
 			defer e.Close()
-			if err := e.RequestResign(f.Context(), elector.ResignRequest{}); err != nil {
+			if err := e.Operator().RequestResign(f.Context(), operate.ResignRequest{}); err != nil {
 				f.Error(err)
 			}
 		},

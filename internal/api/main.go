@@ -1,6 +1,7 @@
 // Command api compares what the public packages export with the baseline in
 // api.txt, prints what changed, and fails if anything did. With -update it
-// writes the baseline anew.
+// writes the baseline anew. It also prints how many features package elector has, and fails
+// if there are more than a newcomer can take in.
 //
 // A line of the baseline is one feature of one package on Linux, in the form
 // of Go's own api/go1.txt. A line that is gone breaks programs that use it; so
@@ -18,6 +19,12 @@ import (
 )
 
 const baseline = "internal/api/api.txt"
+
+// root is the package with the limit most: methods and fields count too.
+const (
+	root = "github.com/elector-go/elector"
+	most = 170
+)
 
 func main() {
 	update := flag.Bool("update", false, "write the baseline anew")
@@ -53,6 +60,11 @@ func run(update bool) error {
 	for _, line := range changes {
 		fmt.Println(line)
 	}
+	n := count(now, root)
+	fmt.Printf("package elector exports %d names, of at most %d\n", n, most)
+	if n > most {
+		return fmt.Errorf("package elector exports %d names, more than %d; move what few programs need to a package of its own", n, most)
+	}
 	if update {
 		return os.WriteFile(baseline, []byte(strings.Join(now, "\n")+"\n"), 0o644)
 	}
@@ -60,6 +72,16 @@ func run(update bool) error {
 		return fmt.Errorf("the public API differs from %s in %d lines; if that is intended, run make api, and say so in CHANGELOG.md", baseline, len(changes))
 	}
 	return nil
+}
+
+// count returns how many features a package has.
+func count(features []string, pkg string) (n int) {
+	for _, line := range features {
+		if strings.HasPrefix(line, "pkg "+pkg+", ") {
+			n++
+		}
+	}
+	return n
 }
 
 // compare returns the lines that are gone, with a minus, and the new ones, with

@@ -73,3 +73,10 @@ func TestCompare(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+func TestCount(t *testing.T) {
+	all := []string{"pkg example.test/p, func A()", "pkg example.test/p, type T struct", "pkg example.test/p/q, func B()", "pkg example.test/pq, func C()"}
+	if n := count(all, "example.test/p"); n != 2 {
+		t.Errorf("the package has %d features, want 2", n)
+	}
+}

@@ -15,7 +15,7 @@ const module = "github.com/elector-go/elector"
 
 // plain lists the packages that import only the standard library and this
 // module.
-var plain = []string{"", "/backends", "/backends/consul", "/backends/kubernetes", "/backends/memory", "/conformance", "/electorhttp", "/electortest", "/fence/fencesql", rule}
+var plain = []string{"", "/backends", "/backends/consul", "/backends/kubernetes", "/backends/memory", "/conformance", "/electorhttp", "/electortest", "/fence/fencesql", "/operate", rule}
 
 // rule decides who may lead. It imports nothing that decides who should: of this module
 // only the boundary to the stores.

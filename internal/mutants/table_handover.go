@@ -53,8 +53,8 @@ var handoverMutants = []mutant{
 	{name: "a leader that was requested to resign stands back for ever", breaks: "rec/request", catch: "stands_back", pkg: ".", parent: "TestRequestResign", edits: []edit{{
 		"standing.go", `e.now() + rule.Challenge(`, `e.now() + 100*rule.Challenge(`}}},
 	{name: "a request written over another", breaks: "rec/request", catch: "renewed", pkg: ".", parent: "TestRequestStorm", edits: []edit{{
-		"resign.go", `case q.Token == 0:`, `case q.Nonce != p.nonce:`}, {
-		"resign.go", `if p.taken > 0 {`, `if false {`}}},
+		"resignrequest.go", `case q.Token == 0:`, `case q.Nonce != p.nonce:`}, {
+		"resignrequest.go", `if p.taken > 0 {`, `if false {`}}},
 	{name: "Run returns after a request", breaks: "rec/request", catch: "drains", pkg: ".", parent: "TestRequestResign", edits: []edit{{
 		"run.go", ` && s.why != requested`, ``}}},
 
@@ -123,7 +123,7 @@ var handoverMutants = []mutant{
 	{name: "a successor kept when the lease goes on", breaks: "successor", catch: "named_in_vain", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"resign.go", `l.release.unname(id)`, ``}}},
 	{name: "a request that is dropped written without end", breaks: "rec/request", catch: "TestRequestDropped", pkg: ".", edits: []edit{{
-		"resign.go", `p.taken == mostTaken || !backoff.pause(ctx, p.fault)`, `false`}}},
+		"resignrequest.go", `p.taken == mostTaken || !backoff.pause(ctx, p.fault)`, `false`}}},
 	{name: "a request refused by another version of Go", breaks: "rec/request", catch: "TestRequestOfAnotherUnicode", pkg: ".", edits: []edit{{
 		"internal/annex/request.go", `!shown(f[2])`, `f[2] != Legible(f[2])`}}},
 

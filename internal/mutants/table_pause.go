@@ -33,13 +33,13 @@ var pauseMutants = []mutant{
 			return fmt.Errorf("%w: no election of this name has ever had a leader here; is`, `case r.Token == 1:
 			return fmt.Errorf("%w: no election of this name has ever had a leader here; is`}}},
 	{name: "a pauser that misses its head start", breaks: "pause", catch: "TestPauseHeadStart", pkg: ".", edits: []edit{{
-		"resign.go", `min(interval(r), longestHeadStart)/4`, `interval(r)/4`}}},
+		"resignrequest.go", `min(interval(r), longestHeadStart)/4`, `interval(r)/4`}}},
 	{name: "a pauser that requests a leader whose lease has lapsed again and again", breaks: "pause", catch: "TestPauseDistrusted", pkg: ".", edits: []edit{{
-		"pause.go", `s.Own, now >= s.Lapse:`, `s.Own, now < 0:`}}},
+		"deputy.go", `s.Own, now >= s.Lapse:`, `s.Own, now < 0:`}}},
 	{name: "a resumer that does not wait until the pause may be ended", breaks: "pause", catch: "TestPauseDistrusted", pkg: ".", edits: []edit{{
-		"pause.go", `case !e.resumes && e.leader(s.Record).Pause != nil,`, `case e.leader(s.Record).Pause != nil,`}}},
+		"deputy.go", `case !e.resumes && e.leader(s.Record).Pause != nil,`, `case e.leader(s.Record).Pause != nil,`}}},
 	{name: "a pauser that requests its own acquisition to resign", breaks: "pause", catch: "TestPauseInDoubt", pkg: ".", edits: []edit{{
-		"pause.go", `		var f *failure
+		"deputy.go", `		var f *failure
 		l, err := e.exclusive(`, `		var f *failure
 		if err := e.request(ctx); err != nil {
 			return nil, err

@@ -35,7 +35,7 @@ func parts(kinds []string, cases string) []part {
 		{name: "core/conformance", packages: []string{"./conformance"}, plain: true, cached: true, small: true},
 		{name: "core/partition", packages: []string{"./partition"}, plain: true, cached: true, small: true},
 		{name: "core/backends", packages: []string{"./backends/...", "./fence/..."}, plain: true, cached: true, small: true},
-		{name: "core/users", packages: []string{"./electorhttp", "./electortest"}, cached: true, small: true},
+		{name: "core/users", packages: []string{"./electorhttp", "./electortest", "./operate"}, cached: true, small: true},
 		{name: "race/conformance", packages: []string{"./conformance"}, cached: true, long: true},
 		{name: "race/partition", packages: []string{"./partition"}, cached: true, busy: true, long: true},
 		{name: "race/backends", packages: []string{"./backends/...", "./fence/..."}, cached: true},

@@ -28,6 +28,7 @@ import (
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 	_ "github.com/elector-go/elector/backends/file"
+	"github.com/elector-go/elector/operate"
 )
 
 func main() {
@@ -124,11 +125,11 @@ func page(ctx context.Context, dir, out string) error {
 	if err := leads["billing"].Resign(ctx); err != nil {
 		return err
 	}
-	operator, err := join("billing", "alice@office")
+	alice, err := join("billing", "alice@office")
 	if err != nil {
 		return err
 	}
-	if err := operator.Pause(ctx, elector.Pause{Reason: "migration 42", For: time.Hour}); err != nil {
+	if err := alice.Operator().Pause(ctx, operate.Pause{Reason: "migration 42", For: time.Hour}); err != nil {
 		return err
 	}
 	for i, seconds := range []int{4, 9, 3} { // terms of invoices
@@ -154,11 +155,11 @@ func page(ctx context.Context, dir, out string) error {
 		return err
 	}
 	go waiting.Campaign(ctx)
-	mover, err := join("scheduler", "bob@office") // whose request the leader's worker does not obey yet
+	bob, err := join("scheduler", "bob@office") // whose request the leader's worker does not obey yet
 	if err != nil {
 		return err
 	}
-	go mover.RequestResign(ctx, elector.ResignRequest{To: "host-1"})
+	go bob.Operator().RequestResign(ctx, operate.ResignRequest{To: "host-1"})
 	return shoot(ctx, url, filepath.Join(out, "page.png"))
 }
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/operate"
 )
 
 // meddle calls the other methods of a node's Elector while it campaigns, leads
@@ -74,9 +74,9 @@ func (x *wild) operate(n *node, kind faultKind, d *dice) {
 		ctx, cancel := m.machine.WithTimeout(m.life, patience)
 		defer cancel()
 		if kind == pausedByHand {
-			m.elector.Pause(ctx, elector.Pause{For: length, Reason: "by hand"})
+			m.elector.Operator().Pause(ctx, operate.Pause{For: length, Reason: "by hand"})
 		} else {
-			m.elector.Resume(ctx)
+			m.elector.Operator().Resume(ctx)
 		}
 		m.elector.Close()
 	}()

@@ -9,6 +9,7 @@ import (
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/internal/inject"
 	"github.com/elector-go/elector/internal/rule"
+	"github.com/elector-go/elector/operate"
 	"github.com/elector-go/elector/partition"
 )
 
@@ -244,7 +245,7 @@ func askedToResign(f *fleet) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	if err := e.RequestResign(context.Background(), elector.ResignRequest{}); err != nil {
+	if err := e.Operator().RequestResign(context.Background(), operate.ResignRequest{}); err != nil {
 		f.Fatal(err)
 	}
 	e.Close()

@@ -8,6 +8,7 @@ import (
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/annex"
+	"github.com/elector-go/elector/operate"
 )
 
 // isWord reports whether a write changes an extension of the holder's record and
@@ -141,7 +142,7 @@ func (n *node) steer(ctx context.Context, kind faultKind, d *dice) {
 			token = elector.Token(n.w.record().Token)
 		}
 		n.brief.Add(1)
-		n.elector.RequestResign(ctx, elector.ResignRequest{Token: token, To: to})
+		n.elector.Operator().RequestResign(ctx, operate.ResignRequest{Token: uint64(token), To: to})
 		n.brief.Add(-1)
 	case prioritySet:
 		n.elector.SetPriority(d.below(8))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/internal/proof/chaos/history"
+	"github.com/elector-go/elector/operate"
 )
 
 // moveFaults ask the leader to resign, and pause the election, as an operator does. That
@@ -52,7 +53,7 @@ func (r *Round) pause(ctx context.Context) error {
 	ttl, begun := r.place.Rules.TTL, time.Now()
 	limited, cancel := context.WithTimeout(ctx, 2*ttl)
 	defer cancel()
-	if err := r.asked.Pause(limited, elector.Pause{Reason: "a fault", For: 3 * ttl}); err != nil {
+	if err := r.asked.Operator().Pause(limited, operate.Pause{Reason: "a fault", For: 3 * ttl}); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -70,7 +71,7 @@ func (r *Round) pause(ctx context.Context) error {
 		return fmt.Errorf("a candidate has led a paused election: %+v", l)
 	}
 	return errors.Join(err, insist(ctx, func() error {
-		if err := r.asked.Resume(ctx); !errors.Is(err, elector.ErrNotPaused) {
+		if err := r.asked.Operator().Resume(ctx); !errors.Is(err, operate.ErrNotPaused) {
 			return err
 		}
 		return nil
@@ -109,7 +110,7 @@ func (r *Round) move(ctx context.Context, asked *elector.Elector, to string) err
 	limited, cancel := context.WithTimeout(ctx, 2*r.place.Rules.TTL)
 	defer cancel()
 	defer r.breaks("request to resign", "")()
-	err := asked.RequestResign(limited, elector.ResignRequest{To: to})
+	err := asked.Operator().RequestResign(limited, operate.ResignRequest{To: to})
 	switch {
 	case errors.Is(err, elector.ErrInvalid), errors.Is(err, elector.ErrNotLeader), errors.Is(err, elector.ErrRequested):
 		return errMissed

@@ -259,7 +259,7 @@ func readerCalls(t *testing.T, storeURL string) map[string]error {
 		}
 		break
 	}
-	terms, err := e.History(t.Context())
+	terms, err := e.Operator().History(t.Context())
 	if calls["history"] = err; err == nil && len(terms) == 0 {
 		t.Error("there is no history")
 	}

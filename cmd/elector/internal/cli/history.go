@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/operate"
 )
 
-// A termRow is an elector.Term in JSON.
+// A termRow is an operate.Term in JSON.
 type termRow struct {
 	ID     string   `json:"id"`
 	Token  uint64   `json:"token"`
@@ -54,7 +54,7 @@ func (t *tool) history(ctx context.Context, name string) error {
 		return err
 	}
 	defer done()
-	terms, err := e.History(ctx)
+	terms, err := e.Operator().History(ctx)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (t *tool) history(ctx context.Context, name string) error {
 		}
 	}
 	for _, term := range terms {
-		r := termRow{ID: term.ID, Token: uint64(term.Token), Start: stamp(term.Start), End: stamp(term.End), Reason: term.Reason}
+		r := termRow{ID: term.ID, Token: term.Token, Start: stamp(term.Start), End: stamp(term.End), Reason: term.Reason}
 		text := ""
 		if d, known := lasted(term, time.Now()); known {
 			seconds := d.Seconds()
@@ -81,7 +81,7 @@ func (t *tool) history(ctx context.Context, name string) error {
 
 // lasted returns how long a term was, or has been; false if that is not known, or clocks
 // disagree.
-func lasted(term elector.Term, now time.Time) (time.Duration, bool) {
+func lasted(term operate.Term, now time.Time) (time.Duration, bool) {
 	end := term.End
 	if end.IsZero() && term.Reason == "" {
 		end = now

@@ -248,7 +248,7 @@ func (t *tool) completeCandidate(c *cobra.Command, args []string, _ string) (ids
 	}
 	defer done()
 	l, _ := e.Leader(ctx)
-	terms, _ := e.History(ctx)
+	terms, _ := e.Operator().History(ctx)
 	ids = []string{l.Successor}
 	for _, term := range slices.Backward(terms) {
 		ids = append(ids, term.ID)

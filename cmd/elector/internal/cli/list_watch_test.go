@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/operate"
 )
 
 // list --watch prints what changes: a lease that lapses, an election that comes, one that
@@ -120,15 +121,15 @@ func TestLasted(t *testing.T) {
 	start := time.Unix(1e9, 0)
 	now := start.Add(time.Hour)
 	for _, c := range []struct {
-		term  elector.Term
+		term  operate.Term
 		want  time.Duration
 		known bool
 	}{
-		{elector.Term{Start: start, End: start.Add(90 * time.Second), Reason: "resigned"}, 90 * time.Second, true},
-		{elector.Term{Start: start}, time.Hour, true},
-		{elector.Term{Start: start, Reason: "unknown"}, 0, false},
-		{elector.Term{End: start, Reason: "expired"}, 0, false},
-		{elector.Term{Start: start, End: start.Add(-time.Second), Reason: "expired"}, 0, false},
+		{operate.Term{Start: start, End: start.Add(90 * time.Second), Reason: "resigned"}, 90 * time.Second, true},
+		{operate.Term{Start: start}, time.Hour, true},
+		{operate.Term{Start: start, Reason: "unknown"}, 0, false},
+		{operate.Term{End: start, Reason: "expired"}, 0, false},
+		{operate.Term{Start: start, End: start.Add(-time.Second), Reason: "expired"}, 0, false},
 	} {
 		if d, known := lasted(c.term, now); d != c.want || known != c.known {
 			t.Errorf("%+v: %v, %v; want %v, %v", c.term, d, known, c.want, c.known)

@@ -10,10 +10,11 @@ import (
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/operate"
 )
 
 func (t *tool) pauseCommand() *cobra.Command {
-	var p elector.Pause
+	var p operate.Pause
 	var wait time.Duration
 	c := &cobra.Command{
 		Use:   "pause NAME",
@@ -43,9 +44,9 @@ those of elector.`,
 			if c.Flags().Changed("for") && p.For <= 0 {
 				return usage("--for is %v, not above 0; without it the pause lasts until elector resume", p.For)
 			}
-			return t.operate(c.Context(), args[0], wait, func(ctx context.Context, e *elector.Elector) error {
-				err := e.Pause(ctx, p)
-				if errors.Is(err, elector.ErrNotPaused) { // no more
+			return t.operate(c.Context(), args[0], wait, func(ctx context.Context, o operate.Operator) error {
+				err := o.Pause(ctx, p)
+				if errors.Is(err, operate.ErrNotPaused) { // no more
 					return exitCode{exitHeld, err}
 				}
 				return err
@@ -70,13 +71,13 @@ Exit codes: 0 resumed; 3 the election is not paused. The others are those of ele
 		Args:              arguments(1, "the name of an election"),
 		ValidArgsFunction: t.completeElection,
 		RunE: func(c *cobra.Command, args []string) error {
-			return t.operate(c.Context(), args[0], time.Minute, func(ctx context.Context, e *elector.Elector) error { return e.Resume(ctx) })
+			return t.operate(c.Context(), args[0], time.Minute, func(ctx context.Context, o operate.Operator) error { return o.Resume(ctx) })
 		},
 	}
 }
 
 // operate pauses or resumes an election, within wait.
-func (t *tool) operate(ctx context.Context, name string, wait time.Duration, do func(context.Context, *elector.Elector) error) error {
+func (t *tool) operate(ctx context.Context, name string, wait time.Duration, do func(context.Context, operate.Operator) error) error {
 	if wait <= 0 {
 		return usage("--wait is %v, not above 0", wait)
 	}
@@ -87,13 +88,13 @@ func (t *tool) operate(ctx context.Context, name string, wait time.Duration, do 
 	defer done()
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	err = do(waiting, e.Elector)
+	err = do(waiting, e.Operator())
 	switch {
 	case errors.As(err, new(exitCode)), errors.Is(err, elector.ErrLost):
 		return err
 	case errors.Is(err, elector.ErrPaused):
 		return exitCode{exitHeld, err}
-	case errors.Is(err, elector.ErrNotPaused), errors.Is(err, elector.ErrNotLeader):
+	case errors.Is(err, operate.ErrNotPaused), errors.Is(err, elector.ErrNotLeader):
 		if g, unread := t.groupOf(ctx, name); unread == nil && g != nil {
 			return usage("%s is a group of package partition, and only elections can be paused; elector partitions drain takes a member out", name)
 		}

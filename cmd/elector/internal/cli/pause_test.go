@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector"
+	"github.com/elector-go/elector/operate"
 )
 
 // pause and resume say what they have done, or why they have not.
@@ -73,13 +74,13 @@ func TestPauseCodes(t *testing.T) {
 	}{
 		{elector.ErrLost, exitLost},
 		{elector.ErrNotLeader, exitVacant},
-		{elector.ErrNotPaused, exitVacant},
-		{exitCode{exitHeld, elector.ErrNotPaused}, exitHeld},
+		{operate.ErrNotPaused, exitVacant},
+		{exitCode{exitHeld, operate.ErrNotPaused}, exitHeld},
 		{elector.ErrPaused, exitHeld},
 		{context.DeadlineExceeded, exitHeld},
 		{errors.Join(context.DeadlineExceeded, elector.ErrUnavailable), exitUnavailable},
 	} {
-		err := tool.operate(t.Context(), "jobs", time.Minute, func(context.Context, *elector.Elector) error {
+		err := tool.operate(t.Context(), "jobs", time.Minute, func(context.Context, operate.Operator) error {
 			return fmt.Errorf("pause: %w", c.err)
 		})
 		if code := codeOf(err); code != c.code {

@@ -13,6 +13,7 @@ import (
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/electorhttp"
+	"github.com/elector-go/elector/operate"
 )
 
 func (t *tool) resignCommand() *cobra.Command {
@@ -84,7 +85,7 @@ func (t *tool) resign(ctx context.Context, name string, token elector.Token, to 
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	err = e.RequestResign(ctx, elector.ResignRequest{Token: token, To: to})
+	err = e.Operator().RequestResign(ctx, operate.ResignRequest{Token: uint64(token), To: to})
 	switch {
 	case errors.Is(err, elector.ErrLost):
 		return exitCode{exitLapsed, err}
