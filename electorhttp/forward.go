@@ -36,9 +36,9 @@ type Observer struct {
 	// 3 s; below 0 none.
 	Linger time.Duration
 
-	// Drain bounds how long Serve waits at its end for requests that are still served.
+	// ShutdownTimeout bounds how long Serve waits at its end for requests that are still served.
 	// The default 0 means 10 s.
-	Drain time.Duration
+	ShutdownTimeout time.Duration
 
 	*hub
 	e      *elector.Elector

@@ -30,14 +30,14 @@ type Router struct {
 	// Below 0 no request waits.
 	Wait time.Duration
 
-	// Linger and Drain are for Serve: see [Observer].
-	Linger, Drain time.Duration
+	// Linger and ShutdownTimeout are for Serve: see [Observer].
+	Linger, ShutdownTimeout time.Duration
 
 	*hub
 	g     *partition.Group
-	size  int              // partitions of the group, 0 unless that was seen
-	state *partition.State // nil unless err is
-	err   error            // why state is not known
+	size  int                   // partitions of the group, 0 unless that was seen
+	state *partition.Assignment // nil unless err is
+	err   error                 // why state is not known
 }
 
 // Route starts to observe a group, in one goroutine that ends when ctx ends or g is
@@ -57,7 +57,7 @@ func Route(ctx context.Context, g *partition.Group) *Router {
 	return o
 }
 
-func (o *Router) observed(s *partition.State, err error) {
+func (o *Router) observed(s *partition.Assignment, err error) {
 	o.set(func() {
 		o.state, o.err, o.seen = s, err, o.seen || err == nil
 		if err == nil && s.Partitions() > 0 {
@@ -151,7 +151,7 @@ func (o *Router) look(key string) view {
 	v.election, v.door = partition.Election(o.g.Name(), n), o.enter(o.doors[n])
 	if o.err == nil {
 		var owner partition.Member
-		owner, v.planned = o.state.Owner(n)
+		owner, v.planned = o.state.Planned(n)
 		v.id, v.value, v.self = owner.ID, owner.Value, owner.ID == o.g.ID()
 	}
 	return v

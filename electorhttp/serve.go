@@ -24,10 +24,10 @@ import (
 //     least until no other process has forwarded a request here for a second, and for at
 //     most Wait while requests wait here and this process has seen no other leader. Answers
 //     ask clients to use another connection.
-//  3. The server is shut down, which waits at most Drain for requests.
+//  3. The server is shut down, which waits at most ShutdownTimeout for requests.
 //
-// So it may take ReleaseTimeout twice, and then Wait and Drain; longer if the worker or a
-// handler goes on after its context has ended, such as one that has taken over its
+// So it may take ReleaseTimeout twice, and then Wait and ShutdownTimeout; longer if the worker
+// or a handler goes on after its context has ended, such as one that has taken over its
 // connection. The contexts that server.BaseContext returns must not end with ctx: the
 // requests that wait would end too.
 //
@@ -46,7 +46,7 @@ func (o *Observer) Serve(ctx context.Context, server *http.Server, l net.Listene
 		moved: func() bool {
 			return o.err == nil && !o.leader.Vacant() && o.leader.ID != o.e.ID()
 		},
-		wait: waits(o.Wait, o.e.FailoverTime()), linger: o.Linger, drain: o.Drain,
+		wait: waits(o.Wait, o.e.FailoverTime()), linger: o.Linger, timeout: o.ShutdownTimeout,
 	})
 }
 
@@ -63,13 +63,13 @@ func (o *Router) Serve(ctx context.Context, server *http.Server, l net.Listener,
 				if o.err != nil {
 					return false
 				}
-				if owner, planned := o.state.Owner(n); !planned || owner.ID == o.g.ID() {
+				if owner, planned := o.state.Planned(n); !planned || owner.ID == o.g.ID() {
 					return false
 				}
 			}
 			return o.size > 0
 		},
-		wait: waits(o.Wait, o.g.FailoverTime()), linger: o.Linger, drain: o.Drain,
+		wait: waits(o.Wait, o.g.FailoverTime()), linger: o.Linger, timeout: o.ShutdownTimeout,
 	})
 }
 
@@ -79,8 +79,8 @@ type service struct {
 	told  func()                      // is called when it is told to stop
 	moved func() bool                 // others serve the requests; called with the mutex held
 
-	wait          time.Duration // how long a request waits
-	linger, drain time.Duration // fields of the Observer or the Router
+	wait            time.Duration // how long a request waits
+	linger, timeout time.Duration // Linger and ShutdownTimeout of the Observer or the Router
 }
 
 func (h *hub) serve(ctx context.Context, server *http.Server, l net.Listener, s service) error {
@@ -190,7 +190,7 @@ func (h *hub) linger(s service, told time.Time, served <-chan struct{}) {
 
 // shutdown shuts the server down.
 func (s service) shutdown(ctx context.Context, server *http.Server) error {
-	bound := s.drain
+	bound := s.timeout
 	if bound <= 0 {
 		bound = 10 * time.Second
 	}

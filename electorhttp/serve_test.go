@@ -505,7 +505,7 @@ func servePanics(t *testing.T) {
 func serveLongRequest(t *testing.T) {
 	w := newTown(t)
 	a := w.build("a")
-	a.o.Drain, a.o.Wait = 2*time.Second, -1
+	a.o.ShutdownTimeout, a.o.Wait = 2*time.Second, -1
 	begun := make(chan bool)
 	a.server.Handler = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body) // until then net/http does not see that the connection is closed

@@ -88,7 +88,7 @@ func TestNilContext(t *testing.T) {
 	for name, call := range map[string]func() error{
 		"Join":    func() error { _, err := Join(none, "memory://", "orders", nil); return err },
 		"Run":     func() error { return g.Run(none, work) },
-		"Drain":   func() error { return g.Drain(none) },
+		"Leave":   func() error { return g.Leave(none) },
 		"Owner":   func() error { _, err := g.Owner(none, 0); return err },
 		"Members": func() error { _, err := g.Members(none); return err },
 		"Resize":  func() error { return Resize(none, store.Handle(), "orders", 5, nil) },

@@ -326,11 +326,11 @@ func (g *Group) begin(ctx context.Context) (_ context.Context, end func(), err e
 	}, nil
 }
 
-// Drain makes Run leave the group, as the end of its context does, and blocks until Run
-// has returned or ctx ends.
-func (g *Group) Drain(ctx context.Context) error {
+// Leave makes Run leave the group, as the end of its context does, and blocks until Run
+// has returned or ctx ends. To keep a process in the group without partitions see DrainMember.
+func (g *Group) Leave(ctx context.Context) error {
 	if ctx == nil {
-		return g.fail("drain", -1, errNilContext)
+		return g.fail("leave", -1, errNilContext)
 	}
 	g.mutex.Lock()
 	r := g.run
@@ -338,16 +338,16 @@ func (g *Group) Drain(ctx context.Context) error {
 	if r == nil {
 		return nil
 	}
-	r.cancel(errDrained)
+	r.cancel(errLeaving)
 	select {
 	case <-r.done:
 		return nil
 	case <-ctx.Done():
-		return g.fail("drain", -1, context.Cause(ctx))
+		return g.fail("leave", -1, context.Cause(ctx))
 	}
 }
 
-var errDrained = errors.New("the group is drained")
+var errLeaving = errors.New("this process leaves the group")
 
 // Close makes Run leave the group, ends all other calls, and closes the connection to the
 // store if Join made it. Neither a worker nor the body of a loop over Observe may call it.
@@ -370,7 +370,7 @@ func (g *Group) close() error {
 	ctx, cancel := g.clock.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var errs []error
-	if g.Drain(ctx) == nil { // otherwise Run still uses its seats
+	if g.Leave(ctx) == nil { // otherwise Run still uses its seats
 		closed := make([]error, len(g.seats))
 		var all sync.WaitGroup
 		for i, s := range g.seats {

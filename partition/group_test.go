@@ -346,7 +346,7 @@ func TestState(t *testing.T) {
 	withFleet(t, 10, func(f *fleet) {
 		a := f.join("a", func(o *Options) { o.Elector.Value = "a:1" })
 		f.settles(time.Minute, "a")
-		states := make(chan *State, 100)
+		states := make(chan *Assignment, 100)
 		ctx, cancel := context.WithCancel(f.Context())
 		go func() {
 			defer close(states)
@@ -361,14 +361,14 @@ func TestState(t *testing.T) {
 		}
 		b := f.join("b", func(o *Options) { o.Elector.Value = "b:2"; o.Weight = 4 })
 		synctest.Wait()
-		var last *State
+		var last *Assignment
 		for last == nil || last.Members[len(last.Members)-1].Planned != 8 {
 			last = <-states
 		}
 		time.Sleep(time.Second)
 		for n := range 10 {
 			o, err := a.Owner(f.Context(), n)
-			if m, _ := last.Owner(n); err != nil || o.ID != m.ID || o.Value != m.Value || o.Token == 0 || o.Waiting != "" {
+			if m, _ := last.Planned(n); err != nil || o.ID != m.ID || o.Value != m.Value || o.Token == 0 || o.Waiting != "" {
 				t.Errorf("partition %d is owned by %+v, %v, and the state has %+v", n, o, err, m)
 			}
 		}
@@ -378,7 +378,7 @@ func TestState(t *testing.T) {
 			t.Errorf("the members are %+v, %v", members, err)
 		}
 		time.Sleep(f.ttl)
-		state, err := a.State(f.Context())
+		state, err := a.Assignment(f.Context())
 		if err != nil || state.Partitions() != 10 || len(state.Members) != 1 || state.Members[0].Attempt.Sequence <= members[0].Attempt.Sequence || state.Members[0].Attempt.Nonce != members[0].Attempt.Nonce {
 			t.Errorf("a TTL later the state is %+v, %v", state, err)
 		}

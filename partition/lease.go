@@ -45,7 +45,7 @@ func (l *Lease) Token() elector.Token { return elector.Token(l.won.Load().Token)
 func (l *Lease) Lossy() string { return l.seat.Lossy() }
 
 // Context returns a context that ends when the worker must stop: when the partition moves
-// to another member, when the group is drained, and at the end of the lease. In the first
+// to another member, when this process leaves the group, and at the end of the lease. In the first
 // two cases the lease stays valid until the worker has returned, for at most
 // ReleaseTimeout.
 func (l *Lease) Context() context.Context { return l.ctx }

@@ -33,19 +33,20 @@ type Member struct {
 	TTL     time.Duration
 }
 
-// A State is which member should own each partition. It is for display and routing: a
-// partition may be on its way from another member, and the state may be out of date.
-type State struct {
+// An Assignment is which member should own each partition. It is for display and routing: a
+// partition may be on its way from another member, and the assignment may be out of date.
+// Owner and Owners of Group read which member does own a partition.
+type Assignment struct {
 	Members []Member // in the order of their seats
 
 	table []int // a seat for each partition; nil without a plan
 }
 
 // Partitions returns the number of partitions, 0 if the group has no plan yet.
-func (s *State) Partitions() int { return len(s.table) }
+func (s *Assignment) Partitions() int { return len(s.table) }
 
-// Owner returns the member that should own a partition, and whether there is one.
-func (s *State) Owner(partition int) (Member, bool) {
+// Planned returns the member that should own a partition, and whether there is one.
+func (s *Assignment) Planned(partition int) (Member, bool) {
 	if partition < 0 || partition >= len(s.table) {
 		return Member{}, false
 	}
@@ -58,7 +59,7 @@ func (s *State) Owner(partition int) (Member, bool) {
 }
 
 // same reports whether both are the same but for renewals.
-func (s *State) same(t *State) bool {
+func (s *Assignment) same(t *Assignment) bool {
 	return t != nil && slices.Equal(s.table, t.table) && slices.EqualFunc(s.Members, t.Members, func(a, b Member) bool {
 		a.Attempt = b.Attempt
 		return a == b
@@ -98,11 +99,11 @@ func (g *Group) Members(ctx context.Context) ([]Member, error) {
 	return v.state.Members, nil
 }
 
-// State reads the state of the group, as Observe yields it.
-func (g *Group) State(ctx context.Context) (*State, error) {
+// Assignment reads which member should own each partition, as Observe yields it.
+func (g *Group) Assignment(ctx context.Context) (*Assignment, error) {
 	ctx, end, err := g.begin(ctx)
 	if err != nil {
-		return nil, g.fail("state", -1, err)
+		return nil, g.fail("assignment", -1, err)
 	}
 	defer end()
 	v, err := g.look(ctx)
@@ -110,7 +111,7 @@ func (g *Group) State(ctx context.Context) (*State, error) {
 		err = v.trouble
 	}
 	if err != nil {
-		return nil, g.fail("state", -1, err)
+		return nil, g.fail("assignment", -1, err)
 	}
 	return v.state, nil
 }
@@ -213,7 +214,7 @@ func (g *Group) Owners(ctx context.Context) ([]Owner, error) {
 		if err != nil {
 			owners[n].Waiting = fmt.Sprintf("record %s cannot be used: %v", names[n], err)
 		}
-		if m, ok := now.state.Owner(n); ok {
+		if m, ok := now.state.Planned(n); ok {
 			owners[n].Planned = m.ID
 		}
 	}
@@ -240,7 +241,7 @@ func (g *Group) loadRecords(ctx context.Context, names []string) (outcomes []bac
 	return outcomes, nil
 }
 
-// Observe yields the state of the group, and then each change of it: members that come,
+// Observe yields the assignment of the group, and then each change of it: members that come,
 // leave and go, and partitions that move. It reads the plan once in each renewal interval,
 // or when it changes if the store pushes changes, and the seats in each renewal interval.
 //
@@ -248,8 +249,8 @@ func (g *Group) loadRecords(ctx context.Context, names []string) (outcomes []bac
 // of ctx when that ends, or, before any pair without an error, what passes only when
 // somebody changes something, such as elector.ErrForeignRecord. After the first pair that is
 // logged at level Error and tried again.
-func (g *Group) Observe(ctx context.Context) iter.Seq2[*State, error] {
-	return func(yield func(*State, error) bool) {
+func (g *Group) Observe(ctx context.Context) iter.Seq2[*Assignment, error] {
+	return func(yield func(*Assignment, error) bool) {
 		ctx, end, err := g.begin(ctx)
 		if err != nil {
 			yield(nil, g.fail("observe", -1, err))
@@ -262,7 +263,7 @@ func (g *Group) Observe(ctx context.Context) iter.Seq2[*State, error] {
 		if b, ok := backends.AsWatcher(g.backend); ok {
 			g.active.Go(func() { g.watchPlan(ctx, b, func(*backends.Record) { wake(woken) }) })
 		}
-		var shown *State
+		var shown *Assignment
 		said := ""
 		for ctx.Err() == nil {
 			v, err := g.look(ctx)
@@ -292,7 +293,7 @@ func (g *Group) Observe(ctx context.Context) iter.Seq2[*State, error] {
 
 // A view is what a read of a group has shown.
 type view struct {
-	state   *State
+	state   *Assignment
 	seats   map[int]backends.Record
 	plan    backends.Record
 	trouble error // why the plan cannot be used
@@ -300,7 +301,7 @@ type view struct {
 
 // look reads the state of the group.
 func (g *Group) look(ctx context.Context) (view, error) {
-	s := &State{}
+	s := &Assignment{}
 	v := view{state: s, seats: map[int]backends.Record{}}
 	var p *plan
 	weights := map[int]int{}

@@ -63,7 +63,8 @@ type LeaseInfo struct {
 	// it does not have the time before the plan, about TTL*(1+ClockDrift).
 	Unowned time.Duration
 
-	// Drain is set when Ended, if the worker was told to stop before: how long ago.
+	// Drain is set when Ended, if the worker was told to stop before: how long ago, the
+	// time for which the lease was draining.
 	Drain time.Duration
 
 	// Cause is set when Ended: "returned", if the partition was given up after its worker

@@ -26,7 +26,7 @@ func readGroup(ctx context.Context, b backends.Backend, name string) (listRow, e
 		return listRow{}, err
 	}
 	defer g.Close()
-	s, err := g.State(ctx)
+	s, err := g.Assignment(ctx)
 	switch {
 	case errors.Is(err, elector.ErrForeignRecord):
 		return listRow{Election: name, State: "foreign"}, nil
@@ -56,7 +56,7 @@ func (t *tool) groupOf(ctx context.Context, name string) (*groupRow, error) {
 	}
 	defer done()
 	r := &groupRow{Election: name, State: "group", Members: []string{}}
-	s, err := g.State(ctx)
+	s, err := g.Assignment(ctx)
 	if errors.Is(err, elector.ErrForeignRecord) {
 		// The record in the place of the plan may be an election's.
 		if members, other := g.Members(ctx); other == nil && len(members) == 0 {

@@ -59,7 +59,7 @@ type watcher struct {
 
 // look reads the group, and prints what has changed.
 func (w *watcher) look(ctx context.Context) error {
-	s, err := w.group.State(ctx)
+	s, err := w.group.Assignment(ctx)
 	if err != nil {
 		return err
 	}

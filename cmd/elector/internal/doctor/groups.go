@@ -82,7 +82,7 @@ type look struct {
 
 func lookAt(ctx context.Context, g *partition.Group) (l look, err error) {
 	l.sent = time.Now()
-	s, err := g.State(ctx)
+	s, err := g.Assignment(ctx)
 	if err != nil {
 		return l, err
 	}

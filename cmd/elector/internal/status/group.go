@@ -56,9 +56,9 @@ func newGroup(s *store, name string) (*group, error) {
 func (g *group) look(ctx context.Context) bool {
 	begun := time.Now()
 	owners, err := g.g.Owners(ctx)
-	var state *partition.State
+	var state *partition.Assignment
 	if err == nil {
-		state, err = g.g.State(ctx)
+		state, err = g.g.Assignment(ctx)
 	}
 	if ctx.Err() != nil || errors.Is(err, elector.ErrClosed) { // it is no longer watched
 		return false
@@ -88,7 +88,7 @@ func (g *group) look(ctx context.Context) bool {
 }
 
 // show takes in what a read has shown. The caller holds the mutex.
-func (g *group) show(state *partition.State, owners []partition.Owner, now time.Time) {
+func (g *group) show(state *partition.Assignment, owners []partition.Owner, now time.Time) {
 	g.err, g.read, g.partitions = nil, now, len(owners)
 	var members []member
 	alive := map[string]int{} // indices by ID
@@ -262,6 +262,6 @@ func (s *store) isGroup(ctx context.Context, name string) (bool, error) {
 	if err != nil || len(members) > 0 {
 		return err == nil, err
 	}
-	state, err := g.g.State(ctx) // foreign if the plan is an election
+	state, err := g.g.Assignment(ctx) // foreign if the plan is an election
 	return err == nil && state.Partitions() > 0, err
 }
