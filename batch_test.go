@@ -197,7 +197,7 @@ func TestRenewsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &carriage{BatchSwapper: memory.New()}
 		leases := govern(t, c, 2, elector.Options{})
-		leases[1].Resign(t.Context())
+		leases[1].Release(t.Context())
 		pass(10*batchEvery + time.Second)
 		c.taken()
 		start := leases[0].Remaining()
@@ -365,6 +365,6 @@ func TestHungBatches(t *testing.T) {
 		}
 		c.set(func() { c.deaf = nil })
 		close(deaf)
-		leases[0].Resign(t.Context())
+		leases[0].Release(t.Context())
 	})
 }

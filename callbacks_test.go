@@ -95,7 +95,7 @@ func TestCloseInTrace(t *testing.T) {
 			l, err := e.Campaign(t.Context())
 			if err == nil {
 				<-time.After(time.Minute) // for renewals
-				err = l.Resign(t.Context())
+				err = l.Release(t.Context())
 			}
 			return err
 		})
@@ -134,7 +134,7 @@ func TestBlockedAcquired(t *testing.T) {
 				if err := l.Check(); err != nil {
 					t.Error(err)
 				}
-				if err := l.Resign(t.Context()); err != nil {
+				if err := l.Release(t.Context()); err != nil {
 					t.Error(err)
 				}
 			})

@@ -44,7 +44,7 @@ import (
 // Refused. When ctx ends Campaign returns the cause and the reason of the wait. If a write was
 // under way then, it is read back and released in the background, for at most
 // ReleaseTimeout; Close waits for that. The lease does not end with ctx: it is renewed
-// until Resign or Close.
+// until Release, Resign or Close.
 //
 // After a crash of the leader Campaign waits until this Elector has watched the record
 // unchanged for TTL*(1+ClockDrift). What Observe, Leader or a former campaign on this
@@ -52,12 +52,12 @@ import (
 //
 // Call Campaign again only after the work under the last lease has stopped. A record that
 // still shows that lease, although it was lost, this Elector may take over at once. If the
-// lease ended by a deposition (see ErrDeposed), or because Resign did not follow a request
+// lease ended by a deposition (see ErrDeposed), or because Release did not follow a request
 // in time, Campaign first releases the record, as long as the lease could have lasted; after
 // a deposition it waits until another candidate has led, for at most TTL*(1+ClockDrift).
 // Campaign returns ErrBusy while this Elector campaigns or has a valid lease. After a request
 // to resign (see RequestResign) a lease stays valid although its context has ended:
-// call its Resign first.
+// call its Release first.
 func (e *Elector) Campaign(ctx context.Context) (*Lease, error) {
 	return e.exclusive(ctx, e.campaign)
 }
@@ -69,8 +69,8 @@ func (e *Elector) Campaign(ctx context.Context) (*Lease, error) {
 // the last leader named a successor, and this Elector has seen that leader,
 // TryCampaign first waits for the successor's head start: see Options.Priority.
 //
-// The lease does not end with ctx: it is renewed until Resign or Close. A process that
-// is told to stop must call one of them.
+// The lease does not end with ctx: it is renewed until Release, Resign or Close. A process
+// that is told to stop must call one of them.
 //
 // Only a candidate that has watched the record of a crashed leader for
 // TTL*(1+ClockDrift) replaces that leader. A process that calls TryCampaign once

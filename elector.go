@@ -173,7 +173,7 @@ func (e *Elector) Lease() (*Lease, error) {
 	return l, nil
 }
 
-// Resign gives up the lease that this Elector holds: see Lease.Resign. It returns
+// Resign gives up the lease that this Elector holds, as Lease.Release does. It returns
 // ErrNotLeader if there is no lease. If the last lease was resigned but its
 // release could not be written, Resign returns why.
 //
@@ -203,7 +203,7 @@ func (e *Elector) Resign(ctx context.Context) error {
 	if l.valid() != nil && l.released() {
 		return e.fail("resign", ErrNotLeader)
 	}
-	return l.Resign(ctx)
+	return l.Release(ctx)
 }
 
 // Close resigns if this process leads, ends campaigns and observers, and closes
@@ -235,7 +235,7 @@ func (e *Elector) Close() error {
 	defer cancel()
 	var errs []error
 	if l := e.current.Load(); l != nil && !busy && l.valid() == nil {
-		if err := l.Resign(ctx); err != nil {
+		if err := l.Release(ctx); err != nil {
 			errs = append(errs, err)
 		}
 	}

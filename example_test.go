@@ -93,7 +93,7 @@ func ExampleElector_Campaign() {
 	token, err := e.Token() // that of the lease now held
 	fmt.Println("same token:", token == lease.Token(), err)
 
-	fmt.Println("resigned:", lease.Resign(ctx))
+	fmt.Println("resigned:", lease.Release(ctx))
 	fmt.Println("context ended:", errors.Is(context.Cause(lease.Context()), elector.ErrResigned))
 	fmt.Println("leads:", lease.Check() == nil)
 	_, err = e.Token()
@@ -131,7 +131,7 @@ func ExampleElector_TryCampaign() {
 		fmt.Println("held by", held.Leader.ID)
 	}
 
-	fmt.Println("resigned:", lease.Resign(ctx))
+	fmt.Println("resigned:", lease.Release(ctx))
 	next, err := second.TryCampaign(ctx)
 	if err != nil {
 		fmt.Println(err)
@@ -177,7 +177,7 @@ func ExampleElector_Observe() {
 		if leader.Value == "10.0.0.1:8080" {
 			err = lease.Proclaim(ctx, "10.0.0.1:9090")
 		} else {
-			err = lease.Resign(ctx)
+			err = lease.Release(ctx)
 		}
 		if err != nil {
 			fmt.Println(err)

@@ -65,13 +65,13 @@ func TestHistory(t *testing.T) {
 			l := win(t, s.e)
 			expect(t, s, "mine")
 			pass(5 * time.Second)
-			l.Resign(t.Context())
+			l.Release(t.Context())
 			expect(t, s, "mine resigned 5s")
 
 			l = win(t, s.e)
 			asked := s.asks(t.Context(), 0, "")
 			<-l.Context().Done()
-			l.Resign(t.Context())
+			l.Release(t.Context())
 			if err := wait(t, asked, "RequestResign returns"); err != nil {
 				t.Error(err)
 			}
@@ -152,7 +152,7 @@ func TestHistory(t *testing.T) {
 			for i := range 30 {
 				e := s.candidate(o(fmt.Sprintf("%d %s", i, strings.Repeat("é", i))))
 				for range 2 {
-					win(t, e).Resign(t.Context())
+					win(t, e).Release(t.Context())
 				}
 				value, _ := s.record().Extensions.Get("k_history")
 				if len(value) > 512 {
@@ -171,14 +171,14 @@ func TestHistory(t *testing.T) {
 			change(t, s.store, func(r *backends.Record) { r.Extensions = "" })
 			change(t, s.store, set(t, "k_other", strings.Repeat("x", room)))
 			for range 5 {
-				win(t, s.e).Resign(t.Context())
+				win(t, s.e).Release(t.Context())
 			}
 			if got := s.terms(); got != "mine resigned 0s" {
 				t.Errorf("where there is room for one term the history is %q", got)
 			}
 			change(t, s.store, func(r *backends.Record) { r.Extensions = "" })
 			change(t, s.store, set(t, "k_other", strings.Repeat("x", backends.MaxExtensions-len("k_other"))))
-			win(t, s.e).Resign(t.Context())
+			win(t, s.e).Release(t.Context())
 			if got := s.terms(); got != "unknown" {
 				t.Errorf("where there is no room the history is %q", got)
 			}
@@ -189,11 +189,11 @@ func TestHistory(t *testing.T) {
 	})
 	t.Run("other versions", func(t *testing.T) {
 		onStage(t, o("mine"), func(t *testing.T, s *stage) {
-			win(t, s.e).Resign(t.Context())
+			win(t, s.e).Release(t.Context())
 			// A version that keeps no history leads, and resigns; and again, and is gone.
 			change(t, s.store, func(r *backends.Record) { r.Token += 5; r.Attempt.Nonce = "old" })
 			expect(t, s, "mine resigned 0s, unknown")
-			win(t, s.e).Resign(t.Context())
+			win(t, s.e).Release(t.Context())
 			expect(t, s, "mine resigned 0s, unknown, mine resigned 0s")
 			change(t, s.store, func(r *backends.Record) { r.Token += 5; r.Attempt.Nonce = "old"; r.Holder = "old" })
 			expect(t, s, "mine resigned 0s, unknown, mine resigned 0s, old")

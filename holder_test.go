@@ -105,7 +105,7 @@ func TestRequest(t *testing.T) {
 			if request, _ := r.Extensions.Get("t_request"); err != nil || request != "1" {
 				t.Errorf("renewals have dropped what belongs to the term: %q, %v", r.Extensions, err)
 			}
-			if err := l.Resign(t.Context()); err != nil {
+			if err := l.Release(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if r, err := backends.Decode("bubble", s.store.Get("bubble")); err != nil || r.Extensions.Without("k_history") != `{"k_other":"2"}` {
@@ -201,7 +201,7 @@ func TestBlockedTraceBlocksNoWatch(t *testing.T) {
 			}
 		}()
 		pass(time.Second)
-		l.Resign(t.Context())
+		l.Release(t.Context())
 		win(t, join(t, s.Handle(), elector.Options{ID: "second"}))
 		pass(time.Minute)
 		if in.Load() != 0 {
@@ -231,7 +231,7 @@ func TestNoWatch(t *testing.T) {
 		l := win(t, join(t, s.Handle(), elector.Options{ID: "first"}))
 		next := campaign(t, join(t, unwatched{s.Handle(), t}, elector.Options{ID: "second"}))
 		pass(time.Minute)
-		l.Resign(t.Context())
+		l.Release(t.Context())
 		wait(t, next, "the second candidate leads")
 	})
 }
@@ -269,7 +269,7 @@ func TestBubblesShareAStore(t *testing.T) {
 			next := campaign(t, b)
 			pass(time.Minute)
 			isNot(t, next, "two leaders")
-			if err := l.Resign(t.Context()); err != nil {
+			if err := l.Release(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			wait(t, next, "the second leads")
@@ -404,7 +404,7 @@ func TestLeadersInTheLog(t *testing.T) {
 				}
 				b := win(t, second)
 				pass(time.Hour)
-				if err := b.Resign(t.Context()); err != nil {
+				if err := b.Release(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				wait(t, waits, "the waiter leads")
@@ -421,7 +421,7 @@ func TestLeadersInTheLog(t *testing.T) {
 	}
 }
 
-// A release that succeeds after failures is logged, also when another Resign makes
+// A release that succeeds after failures is logged, also when another call makes
 // it.
 func TestReleaseWorksAgain(t *testing.T) {
 	logger, told := logged()
@@ -436,16 +436,16 @@ func TestReleaseWorksAgain(t *testing.T) {
 		}
 		l := win(t, s.e)
 		s.fault.Always(fault.Fails(backends.ErrUnavailable))
-		resigned := begin(func() error { return l.Resign(t.Context()) })
+		resigned := begin(func() error { return l.Release(t.Context()) })
 		pass(time.Second)
 		if works() != 0 {
 			t.Errorf("while the store is down: %q", *told)
 		}
 		s.plain()
-		if err := wait(t, resigned, "Resign returns"); err != nil || works() != 1 {
+		if err := wait(t, resigned, "Release returns"); err != nil || works() != 1 {
 			t.Errorf("when the store is back: %v, %q", err, *told)
 		}
-		if err := win(t, s.e).Resign(t.Context()); err != nil || works() != 1 {
+		if err := win(t, s.e).Release(t.Context()); err != nil || works() != 1 {
 			t.Errorf("a release that works at once: %v, %q", err, *told)
 		}
 	})
@@ -471,7 +471,7 @@ func TestWatchWithoutAReason(t *testing.T) {
 		l := win(t, join(t, s.Handle(), elector.Options{}))
 		next := campaign(t, join(t, unreasoned{s.Handle()}, elector.Options{}))
 		pass(time.Minute)
-		if err := l.Resign(t.Context()); err != nil {
+		if err := l.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		wait(t, next, "a candidate whose watches end leads")

@@ -46,7 +46,7 @@ func TestHungBackend(t *testing.T) {
 		l := wait(t, leads, "the campaign goes on when the store answers")
 
 		// All that hung are counted out again: there is room for as many.
-		if err := l.Resign(t.Context()); err != nil {
+		if err := l.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		before := f.Count("load")

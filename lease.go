@@ -23,14 +23,14 @@ import (
 //
 //	held ──ctx, Healthy, a request,
 //	       Resign, Close────────────────▶ draining ──the worker returned──▶ resigned
-//	held, draining ──Lease.Resign, the worker returned────────────────────▶ resigned
+//	held, draining ──Lease.Release, the worker returned───────────────────▶ resigned
 //	held, draining ──expiry, a record that is not its own, foreign or edited,
 //	                 panic or Goexit──────────────────────────────────────▶ lost
 //	draining ──ReleaseTimeout─────────────────────────────────────────────▶ overran
 //	held, draining ──mark of presence removed─────────────────────────────▶ deposed
 //
 // A lease of Campaign drains only after a request to resign, until its user calls
-// Resign; Healthy and Close resign it.
+// Release; Healthy and Close release it.
 type Lease struct {
 	e     *Elector
 	token Token
@@ -106,7 +106,7 @@ const (
 	none      reason = iota
 	unhealthy        // Run campaigns again
 	requested        // the same, once another candidate has led: see RequestResign
-	stop             // Run returns: ctx ended, or Resign or Close was called
+	stop             // Run returns: ctx ended, or Resign, Release or Close was called
 )
 
 // A status is all that changes in the life of a lease. It is immutable and
@@ -132,7 +132,7 @@ func (l *Lease) info(err error) LeaseInfo {
 // or ErrResigned with the reason. In Run it ends as soon as the worker must stop,
 // while the lease is still valid. After a request to resign it ends with the cause
 // ErrRequested, without Run too: the lease then stays valid and renewed for at most
-// ReleaseTimeout, so that its user can end the work and call Resign. Treat it as
+// ReleaseTimeout, so that its user can end the work and call Release. Treat it as
 // advice: right after a pause of the process it may not have ended although Check
 // already fails.
 func (l *Lease) Context() context.Context { return l.ctx }
@@ -304,7 +304,7 @@ func (l *Lease) replace(s *status, next status) bool {
 		l.later(overrunning, l.e.o.ReleaseTimeout, func() {
 			slow := "the worker did not return within %v of being told to stop (%v)"
 			if !l.inRun {
-				slow = "Resign was not called within %v of the end of the context (%v)"
+				slow = "Release was not called within %v of the end of the context (%v)"
 			}
 			l.move(overran, none, l.lostBecause(fmt.Errorf(slow, l.e.o.ReleaseTimeout, errors.Unwrap(next.cause))))
 		})

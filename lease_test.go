@@ -40,7 +40,7 @@ func TestCheckFor(t *testing.T) {
 	})
 	onStage(t, elector.Options{}, func(t *testing.T, s *stage) {
 		l := win(t, s.e)
-		if err := l.Resign(t.Context()); err != nil {
+		if err := l.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		ends(t, l, elector.ErrResigned)

@@ -46,7 +46,7 @@ func onStage(t *testing.T, o elector.Options, story func(t *testing.T, s *stage)
 		// The record exists already: an acquisition that creates it has rules of
 		// its own, see TestLateCreation.
 		first := join(t, s.store.Handle(), elector.Options{})
-		if err := win(t, first).Resign(t.Context()); err != nil {
+		if err := win(t, first).Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		s.e = join(t, b, o)
@@ -135,7 +135,7 @@ func TestOpaqueErrors(t *testing.T) {
 			return other(t, func(s *memory.Store, _ *elector.Lease) { s.Depose("bubble") })
 		},
 		"resigned": func(t *testing.T) error {
-			return other(t, func(_ *memory.Store, l *elector.Lease) { l.Resign(t.Context()) })
+			return other(t, func(_ *memory.Store, l *elector.Lease) { l.Release(t.Context()) })
 		},
 		"held":     func(*testing.T) error { return fmt.Errorf("dependency: %w", &elector.HeldError{}) },
 		"conflict": func(*testing.T) error { return fmt.Errorf("dependency: %w", backends.ErrConflict) },
@@ -291,10 +291,10 @@ func TestResignByTheWorker(t *testing.T) {
 				err = s.e.Run(t.Context(), func(ctx context.Context, l *elector.Lease) error {
 					ctx, cancel := derive(ctx)
 					defer cancel()
-					return l.Resign(ctx)
+					return l.Release(ctx)
 				})
 				if err != nil || !s.vacant() {
-					t.Errorf("Resign of the lease itself: %v", err)
+					t.Errorf("Release of the lease: %v", err)
 				}
 			})
 		})
@@ -445,7 +445,7 @@ func TestReleaseRefused(t *testing.T) {
 			}
 			return send(ctx)
 		})
-		if err := l.Resign(t.Context()); err == nil {
+		if err := l.Release(t.Context()); err == nil {
 			t.Error("Resign returns nil although the store refuses")
 		}
 		if n := s.fault.Count("swap") - before; n > 60 {

@@ -41,7 +41,7 @@ func TestLogHandlerPanics(t *testing.T) {
 	if err := l.Check(); err != nil {
 		t.Error(err)
 	}
-	if err := l.Resign(t.Context()); err != nil {
+	if err := l.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if err := e.Close(); err != nil {

@@ -147,7 +147,7 @@ func TestFirstAttempt(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if err := l.Resign(t.Context()); err != nil {
+					if err := l.Release(t.Context()); err != nil {
 						t.Error(err)
 					}
 				})

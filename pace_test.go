@@ -49,7 +49,7 @@ func writesApart(t *testing.T) {
 		t.Errorf("a store that refuses every third write costs the lease: %v", err)
 	}
 	// One goes on where the last one left off.
-	if err := l.Resign(t.Context()); err != nil {
+	if err := l.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if _, err := e.TryCampaign(t.Context()); err != nil {

@@ -36,7 +36,7 @@ func (o operator) Pause(ctx context.Context, p operate.Pause) error {
 			return fmt.Errorf("%w: the record has no room for a pause: %w", ErrInvalid, err)
 		}
 		l.release.pause.Store(&mark)
-		if err := l.Resign(context.WithoutCancel(ctx)); err != nil {
+		if err := l.Release(context.WithoutCancel(ctx)); err != nil {
 			return fmt.Errorf("the pause may not stand; see who leads, and pause again: %w", err)
 		}
 		return d.confirm(context.WithoutCancel(ctx), l)
@@ -73,6 +73,6 @@ func (o operator) Resume(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return l.Resign(context.WithoutCancel(ctx))
+		return l.Release(context.WithoutCancel(ctx))
 	})
 }

@@ -122,7 +122,7 @@ func TestPauseFor(t *testing.T) {
 		pass(time.Second)
 		paused := s.pause(operate.Pause{For: time.Hour})
 		<-l.Context().Done()
-		l.Resign(t.Context())
+		l.Release(t.Context())
 		if err := wait(t, paused, "Pause returns"); err != nil {
 			t.Fatal(err)
 		}
@@ -271,7 +271,7 @@ func TestPauseTwice(t *testing.T) {
 				paused = append(paused, begin(func() error { return e.Operator().Pause(t.Context(), operate.Pause{Reason: fmt.Sprint(i)}) }))
 			}
 			<-lease.Context().Done()
-			lease.Resign(t.Context())
+			lease.Release(t.Context())
 			var good int
 			for _, p := range paused {
 				switch err := wait(t, p, "Pause returns"); {
@@ -539,7 +539,7 @@ func TestPauseLogged(t *testing.T) {
 		e := join(t, b, elector.Options{ID: "operator"})
 		paused := begin(func() error { return e.Operator().Pause(t.Context(), operate.Pause{Reason: "why"}) })
 		<-l.Context().Done()
-		l.Resign(t.Context())
+		l.Release(t.Context())
 		if err := wait(t, paused, "the election is paused"); err != nil {
 			t.Error(err)
 		}

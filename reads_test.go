@@ -277,7 +277,7 @@ func TestReadsAlone(t *testing.T) {
 			start := time.Now()
 			won := campaign(t, e)
 			pass(20*batchEvery + time.Second)
-			if err := lease.Resign(t.Context()); err != nil {
+			if err := lease.Release(t.Context()); err != nil {
 				t.Error(err)
 			}
 			wait(t, won, "the waiter leads")
@@ -503,7 +503,7 @@ func TestReadBacks(t *testing.T) {
 			pass(5 * batchEvery)
 		},
 		"of a release": func(t *testing.T, e *elector.Elector, _ <-chan bool) {
-			if err := win(t, e).Resign(t.Context()); err != nil {
+			if err := win(t, e).Release(t.Context()); err != nil {
 				t.Error(err)
 			}
 		},

@@ -120,7 +120,7 @@ func TestRefusedAtOnce(t *testing.T) {
 			t.Errorf("Campaign that was never answered: %v", err)
 		}
 		s.plain()
-		if err := win(t, s.e).Resign(t.Context()); err != nil {
+		if err := win(t, s.e).Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		s.fault.Always(fault.Fails(backends.ErrDenied))
@@ -142,7 +142,7 @@ func TestRefusedAtOnce(t *testing.T) {
 // Where leases are long, what the store refuses is tried again every 15 to 30 s.
 func TestRefusedPauses(t *testing.T) {
 	onStage(t, elector.Options{TTL: time.Hour}, func(t *testing.T, s *stage) {
-		if err := win(t, s.e).Resign(t.Context()); err != nil {
+		if err := win(t, s.e).Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		s.fault.Always(fault.Fails(backends.ErrDenied))
@@ -197,9 +197,9 @@ func TestRefusedRelease(t *testing.T) {
 			s.fault.Always(fault.Fails(c.refusal))
 			time.AfterFunc(c.lasts, s.plain)
 			start := time.Now()
-			err := l.Resign(t.Context())
+			err := l.Release(t.Context())
 			if (err == nil) != (c.takes > c.lasts) || err != nil && !errors.Is(err, c.refusal) || time.Since(start) > c.takes {
-				t.Errorf("%v for %v: Resign returns after %v: %v", c.refusal, c.lasts, time.Since(start), err)
+				t.Errorf("%v for %v: Release returns after %v: %v", c.refusal, c.lasts, time.Since(start), err)
 			}
 			pass(2 * time.Minute)
 		})

@@ -150,7 +150,7 @@ func (c counted) WithAttrs([]slog.Attr) slog.Handler       { return c }
 func TestRefusedWithIDs(t *testing.T) {
 	n := new(atomic.Int64)
 	onStage(t, elector.Options{Logger: slog.New(counted{slog.DiscardHandler, n})}, func(t *testing.T, s *stage) {
-		if err := win(t, s.e).Resign(t.Context()); err != nil {
+		if err := win(t, s.e).Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		var id atomic.Int64

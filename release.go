@@ -152,23 +152,23 @@ func (l *Lease) workReturned(ctx context.Context) {
 	}
 }
 
-// Resign ends the lease: the lease is no longer valid, its context ends, and then
-// the record is released, so that a successor need not wait for the TTL. Resign blocks
+// Release ends the lease: the lease is no longer valid, its context ends, and then
+// the record is released, so that a successor need not wait for the TTL. Release blocks
 // until the store has acknowledged the release, for at most ReleaseTimeout and
-// the rest of a renewal that is under way. If ctx ends first, Resign returns the
+// the rest of a renewal that is under way. If ctx ends first, Release returns the
 // cause, and the release goes on; Close waits for it.
 //
-// A worker in Run must have ended its work before it calls its lease's Resign,
+// A worker in Run must have ended its work before it calls its lease's Release,
 // because the release is written at once. Run then returns, unless another process has
 // requested the resignation: see RequestResign. To stop a worker in an orderly way,
 // call Resign on the Elector.
 //
 // A release is the last renewal: it is tried again until the lease would have ended
-// without it. If it could not be written, Resign returns why, each time. This process
+// without it. If it could not be written, Release returns why, each time. This process
 // still no longer leads, and the record expires after TTL*(1+ClockDrift) of a challenger's
-// clock. A release never touches a successor's record. After the loss of the lease Resign
+// clock. A release never touches a successor's record. After the loss of the lease Release
 // returns ErrLost.
-func (l *Lease) Resign(ctx context.Context) error {
+func (l *Lease) Release(ctx context.Context) error {
 	if ctx == nil {
 		return l.e.fail("resign", errNilContext)
 	}

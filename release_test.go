@@ -41,9 +41,9 @@ func TestReleaseMeets(t *testing.T) {
 				l := win(t, s.e)
 				c.meets(t, s)
 				start := time.Now()
-				err := l.Resign(t.Context())
+				err := l.Release(t.Context())
 				if took := time.Since(start); err != nil || !s.vacant() || took > c.takes {
-					t.Errorf("after %v Resign returns %v, and the record is %+v", took, err, s.record())
+					t.Errorf("after %v Release returns %v, and the record is %+v", took, err, s.record())
 				}
 			})
 		})
@@ -59,8 +59,8 @@ func TestReleaseInTime(t *testing.T) {
 			l := win(t, s.e)
 			s.fault.Always(fault.RequestLost)
 			time.AfterFunc(20*time.Second, s.plain)
-			if err := l.Resign(t.Context()); err == nil || s.released.Load() != 0 || s.vacant() {
-				t.Errorf("Resign returns %v, and %d releases were sent after H", err, s.released.Load())
+			if err := l.Release(t.Context()); err == nil || s.released.Load() != 0 || s.vacant() {
+				t.Errorf("Release returns %v, and %d releases were sent after H", err, s.released.Load())
 			}
 		})
 	})
@@ -71,8 +71,8 @@ func TestReleaseInTime(t *testing.T) {
 			s.fault.Always(fault.RequestLost)
 			s.fault.Next("swap", fault.Late(release, applied))
 			time.AfterFunc(10*time.Second, func() { s.plain(); close(release) })
-			if err := l.Resign(t.Context()); err != nil || !s.vacant() {
-				t.Errorf("Resign of a release that was applied later returns %v", err)
+			if err := l.Release(t.Context()); err != nil || !s.vacant() {
+				t.Errorf("Release whose write was applied later returns %v", err)
 			}
 			<-applied
 		})
@@ -83,8 +83,8 @@ func TestReleaseInTime(t *testing.T) {
 			s.fault.Always(fault.RequestLost)
 			time.AfterFunc(20*time.Second, s.plain)
 			start := time.Now()
-			if err := l.Resign(t.Context()); err == nil || time.Since(start) > 20*time.Second {
-				t.Errorf("after %v Resign returns %v", time.Since(start), err)
+			if err := l.Release(t.Context()); err == nil || time.Since(start) > 20*time.Second {
+				t.Errorf("after %v Release returns %v", time.Since(start), err)
 			}
 			win(t, s.e)
 			if took := time.Since(start); took > 25*time.Second {
@@ -103,9 +103,9 @@ func TestReleaseInTime(t *testing.T) {
 			})
 			time.AfterFunc(l.Remaining()+time.Second/2, s.plain)
 			pass(l.Remaining() - time.Second/2)
-			err := l.Resign(t.Context())
+			err := l.Release(t.Context())
 			if err != nil || !s.vacant() {
-				t.Errorf("Resign returns %v, and the record is %+v", err, s.record())
+				t.Errorf("Release returns %v, and the record is %+v", err, s.record())
 			}
 		})
 	})
@@ -134,12 +134,12 @@ func TestReleaseInTime(t *testing.T) {
 				return backends.Record{}, fault.ErrInjected
 			})
 			pass(13 * time.Second)
-			resigned := begin(func() error { return l.Resign(t.Context()) })
+			resigned := begin(func() error { return l.Release(t.Context()) })
 			pass(3 * time.Second)
 			s.plain()
 			close(first)
-			if err := wait(t, resigned, "Resign returns"); err == nil || s.released.Load() != 0 {
-				t.Errorf("Resign returns %v, and %d releases were sent after H", err, s.released.Load())
+			if err := wait(t, resigned, "Release returns"); err == nil || s.released.Load() != 0 {
+				t.Errorf("Release returns %v, and %d releases were sent after H", err, s.released.Load())
 			}
 		})
 	})

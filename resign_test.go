@@ -74,7 +74,7 @@ func TestRequestResign(t *testing.T) {
 			}
 			isNot(t, s.ran, "Run returns after a request")
 			start := time.Now()
-			if err := other.Resign(t.Context()); err != nil {
+			if err := other.Release(t.Context()); err != nil {
 				t.Error(err)
 			}
 			if wait(t, s.leads, "Run campaigns again"); time.Since(start) > time.Second {
@@ -105,7 +105,7 @@ func TestRequestResign(t *testing.T) {
 				return s.e.Run(ctx, func(ctx context.Context, l *elector.Lease) error {
 					leads <- l
 					<-ctx.Done()
-					return l.Resign(ctx)
+					return l.Release(ctx)
 				})
 			})
 			wait(t, leads, "Run calls the worker")
@@ -131,7 +131,7 @@ func TestRequestResign(t *testing.T) {
 				t.Errorf("half a minute later: %v", err)
 			}
 			next := s.rival()
-			if err := l.Resign(t.Context()); err != nil {
+			if err := l.Release(t.Context()); err != nil {
 				t.Error(err)
 			}
 			if err := wait(t, asked, "RequestResign returns"); err != nil {
@@ -169,7 +169,7 @@ func TestRequestResign(t *testing.T) {
 					t.Fatalf("a campaign beside a lease that drains: %v; the lease: %v", err, l.Check())
 				}
 			}
-			if err := l.Resign(t.Context()); err != nil {
+			if err := l.Release(t.Context()); err != nil {
 				t.Error(err)
 			}
 			again := campaign(t, s.e)
@@ -181,7 +181,7 @@ func TestRequestResign(t *testing.T) {
 	t.Run("yesterday", func(t *testing.T) {
 		onStage(t, o, func(t *testing.T, s *stage) {
 			old := win(t, s.e)
-			if err := old.Resign(t.Context()); err != nil {
+			if err := old.Release(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if err := wait(t, s.asks(t.Context(), 0, ""), "RequestResign returns"); !errors.Is(err, elector.ErrNotLeader) {
@@ -199,7 +199,7 @@ func TestRequestResign(t *testing.T) {
 			if l.Context().Err() != nil || l.Check() != nil {
 				t.Errorf("a request for a token of yesterday is obeyed: %v", context.Cause(l.Context()))
 			}
-			l.Resign(t.Context())
+			l.Release(t.Context())
 		})
 	})
 	t.Run("twice", func(t *testing.T) {
@@ -394,7 +394,7 @@ func TestRequestOfAnotherUnicode(t *testing.T) {
 		if err := context.Cause(l.Context()); !errors.Is(err, elector.ErrRequested) {
 			t.Error(err)
 		}
-		l.Resign(t.Context())
+		l.Release(t.Context())
 	})
 }
 
@@ -406,7 +406,7 @@ func TestRequestRoom(t *testing.T) {
 			o := elector.Options{TTL: time.Minute, RenewEvery: 10 * time.Second, ReleaseTimeout: time.Hour}
 			onStage(t, o, func(t *testing.T, s *stage) {
 				for i := range 8 {
-					win(t, s.candidate(elector.Options{ID: fmt.Sprint(i, id(""))[:63]})).Resign(t.Context())
+					win(t, s.candidate(elector.Options{ID: fmt.Sprint(i, id(""))[:63]})).Release(t.Context())
 				}
 				l := s.run()
 				change(t, s.store, set(t, "k_other", strings.Repeat("x", 560)))
@@ -455,7 +455,7 @@ func TestMalformed(t *testing.T) {
 		if _, w := c.counts(); w != 0 {
 			t.Errorf("a candidate without a priority writes %d times", w)
 		}
-		l.Resign(t.Context())
+		l.Release(t.Context())
 	})
 }
 
@@ -514,7 +514,7 @@ func TestRequestStorm(t *testing.T) {
 			if err := l.Check(); err != nil {
 				t.Error(err)
 			}
-			l.Resign(t.Context())
+			l.Release(t.Context())
 			close(release)
 		})
 	})

@@ -41,7 +41,7 @@ func TestStandby(t *testing.T) {
 			t.Error("Standby does not run while another candidate leads")
 		}
 		linger.Store(int64(30 * time.Second))
-		first.Resign(t.Context())
+		first.Release(t.Context())
 		pass(20 * time.Second)
 		isNot(t, leads, "the worker is called before Standby has returned")
 		if _, err := s.e.Token(); err != nil || s.e.State() != elector.Leading {

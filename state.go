@@ -1,24 +1,25 @@
 package elector
 
-// A State is what a candidate does at one moment: see Elector.State.
-type State string
+// A CandidateState is what a candidate does at one moment: see Elector.State. The state of the
+// election itself is in Leader.
+type CandidateState string
 
 // The states of a candidate.
 const (
-	Idle         State = "idle"          // it neither leads nor campaigns; it may observe
-	Campaigning  State = "campaigning"   // it tries to lead, or cannot see who does
-	Refused      State = "refused"       // the store refuses what it tries, which passes only when somebody changes something; it tries again
-	Waiting      State = "waiting"       // another candidate leads, or may still lead
-	StandingBack State = "standing back" // it was requested to resign, or deposed, and waits until another one has led
-	Paused       State = "paused"        // it waits for the end of a pause
-	Leading      State = "leading"
-	Draining     State = "draining" // it leads, and its worker was told to stop
-	Stopping     State = "stopping" // it leads no more, and the worker of Run has not returned yet
+	Idle         CandidateState = "idle"          // it neither leads nor campaigns; it may observe
+	Campaigning  CandidateState = "campaigning"   // it tries to lead, or cannot see who does
+	Refused      CandidateState = "refused"       // the store refuses what it tries, which passes only when somebody changes something; it tries again
+	Waiting      CandidateState = "waiting"       // another candidate leads, or may still lead
+	StandingBack CandidateState = "standing back" // it was requested to resign, or deposed, and waits until another one has led
+	Paused       CandidateState = "paused"        // it waits for the end of a pause
+	Leading      CandidateState = "leading"
+	Draining     CandidateState = "draining" // it leads, and its worker was told to stop
+	Stopping     CandidateState = "stopping" // it leads no more, and the worker of Run has not returned yet
 )
 
 // State returns what this candidate does now, for a status page: display it, and decide
 // nothing by it. It asks no store and does not block.
-func (e *Elector) State() State {
+func (e *Elector) State() CandidateState {
 	if e.backend == nil {
 		return Idle
 	}

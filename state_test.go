@@ -13,7 +13,7 @@ import (
 // State shows each state of a candidate's life.
 func TestState(t *testing.T) {
 	onStage(t, elector.Options{TTL: time.Minute, RenewEvery: 10 * time.Second, ReleaseTimeout: time.Minute}, func(t *testing.T, s *stage) {
-		is := func(when string, want elector.State) {
+		is := func(when string, want elector.CandidateState) {
 			t.Helper()
 			pass(0)
 			if got := s.e.State(); got != want {
@@ -32,7 +32,7 @@ func TestState(t *testing.T) {
 		is("while another candidate leads", elector.Waiting)
 		paused := s.pause(operate.Pause{})
 		<-first.Context().Done()
-		first.Resign(t.Context())
+		first.Release(t.Context())
 		if err := wait(t, paused, "the pause"); err != nil {
 			t.Fatal(err)
 		}

@@ -38,7 +38,7 @@ func testTraceOfALease(t *testing.T) {
 		}})
 		l := win(t, e)
 		pass(10 * time.Second) // 9 s until the renewal, 1 s for it
-		if err := l.Resign(t.Context()); err != nil {
+		if err := l.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		common := elector.LeaseInfo{Election: "bubble", Store: "memory://", Token: l.Token(), Validity: 27 * time.Second, Lease: l}

@@ -248,7 +248,7 @@ func TestVolunteer(t *testing.T) {
 				next := campaign(t, both[(term+1)%2])
 				pass(10 * time.Minute)
 				start := time.Now()
-				if err := leads.Resign(t.Context()); err != nil {
+				if err := leads.Release(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				leads = wait(t, next, "the other one leads")
@@ -256,7 +256,7 @@ func TestVolunteer(t *testing.T) {
 					t.Errorf("it leads after %v", took)
 				}
 			}
-			leads.Resign(t.Context())
+			leads.Release(t.Context())
 		})
 	})
 	t.Run("while the write hangs", func(t *testing.T) {

@@ -166,7 +166,7 @@ func conflictIsMine(s *suite) {
 		}
 		return send(ctx)
 	})
-	s.must(l.Resign(s.context()), "a release in conflict with itself")
+	s.must(l.Release(s.context()), "a release in conflict with itself")
 	if r := el.record(s.open()); !r.Vacant() || r.Token != uint64(l.Token()) {
 		s.Errorf("after a release in conflict with itself the record is %v", r)
 	}
@@ -203,13 +203,13 @@ func ambiguousRelease(s *suite) {
 		return send(context.WithoutCancel(ctx))
 	})
 	resigned := make(chan error, 1)
-	go func() { resigned <- l.Resign(s.context()) }()
-	wait(s, l.Context().Done(), "Resign ends the context")
+	go func() { resigned <- l.Release(s.context()) }()
+	wait(s, l.Context().Done(), "Release ends the context")
 	s.is(l.Check(), elector.ErrResigned, "Check during the release")
 	second := next.won("a successor leads after a release whose answer was lost")
 	close(won)
 	wait(s, retried, "a release whose answer was lost is tried again")
-	s.must(wait(s, resigned, "Resign returns"), "a release whose answer was lost")
+	s.must(wait(s, resigned, "Release returns"), "a release whose answer was lost")
 	b.renewals(2)
 	s.must(second.Check(), "the successor's lease after the release was tried again")
 	b.holds(second, "after the release was tried again")

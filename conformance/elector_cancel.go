@@ -87,12 +87,12 @@ func cancelled(s *suite) {
 	p, cancel = start(a)
 	a.sees(holder)
 	at := a.events.length()
-	s.must(l.Resign(s.context()), "resigning")
+	s.must(l.Release(s.context()), "resigning")
 	a.await(at, "observed", "a campaign sees the vacancy")
 	cancel(cause)
 	wait(s, p.done, "Campaign returns when its context ends after a release")
 	if p.err == nil {
-		s.must(p.lease.Resign(s.context()), "resigning")
+		s.must(p.lease.Release(s.context()), "resigning")
 	} else {
 		ends(p, "after a release")
 		s.must(a.Close(), "Close, which waits until a write that was under way is released")
@@ -245,10 +245,10 @@ func concurrent(s *suite) {
 				for range 2 {
 					lease.Go(func() { l.Check(); l.Remaining(); l.Token(); l.Context().Err() })
 					lease.Go(func() { l.Proclaim(ctx, "value") })
-					lease.Go(func() { l.Resign(ctx) })
+					lease.Go(func() { l.Release(ctx) })
 				}
 				lease.Wait()
-				return l.Resign(ctx)
+				return l.Release(ctx)
 			},
 		} {
 			for range 2 {
@@ -332,7 +332,7 @@ func (s *suite) blocks(which string) (end func()) {
 	case "log", "ended":
 		faults.Always(fault.RequestLost) // so that the callback is called
 	case "released":
-		go func() { resigned <- l.Resign(s.context()) }()
+		go func() { resigned <- l.Release(s.context()) }()
 	}
 	wait(s, entered, "the callback "+which+" is called")
 	return func() {
@@ -348,9 +348,9 @@ func (s *suite) blocks(which string) (end func()) {
 		default:
 			faults.Always(nil)
 			s.renews(l, "although the callback "+which+" does not return")
-			go func() { resigned <- l.Resign(s.context()) }()
+			go func() { resigned <- l.Release(s.context()) }()
 		}
-		s.must(wait(s, resigned, "Resign returns although the callback "+which+" does not"), "Resign")
+		s.must(wait(s, resigned, "Release returns although the callback "+which+" does not"), "Release")
 	}
 }
 
@@ -397,7 +397,7 @@ func (s *suite) panics() {
 		wait(s, renewed, "a lease is renewed although callbacks panic")
 	}
 	s.must(l.Check(), "Check although callbacks panic")
-	s.must(l.Resign(s.context()), "Resign although callbacks panic")
+	s.must(l.Release(s.context()), "Release although callbacks panic")
 	s.must(e.Close(), "Close although callbacks panic")
 
 	o.Healthy = func(context.Context) error { panic("healthy") }

@@ -99,7 +99,7 @@ func requestedTwice(s *suite) {
 	if after := requestFor(el.record(handle)); after != before {
 		s.Errorf("a request does not replace another one: %q became %q", before, after)
 	}
-	s.must(l.Resign(s.context()), "resigning")
+	s.must(l.Release(s.context()), "resigning")
 	s.must(wait(s, first, "RequestResign returns"), "the first request")
 	s.must(wait(s, second, "RequestResign returns"), "the second request")
 }

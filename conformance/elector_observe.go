@@ -89,7 +89,7 @@ func latest(s *suite) {
 	})
 	s.must(l.Proclaim(s.context(), "two"), "proclaiming")
 	expect("a new value, after renewals that are no change", elector.Leader{ID: a.ID(), Token: l.Token(), Value: "two"})
-	s.must(l.Resign(s.context()), "resigning")
+	s.must(l.Release(s.context()), "resigning")
 	expect("a vacancy", elector.Leader{Token: l.Token()})
 
 	b := el.join(s.short())

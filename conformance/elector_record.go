@@ -81,7 +81,7 @@ func request(s *suite) {
 			s.Errorf("a renewal passes extensions on: the record has %v", r.Extensions)
 		}
 	}
-	s.must(l.Resign(s.context()), "resigning")
+	s.must(l.Release(s.context()), "resigning")
 	if r := el.record(b); r.Extensions.Without("k_history") != kept {
 		s.Errorf("a release passes on extensions of class k and no others: the record has %v", r.Extensions)
 	}

@@ -64,7 +64,7 @@ func resignOrder(s *suite) {
 	el := s.election("")
 	a, b := el.join(s.brisk()), s.open()
 	for _, resign := range []func(*elector.Lease) error{
-		func(l *elector.Lease) error { return l.Resign(s.context()) },
+		func(l *elector.Lease) error { return l.Release(s.context()) },
 		func(*elector.Lease) error { return a.Resign(s.context()) },
 	} {
 		l := a.lead()
@@ -76,7 +76,7 @@ func resignOrder(s *suite) {
 		if r := el.record(b); !r.Vacant() || elector.Token(r.Token) != l.Token() {
 			s.Errorf("after Resign the record is %v", r)
 		}
-		s.must(l.Resign(s.context()), "resigning again")
+		s.must(l.Release(s.context()), "resigning again")
 		s.is(a.Resign(s.context()), elector.ErrNotLeader, "Elector.Resign with nothing to resign")
 	}
 }
@@ -139,7 +139,7 @@ func handover(s *suite) {
 	a.renewals(2)
 	next.waits("another candidate leads")
 	b.wrote(0, "a waiter writes no more than a bid")
-	s.must(l.Resign(s.context()), "resigning")
+	s.must(l.Release(s.context()), "resigning")
 	// C is longer than the watchdog.
 	next.won("a leader that resigned is replaced without waiting for C")
 	b.wrote(1, "the successor acquires by one write")
@@ -155,7 +155,7 @@ func failRetry(s *suite) {
 	b.lead()
 	s.must(b.Resign(s.context()), "resigning") // what replaces no record has rules of its own
 	for _, resign := range []func(*elector.Lease) error{
-		func(l *elector.Lease) error { return l.Resign(s.context()) },
+		func(l *elector.Lease) error { return l.Release(s.context()) },
 		func(*elector.Lease) error { return a.Resign(s.context()) },
 	} {
 		l := a.lead()
@@ -187,7 +187,7 @@ func failRetry(s *suite) {
 		return send(ctx)
 	})
 	l := c.lead()
-	s.must(l.Resign(s.context()), "a resignation whose first request is lost")
+	s.must(l.Release(s.context()), "a resignation whose first request is lost")
 	b.lead()
 	if n := releases.Load(); n < 3 {
 		s.Errorf("the release is tried until it works: it was tried %d times", n)
@@ -220,13 +220,13 @@ func foreign(s *suite) {
 		return r, err
 	})
 	resigned := make(chan error, 1)
-	go func() { resigned <- l.Resign(s.context()) }()
-	wait(s, l.Context().Done(), "the context ends with Resign, before the release")
+	go func() { resigned <- l.Release(s.context()) }()
+	wait(s, l.Context().Done(), "the context ends with Release, before the release")
 	second := next.won("a leader whose release is late is replaced")
 	b.renewals(1)
 	close(release)
 	s.is(wait(s, applied, "the late release arrives"), backends.ErrConflict, "the late release")
-	wait(s, resigned, "Resign returns") // the lease was over before the answer: it may not know
+	wait(s, resigned, "Release returns") // the lease was over before the answer: it may not know
 	b.renewals(2)
 	s.must(second.Check(), "the successor's lease after the late release")
 	b.holds(second, "after the late release")

@@ -39,7 +39,7 @@ func roundsLeak(s *suite) {
 			}
 			break
 		}
-		s.must(l.Resign(ctx), "round %d", i)
+		s.must(l.Release(ctx), "round %d", i)
 		s.must(e.Close(), "round %d", i)
 		s.must(other.Close(), "round %d", i)
 	}
@@ -209,7 +209,7 @@ func manyCandidates(s *suite) {
 		}
 		s.Errorf("few waiters write in a takeover: after %s %d waiters wrote %v times", what, waiters+1, wrote)
 	}
-	few("a release", func() { leader.l.Resign(s.context()) })
+	few("a release", func() { leader.l.Release(s.context()) })
 	var crashed winner
 	few("a crash", func() { crashed = leader; crashed.c.crash() })
 	s.is(crashed.l.Check(), elector.ErrLost, "Check of a crashed leader")
@@ -218,7 +218,7 @@ func manyCandidates(s *suite) {
 	cancel()
 	for range waiters {
 		if w := wait(s, winners, "every campaign ends with its context"); w.err == nil {
-			w.l.Resign(s.context())
+			w.l.Release(s.context())
 		}
 	}
 }
@@ -243,7 +243,7 @@ func manyElections(s *suite) {
 			s.is(err, elector.ErrHeld, "TryCampaign while another candidate leads")
 		}
 		s.must(l.Check(), "election %d", i)
-		s.must(l.Resign(s.T.Context()), "election %d", i)
+		s.must(l.Release(s.T.Context()), "election %d", i)
 		last = l
 	}
 	if el.acquisitions() != n {

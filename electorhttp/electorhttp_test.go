@@ -128,7 +128,7 @@ func leaderAnswers(t *testing.T) {
 	if w := do(h, "POST", "/leader"); w.Code != 405 || w.Header().Get("Allow") != "GET, HEAD" {
 		t.Errorf("POST: %d", w.Code)
 	}
-	if err := l.Resign(t.Context()); err != nil {
+	if err := l.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if s := status(); s.State != "vacant" || s.Token != uint64(l.Token()) {
@@ -258,7 +258,7 @@ func TestProbes(t *testing.T) {
 		}()
 		l := lead(t, e)
 		codes(200, 200, 200)
-		if err := l.Resign(t.Context()); err != nil {
+		if err := l.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		codes(200, 200, 503)
@@ -290,7 +290,7 @@ func forwardHandover(t *testing.T) {
 	if got := do(fb, "PUT", "/x?y=1", "X-Forwarded-For", "10.9.8.7", "X-Forwarded-Host", "outer").Body.String(); got != "a PUT example.com/x?y=1 for=10.9.8.7, 192.0.2.1 by=office body=" {
 		t.Errorf("the follower: %s", got)
 	}
-	if err := l.Resign(t.Context()); err != nil {
+	if err := l.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	lead(t, b)

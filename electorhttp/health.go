@@ -42,8 +42,8 @@ func (h *hub) readiness(otherwise string) http.Handler {
 }
 
 // Leading returns a handler that answers 200 while this process leads, and 503
-// otherwise, with the [elector.State]: for a load balancer that is to send requests to the
-// leader only. It asks no store and does not block.
+// otherwise, with the [elector.CandidateState]: for a load balancer that is to send requests
+// to the leader only. It asks no store and does not block.
 //
 // Do not use it for the readiness probe of a rolling update: with Kubernetes'
 // maxUnavailable of 0, the old process is stopped only when the new one is ready,

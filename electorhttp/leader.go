@@ -12,7 +12,7 @@ import (
 // A Status is an [elector.Leader] as JSON.
 type Status struct {
 	Election  string  `json:"election"`
-	State     string  `json:"state"` // "held", "vacant", "lapsed" or "paused"
+	State     string  `json:"state"` // of the election: "held", "vacant", "lapsed" or "paused"
 	ID        string  `json:"id"`
 	Token     uint64  `json:"token"` // 0 if the election never had a leader
 	Value     string  `json:"value"`

@@ -76,7 +76,7 @@ func TestSender(t *testing.T) {
 		if n := wait(); n != 0 {
 			t.Errorf("while another process leads it sent %d invoices", n)
 		}
-		if err := other.Resign(t.Context()); err != nil {
+		if err := other.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		s.Win()

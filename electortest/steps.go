@@ -117,7 +117,7 @@ func (s *Script) Depose() {
 func (s *Script) Pause(d time.Duration) { s.machine.asleep.Add(int64(d)) }
 
 // AnotherLeads makes another process with this ID and value the leader, and returns
-// its lease: call Resign on the lease to hand over. The value is its
+// its lease: call Release on the lease to hand over. The value is its
 // [elector.Options.Value], such as its address.
 //
 // The candidate is cut off from the store meanwhile, as by a partition of the network.

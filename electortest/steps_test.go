@@ -178,7 +178,7 @@ func TestAnotherLeads(t *testing.T) {
 			t.Errorf("the candidate sees %s", got)
 		}
 		start := time.Now()
-		if err := third.Resign(t.Context()); err != nil {
+		if err := third.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
 		s.Win()
@@ -265,7 +265,7 @@ func TestTrace(t *testing.T) {
 		other := s.AnotherLeads("other", "")
 		s.Start(func(ctx context.Context) error { _, err := s.Elector.Campaign(ctx); return err })
 		synctest.Wait()
-		if err := other.Resign(t.Context()); err != nil {
+		if err := other.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
 		s.Win()
@@ -300,7 +300,7 @@ func TestRealTime(t *testing.T) {
 	s.Pause(time.Minute)
 	loss()
 	s.Win()
-	if err := s.AnotherLeads("other", "").Resign(t.Context()); err != nil && !errors.Is(err, elector.ErrLost) {
+	if err := s.AnotherLeads("other", "").Release(t.Context()); err != nil && !errors.Is(err, elector.ErrLost) {
 		t.Error(err)
 	}
 	loss()

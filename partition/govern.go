@@ -175,7 +175,7 @@ func (f *follower) replace(ctx context.Context, seats []int, replaced *atomic.In
 			}
 			replaced.Add(1)
 			g.log.Warn("elector: a member of the group is gone; its partitions go to the others", "member", holder, "seat", i)
-			if err := l.Resign(ctx); err != nil {
+			if err := l.Release(ctx); err != nil {
 				g.log.Warn("elector: the seat of a member that is gone is vacant only once its lease has ended", "seat", i, "error", err)
 			}
 		})

@@ -77,7 +77,7 @@ func (g *Group) resize(ctx context.Context) error {
 		}
 		l, err := s.elector.TryCampaign(ctx)
 		if err == nil {
-			err = l.Resign(ctx)
+			err = l.Release(ctx)
 		}
 		if err != nil {
 			return err

@@ -25,7 +25,7 @@ func (g *Group) serve(ctx context.Context, work Work) error {
 		s, err := g.sit(ctx)
 		if ctx.Err() != nil {
 			if s != nil {
-				s.lease.Resign(context.WithoutCancel(ctx))
+				s.lease.Release(context.WithoutCancel(ctx))
 			}
 			return nil
 		}
@@ -133,7 +133,7 @@ func (s *sitting) serve(ctx context.Context) error {
 	returned := s.finish()
 	helpers.Wait()
 	if returned {
-		s.lease.Resign(context.WithoutCancel(ctx)) // it logs why it cannot
+		s.lease.Release(context.WithoutCancel(ctx)) // it logs why it cannot
 	} else {
 		inject.Abandon(s.lease, errors.New("workers of the group have not returned"))
 	}

@@ -67,7 +67,7 @@ func TestWaitingChild(t *testing.T) {
 			io.WriteString(ask, "\n")
 		case held:
 			for _, l := range c.(*electors).leases {
-				l.Resign(t.Context())
+				l.Release(t.Context())
 			}
 		}
 		if m := <-told; m.Kind != want || m.Kind == report && m.Usage.Goroutines < 3*elections {

@@ -114,7 +114,7 @@ func run(ctx context.Context, url string, out io.Writer) error {
 		fmt.Fprintln(out, "first:  finds 5.00, wants to put in 3.00, and is paused")
 		// The pause lasts until another candidate leads. To save us the wait for
 		// the TTL, the first one resigns.
-		if err := lease.Resign(ctx); err != nil {
+		if err := lease.Release(ctx); err != nil {
 			return err
 		}
 		next, err := second.Campaign(ctx)

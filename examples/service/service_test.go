@@ -119,7 +119,7 @@ func TestService(t *testing.T) {
 		if got := b.wait(); got != 0 {
 			t.Errorf("as a follower it writes %d entries", got)
 		}
-		if err := other.Resign(t.Context()); err != nil {
+		if err := other.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		e.Win()

@@ -370,7 +370,7 @@ func TestConn(t *testing.T) {
 		if _, err := client.UnaryCall(ctx, &pb.SimpleRequest{}); err != nil {
 			t.Errorf("a call: %v", err)
 		}
-		if err := l.Resign(t.Context()); err != nil {
+		if err := l.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if err := stream.Send(&pb.StreamingOutputCallRequest{}); !errors.Is(err, elector.ErrResigned) {

@@ -448,7 +448,7 @@ func TestTransport(t *testing.T) {
 		})
 	}
 
-	if err := l.Resign(t.Context()); err != nil {
+	if err := l.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	client.Transport.(*fencehttp.Transport).Base = roundTripper(func(*http.Request) (*http.Response, error) {

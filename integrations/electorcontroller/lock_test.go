@@ -92,7 +92,7 @@ func TestLock(t *testing.T) {
 				t.Error("it leads beside another process")
 			}
 			resigned := time.Now()
-			if err := other.Resign(t.Context()); err != nil {
+			if err := other.Release(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			s.Win()

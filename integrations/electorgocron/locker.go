@@ -189,7 +189,7 @@ func (j *job) release() error {
 	if j.lease == nil || j.lease.Check() != nil {
 		return nil
 	}
-	return j.lease.Resign(context.Background())
+	return j.lease.Release(context.Background())
 }
 
 // A lock is a job while it runs.

@@ -134,7 +134,7 @@ func TestMetrics(t *testing.T) {
 			"elector.transitions ({transition}) backend=memory,cause=unhealthy,election=invoices": "0",
 		}
 		p.expect("while it leads", want)
-		if err := l.Resign(t.Context()); err != nil {
+		if err := l.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		f := elector.Fence{Trace: p.trace}
@@ -174,7 +174,7 @@ func TestSpans(t *testing.T) {
 		s.Always(fault.Hang)
 		pass(15 * time.Second) // the next renewal hangs for 4.5 s, and the read after it
 		s.Always(fault.Slow(time.Second))
-		if err := l.Resign(ctx); err != nil {
+		if err := l.Release(ctx); err != nil {
 			t.Fatal(err)
 		}
 		type span struct {

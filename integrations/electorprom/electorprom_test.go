@@ -322,7 +322,7 @@ func TestLossy(t *testing.T) {
 elector_lossy{backend="memory",election="invoices"} 1
 `)
 		for _, l := range []*elector.Lease{l, other} {
-			if err := l.Resign(t.Context()); err != nil {
+			if err := l.Release(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -336,7 +336,7 @@ func TestRefused(t *testing.T) {
 		metrics := electorprom.New()
 		faults, b := fault.Wrap(memory.New())
 		e := join(t, b, "invoices", metrics.Trace(), elector.Options{})
-		if err := win(t, e).Resign(t.Context()); err != nil {
+		if err := win(t, e).Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		refused := func(when, want string) {

@@ -48,7 +48,7 @@ var controllerMutants = []mutant{
 	{name: "the lease resigned while the manager stops", breaks: "release order", catch: "told_when_the_manager_has_stopped", parent: "TestLock", edits: []edit{{
 		"lock.go", `		l.released.Store(true)
 		return nil`, `		l.released.Store(true)
-		return l.lease.Resign(ctx)`}}},
+		return l.lease.Release(ctx)`}}},
 	{name: "a second term after a release", breaks: "one term", catch: "told_when_the_manager_has_stopped", parent: "TestLock", edits: []edit{{
 		"lock.go", `		l.released.Store(true)
 `, ``}}},

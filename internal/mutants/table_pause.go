@@ -16,8 +16,8 @@ var pauseMutants = []mutant{
 		"internal/annex/pause.go", `return &Pause{Reason: "the mark`, `return nil
 		_ = &Pause{Reason: "the mark`}}},
 	{name: "a pause that does not stand reported as one", breaks: "pause", catch: "TestPauserDies", pkg: ".", edits: []edit{{
-		"pause.go", `		if err := l.Resign(context.WithoutCancel(ctx)); err != nil {
-			return fmt.Errorf("the pause`, `		if err := l.Resign(context.WithoutCancel(ctx)); err != nil {
+		"pause.go", `		if err := l.Release(context.WithoutCancel(ctx)); err != nil {
+			return fmt.Errorf("the pause`, `		if err := l.Release(context.WithoutCancel(ctx)); err != nil {
 			return nil
 			return fmt.Errorf("the pause`}}},
 	{name: "the worker called beside Standby", breaks: "Standby", catch: "TestStandby", pkg: ".", edits: []edit{{

@@ -121,7 +121,7 @@ func ambiguousRelease(t *testing.T) {
 			bid := b.campaign()
 			w.pass(4 * time.Second)
 			a.link.next("swap", trips...)
-			go first.Resign(w.Context())
+			go first.Release(w.Context())
 			w.pass(1)
 			w.assert(!valid(first), "who resigns does not lead, whatever becomes of the release (%s)", how)
 			second := bid.won(w, time.Minute)

@@ -113,7 +113,7 @@ func manyIncarnations(f *fleet) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		l.Resign(context.Background())
+		l.Release(context.Background())
 		e.Close()
 	}
 	f.settles(12*groupClaim + 4*soon)

@@ -107,7 +107,7 @@ func overrun(t *testing.T) {
 			}
 			l := a.lead()
 			w.passUntil(a.expiry(l) + 10*time.Millisecond)
-			err := l.Resign(w.Context())
+			err := l.Release(w.Context())
 			w.assert(errors.Is(err, elector.ErrLost) && w.record().Holder == a.name, "a lost lease cannot be resigned: %v", err)
 			at := w.now()
 			if bid := a.campaign(); doubt {

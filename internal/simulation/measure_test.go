@@ -108,7 +108,7 @@ func oneRelease(t *testing.T, seed uint64, waiters int, late time.Duration) (wri
 		}
 		w.pass(10 * time.Second)
 		before := w.check.acquisitions()
-		if err := l.Resign(context.Background()); err != nil {
+		if err := l.Release(context.Background()); err != nil {
 			w.Fatal(err)
 		}
 		w.pass(2 * time.Second)

@@ -76,7 +76,7 @@ func recordCritical(t *testing.T) {
 			a, b, c := w.node(nil), w.node(nil), w.node(nil)
 			l := a.lead()
 			if vacant {
-				if err := l.Resign(w.Context()); err != nil {
+				if err := l.Release(w.Context()); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -101,7 +101,7 @@ func recordCritical(t *testing.T) {
 		l := w.node(nil).lead()
 		w.assert(w.check.edit(newDice(1).extend("c_")), "a critical extension is added")
 		untouched := w.record()
-		l.Resign(w.Context())
+		l.Release(w.Context())
 		w.assert(w.record() == untouched, "a release leaves it alone")
 	})
 }

@@ -21,7 +21,7 @@ func (n *node) serve(run bool) {
 		l, err := n.elector.Campaign(n.life)
 		if err == nil {
 			n.worker(false)(l.Context(), l)
-			l.Resign(n.life)
+			l.Release(n.life)
 		}
 	}
 }
@@ -93,7 +93,7 @@ func (x *wild) round(n *node, ctx context.Context, d *dice) {
 	case err == nil:
 		n.worker(false)(l.Context(), l)
 		if x.calmed() || d.chance(0.8) {
-			l.Resign(ctx)
+			l.Release(ctx)
 		}
 	case errors.Is(err, elector.ErrBusy): // the last lease was not resigned
 		n.elector.Resign(ctx)

@@ -28,7 +28,7 @@ func tokenClock(t *testing.T) {
 			w.pass(4 * time.Second)
 			switch end {
 			case "released":
-				if err := first.Resign(w.Context()); err != nil {
+				if err := first.Release(w.Context()); err != nil {
 					t.Fatal(err)
 				}
 			case "deleted":

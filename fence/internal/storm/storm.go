@@ -96,7 +96,7 @@ func Run(t *testing.T, r *Resource, write func(*elector.Lease) error) {
 		for succeeded, n := false, 0; !succeeded && n < writers*each; n++ {
 			succeeded = <-written
 		}
-		if err := l.Resign(t.Context()); err != nil {
+		if err := l.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

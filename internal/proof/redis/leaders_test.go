@@ -62,7 +62,7 @@ func TestLossyPairHasTwoLeaders(t *testing.T) {
 	refused("a primary with a replica", primary.URL, "1 replicas")
 
 	a := candidate(t, primary.URL+lossy, "A")
-	must(t, lead(t, a).Resign(ctx))
+	must(t, lead(t, a).Release(ctx))
 	must(t, a.Close())
 	copied := dial(t, replica.Address)
 	await(t, ctx, "the replica to have A's release", func() bool {
@@ -89,7 +89,7 @@ func TestLossyPairHasTwoLeaders(t *testing.T) {
 		t.Error("a lease does not report that another process may lead")
 	}
 	t.Logf("two leaders at once: B with token %d, C with token %d", first.Token(), second.Token())
-	must(t, second.Resign(ctx))
+	must(t, second.Release(ctx))
 	must(t, c.Close())
 
 	if err := b.Close(); err == nil {
@@ -103,7 +103,7 @@ func TestDurableServerHasOneLeader(t *testing.T) {
 	s := begin(t, func() (*stores.Store, error) { return stores.StartRedis(t.Context(), stores.RedisDurable...) })
 	a := candidate(t, s.URL, "A")
 	defer a.Close()
-	must(t, lead(t, a).Resign(t.Context()))
+	must(t, lead(t, a).Release(t.Context()))
 	b := candidate(t, s.URL, "B")
 	defer func() { must(t, b.Close()) }()
 	lease := lead(t, b)

@@ -66,12 +66,12 @@ func TestEtcdProxy(t *testing.T) {
 		return lease
 	}
 	first := campaign(s.URL)
-	must(t, first.Resign(ctx))
+	must(t, first.Release(ctx))
 	second := campaign(url)
 	if second.Token() <= first.Token() {
 		t.Errorf("token %d after %d", second.Token(), first.Token())
 	}
-	must(t, second.Resign(ctx))
+	must(t, second.Release(ctx))
 	b := opener(url)(t)
 	defer b.Close()
 	i, err := b.(backends.Inspector).Inspect(ctx, 4*time.Second)

@@ -123,7 +123,7 @@ func TestKubernetesRole(t *testing.T) {
 	if err := b.Watch(ctx, "invoices", func(backends.Record) { cancel() }); !errors.Is(err, context.Canceled) {
 		t.Errorf("a watch: %v", err)
 	}
-	must(t, lease.Resign(t.Context()))
+	must(t, lease.Release(t.Context()))
 	if _, err := b.Load(t.Context(), "another"); !errors.Is(err, backends.ErrDenied) {
 		t.Errorf("another election: %v", err)
 	}

@@ -371,7 +371,7 @@ func TestKubernetesLeaseIsDeleted(t *testing.T) {
 	if next.Token() <= l.Token() {
 		t.Errorf("token %d follows token %d", next.Token(), l.Token())
 	}
-	must(t, next.Resign(t.Context()))
+	must(t, next.Release(t.Context()))
 }
 
 // An admission policy that refuses a Lease, and a namespace that does not exist, are

@@ -209,7 +209,7 @@ func leadOnce(t *testing.T, storeURL string) {
 	for range 2 {
 		lease, err := e.TryCampaign(t.Context())
 		must(t, err)
-		must(t, lease.Resign(t.Context()))
+		must(t, lease.Release(t.Context()))
 	}
 }
 

@@ -127,7 +127,7 @@ func TestPostgresPooler(t *testing.T) {
 			case <-ctx.Done():
 			}
 		}
-		first.Resign(ctx)
+		first.Release(ctx)
 	}()
 	if second := campaign(pooled, log); second.Token() <= first.Token() {
 		t.Errorf("token %d after %d", second.Token(), first.Token())

@@ -85,7 +85,7 @@ func TestFileReader(t *testing.T) {
 			fmt.Fprintln(input, lease.Token())
 		case "resign":
 			writable(true)
-			must(t, lease.Resign(t.Context()))
+			must(t, lease.Release(t.Context()))
 			writable(false)
 		default:
 			said.WriteString(lines.Text() + "\n")

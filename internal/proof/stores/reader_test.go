@@ -77,7 +77,7 @@ func observes(t *testing.T, candidateURL, readerURL string) {
 		lease, err = candidate.TryCampaign(t.Context())
 		must(t, err)
 		return lease.Token()
-	}, func() { must(t, lease.Resign(t.Context())) })
+	}, func() { must(t, lease.Release(t.Context())) })
 }
 
 // observe observes the leader that lead makes, until it has resigned.

@@ -196,7 +196,7 @@ func consulLease(t *testing.T, at consulServer, b backends.Backend) {
 	if !errors.As(err, &refused) || refused.Operation != 1 {
 		t.Errorf("Commit with an operation that fails: %v", err)
 	}
-	must(t, lease.Resign(t.Context()))
+	must(t, lease.Release(t.Context()))
 	passes("after the release", backends.ErrStale)
 	_, err = consul.Commit(t.Context(), lease)
 	wants(t, "Commit after the release", err, elector.ErrResigned)
@@ -224,7 +224,7 @@ func TestConsulOtherToken(t *testing.T) {
 	must(t, err)
 	user := consulServer{"http://" + s.Address, &http.Client{Transport: signed{transport, s.User.Password}}}
 	must(t, user.transact(t.Context(), guard, consul.Operation{Verb: "set", Key: "data/a", Value: []byte("1")}))
-	must(t, lease.Resign(t.Context()))
+	must(t, lease.Release(t.Context()))
 	wants(t, "a guard of another token after the release", user.transact(t.Context(), guard, consul.Operation{Verb: "set", Key: "data/a"}), backends.ErrStale)
 	status, content, err := user.call(t.Context(), http.MethodGet, "/v1/kv/"+guard.Key, nil)
 	if must(t, err); status != http.StatusForbidden {

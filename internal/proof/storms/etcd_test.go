@@ -140,7 +140,7 @@ func etcdLease(t *testing.T, client *clientv3.Client) {
 	succeeds("after a renewal with a value", true)
 	_, err = etcd.Commit(t.Context(), client, lease, clientv3.OpPut("data/"+name, "1"))
 	must(t, err)
-	must(t, lease.Resign(t.Context()))
+	must(t, lease.Release(t.Context()))
 	succeeds("after the release", false)
 	_, err = etcd.Commit(t.Context(), client, lease, clientv3.OpPut("data/"+name, "2"))
 	wants(t, "Commit after the release", err, elector.ErrResigned)

@@ -187,7 +187,7 @@ func natsLease(t *testing.T, nc *natsgo.Conn, b backends.Backend) {
 	if revision, err := nats.Put(t.Context(), lease, "data."+name, []byte("1")); err != nil || revision == 0 {
 		t.Errorf("Put answers %d, %v", revision, err)
 	}
-	must(t, lease.Resign(t.Context()))
+	must(t, lease.Release(t.Context()))
 	passes("after the release", backends.ErrStale)
 	_, err = nats.Put(t.Context(), lease, "data."+name, nil)
 	wants(t, "Put after the release", err, elector.ErrResigned)

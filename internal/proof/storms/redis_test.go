@@ -156,7 +156,7 @@ func redisLease(t *testing.T, s *stores.Store, client *goredis.Client, b backend
 	if err == nil || !strings.Contains(err.Error(), "command 2 of 3") || len(answers) != 1 || client.Get(t.Context(), "data:text").Val() != "y" {
 		t.Errorf("Commit with a command that fails answers %q, %v", answers, err)
 	}
-	must(t, lease.Resign(t.Context()))
+	must(t, lease.Release(t.Context()))
 	passes("after the release", backends.ErrStale)
 	_, err = redis.Commit(t.Context(), lease)
 	wants(t, "Commit after the release", err, elector.ErrResigned)

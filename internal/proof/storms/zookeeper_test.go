@@ -154,7 +154,7 @@ func zooKeeperLease(t *testing.T, s *stores.Store, conn *zk.Conn) {
 	_, err = zookeeper.Multi(conn, lease, &zk.DeleteRequest{Path: "/data/missing"})
 	wants(t, "Multi with an operation that fails", err, zk.ErrNoNode)
 
-	must(t, lease.Resign(t.Context()))
+	must(t, lease.Release(t.Context()))
 	passes("after the release", zk.ErrNoNode)
 	alone("after the release", zk.ErrNoNode)
 	_, err = zookeeper.Multi(conn, lease, set)

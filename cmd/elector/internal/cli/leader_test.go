@@ -59,7 +59,7 @@ func TestLeader(t *testing.T) {
 			t.Errorf("JSON has no %s, or other fields: %s", key, r.out)
 		}
 	}
-	if err := lease.Resign(t.Context()); err != nil {
+	if err := lease.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if r := run(t, env, "leader", "jobs", "--watch"); r.code != exitVacant {

@@ -43,7 +43,7 @@ func TestListWatch(t *testing.T) {
 	shows(out, `"election":"dead","state":"held","id":"dead"`)
 	shows(out, `"election":"jobs","state":"held","id":"a"`)
 	shows(out, `"election":"dead","state":"lapsed"`)
-	if err := vacate.Resign(t.Context()); err != nil {
+	if err := vacate.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	shows(out, `"election":"jobs","state":"vacant"`)
@@ -106,7 +106,7 @@ func TestCompleteCandidate(t *testing.T) {
 			t.Fatal(err)
 		}
 		if id != "z" {
-			if err := l.Resign(t.Context()); err != nil {
+			if err := l.Release(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -203,7 +203,7 @@ func TestHistory(t *testing.T) {
 		t.Errorf("an election that never was: %+v", r)
 	}
 	for range 2 {
-		if err := lead(t, url, "jobs", "", time.Minute).Resign(t.Context()); err != nil {
+		if err := lead(t, url, "jobs", "", time.Minute).Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

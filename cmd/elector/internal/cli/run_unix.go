@@ -439,7 +439,7 @@ func (r *runner) resign(lease *elector.Lease) {
 	defer cancel()
 	// What fails is logged, and the lease lapses. The release goes on for as long as
 	// Options.ReleaseTimeout; run does not wait for that when it ends.
-	r.abandoned = lease.Resign(ctx) != nil
+	r.abandoned = lease.Release(ctx) != nil
 }
 
 // notStarted gives the exit codes of shells.

@@ -142,7 +142,7 @@ func (l *leader) stop(ctx context.Context, lease *elector.Lease, held checked) e
 		at(point)
 	case wire.Release, wire.Released:
 		resigning, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-		lease.Resign(resigning) // after the stop it cannot succeed, and that is well
+		lease.Release(resigning) // after the stop it cannot succeed, and that is well
 		cancel()
 	case wire.Renew, wire.Renewed:
 		select {

@@ -82,7 +82,7 @@ func manyCandidates(s *scene) {
 	// so one takeover of a few counts.
 	fewest := wrote
 	for range 3 {
-		leader, wrote = takeover("a release", func() { s.must(leader.l.Resign(s.context()), "resigning") })
+		leader, wrote = takeover("a release", func() { s.must(leader.l.Release(s.context()), "resigning") })
 		fewest = min(fewest, wrote)
 	}
 	if fewest > n/4 {

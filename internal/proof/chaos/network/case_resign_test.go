@@ -32,7 +32,7 @@ func handover(s *scene) {
 		s.Errorf("a waiter bids once in a term, and wrote %d times", bids)
 	}
 	from := s.events.Position()
-	s.must(l.Resign(s.context()), "resigning")
+	s.must(l.Release(s.context()), "resigning")
 	told := a.tells(from, history.Released, "a resignation reaches the store")
 	_, won := next.won("a leader that resigned is replaced")
 	// A store that pushes nothing is asked once or twice in an interval.
@@ -63,7 +63,7 @@ func failRetry(s *scene) {
 	l := a.lead()
 	before := a.link.Count()
 	began, _ := a.breaks(LoseRequests)
-	if err := l.Resign(s.context()); err == nil {
+	if err := l.Release(s.context()); err == nil {
 		s.Errorf("a resignation that never reached the store succeeds")
 	}
 	if err := l.Check(); !errors.Is(err, elector.ErrResigned) {
@@ -74,7 +74,7 @@ func failRetry(s *scene) {
 	}
 	a.hit(before, began)
 	a.heals()
-	if err := l.Resign(s.context()); err == nil {
+	if err := l.Release(s.context()); err == nil {
 		s.Errorf("a release that was given up succeeds later")
 	}
 	from, at := s.events.Position(), history.BootTime()
@@ -115,13 +115,13 @@ func ambiguousRelease(s *scene) {
 		return send(context.WithoutCancel(ctx))
 	})
 	resigned := make(chan error, 1)
-	s.all.Go(func() { resigned <- l.Resign(s.context()) })
+	s.all.Go(func() { resigned <- l.Release(s.context()) })
 	within(s, first, "the resignation reaches the store")
 	second, successor := next.won("a release whose answer was lost hands over")
 	s.didNotWait(successor, began, o.TTL)
 	close(won)
 	within(s, again, "a release whose answer was lost is sent again")
-	s.must(within(s, resigned, "Resign returns"), "a release whose answer was lost")
+	s.must(within(s, resigned, "Release returns"), "a release whose answer was lost")
 	if r := s.record(b.backend); r.Holder != b.ID() || elector.Token(r.Token) != second.Token() {
 		s.Errorf("after the release was sent again the record is %+v", r)
 	}
