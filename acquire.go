@@ -63,7 +63,7 @@ func (e *Elector) fromOpen(s rule.Snapshot) bool {
 
 // claim begins an acquisition that replaces r, if that may be taken over.
 func (e *Elector) claim(r backends.Record) (*acquisition, *failure) {
-	now, nonce := e.clock.Now(), e.o.newNonce()
+	now, nonce := e.clock.Now(), e.newNonce()
 	token, free := e.view.Claim(r, nonce, uint64(e.o.MinToken), now.Mono, now.Wall)
 	switch {
 	case !free:
@@ -196,7 +196,7 @@ func (e *Elector) discarded(ctx context.Context, r backends.Record, a *acquisiti
 // read-back, has shown to be ours. The lease's context has the values of base.
 func (e *Elector) newLease(base context.Context, own *acquisition) *Lease {
 	l := &Lease{
-		e: e, token: Token(own.token), won: own.record, hold: e.o.hold(), inRun: e.running || e.o.seat,
+		e: e, token: Token(own.token), won: own.record, hold: e.o.hold(), inRun: e.running || e.seat,
 		ended: make(chan struct{}), idle: make(chan struct{}),
 		upkeep: upkeep{proposals: make(chan *proposal, 1), place: e.requests.Swapping(),
 			own: own, value: own.record.Value, faults: e.newBackoff("renewal")},

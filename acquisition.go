@@ -64,7 +64,7 @@ func (s *writes) only(w write) { *s = append((*s)[:0], w) }
 func (a *acquisition) next(prev backends.Record, holder, value string) backends.Record {
 	o := &a.e.o
 	if a.number++; a.number > 1 {
-		a.number += a.e.o.random() % strides
+		a.number += a.e.draw() % strides
 	}
 	start := clock.Mark(a.e.clock)
 	now := time.Unix(0, int64(start.Wall))
@@ -76,7 +76,7 @@ func (a *acquisition) next(prev backends.Record, holder, value string) backends.
 	switch {
 	case prev.Attempt.Nonce != a.nonce:
 		r.Extensions = annex.Acquired(prev, holder, a.token, now)
-		if o.seat {
+		if a.e.seat {
 			r.Extensions = rule.Replaced(r.Extensions, prev)
 		}
 	case holder == "":

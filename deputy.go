@@ -7,6 +7,7 @@ import (
 
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/annex"
+	"github.com/elector-go/elector/internal/inject"
 	"github.com/elector-go/elector/internal/rule"
 	"github.com/elector-go/elector/internal/store"
 	"github.com/elector-go/elector/operate"
@@ -21,8 +22,8 @@ func (e *Elector) depute(ctx context.Context, op string, f func(ctx context.Cont
 	defer e.active.Done()
 	o := e.o
 	o.ID = op + " by " + annex.Legible(e.o.ID)
-	o.Healthy, o.Trace, o.Value, o.Priority, o.StallTimeout, o.seat = nil, nil, "", 0, 0, false
-	d, err := New(e.backend, e.name, &o)
+	o.Healthy, o.Trace, o.Value, o.Priority, o.StallTimeout = nil, nil, "", 0, 0
+	d, err := New(inject.Backend{Backend: e.backend, Clock: e.clock, Random: e.draw}, e.name, &o)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,9 @@ import (
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/aside"
 	"github.com/elector-go/elector/internal/clock"
+	"github.com/elector-go/elector/internal/inject"
 	"github.com/elector-go/elector/internal/rule"
+	"github.com/elector-go/elector/internal/seats"
 	"github.com/elector-go/elector/internal/store"
 )
 
@@ -26,6 +28,7 @@ type Elector struct {
 
 	o        Options
 	clock    clock.Clock
+	draw     func() uint64 // a random number
 	requests *store.Client
 	view     rule.View
 	timing   timing
@@ -41,6 +44,7 @@ type site struct {
 	lossy   string // why the store may lose acknowledged writes; empty if it keeps them
 	listens bool   // Watch reports vacancies
 	owned   bool   // Close closes the backend
+	seat    bool   // the election is a seat of a group: see rule.Replaced
 	refusal error  // of writes, if the backend was opened for reading alone
 }
 
@@ -105,19 +109,25 @@ func New(backend backends.Backend, name string, o *Options) (*Elector, error) {
 	if backend == nil {
 		return nil, &Error{Op: "open", Election: name, Err: fmt.Errorf("%w: the backend is nil", ErrInvalid)}
 	}
+	seat, isSeat := backend.(seats.Backend)
+	if isSeat {
+		backend = seat.Backend
+	}
+	m := inject.Of(backend)
+	backend = m.Backend
 	d := backend.Describe()
-	options, err := o.resolved(d)
+	options, err := o.resolved(d, m.Random)
 	if err == nil {
 		err = backends.CheckName(name)
 	}
 	if err != nil {
 		return nil, &Error{"open", name, d.Store, err}
 	}
-	e := &Elector{o: options, clock: options.clock}
-	e.site = site{name: name, backend: backend, store: d.Store, lossy: d.Lossy, pushes: d.PushesRenewals, refusal: d.Writable()}
+	e := &Elector{o: options, clock: m.Clock, draw: m.Random}
+	e.site = site{name: name, backend: backend, store: d.Store, lossy: d.Lossy, pushes: d.PushesRenewals, refusal: d.Writable(), seat: isSeat}
 	_, e.listens = backends.AsWatcher(backend)
 	e.pushes = e.pushes && e.listens
-	e.view.Drift = options.ClockDrift
+	e.view.Drift, e.view.Report = options.ClockDrift, m.Report
 	if s, ok := backend.(backends.SameWriter); ok {
 		e.view.SameWrite = s.SameWrite
 	}
@@ -128,7 +138,23 @@ func New(backend backends.Backend, name string, o *Options) (*Elector, error) {
 	e.life, e.kill = context.WithCancel(context.Background())
 	e.closing = make(chan struct{})
 	e.requests = store.New(backend, e.clock, &e.active)
+	if isSeat {
+		seat.Bind(e.parts())
+	}
 	return e, nil
+}
+
+// parts returns what package partition uses of an Elector that acquires a seat.
+func (e *Elector) parts() seats.Parts {
+	return seats.Parts{
+		View: &e.view, TTL: e.o.TTL, RenewEvery: e.o.RenewEvery, RequestTimeout: e.o.RequestTimeout, ReleaseTimeout: e.o.ReleaseTimeout, Logger: e.o.Logger,
+		Ended: func() <-chan struct{} { return e.current.Load().ended },
+		Abandon: func(cause error) {
+			l := e.current.Load()
+			l.writeRelease(workPanicked)
+			l.move(lost, none, l.lostBecause(cause))
+		},
+	}
 }
 
 // Name returns the name of the election.

@@ -2,9 +2,6 @@ package elector
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"os"
@@ -14,7 +11,6 @@ import (
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/annex"
 	"github.com/elector-go/elector/internal/aside"
-	"github.com/elector-go/elector/internal/clock"
 	"github.com/elector-go/elector/internal/rule"
 )
 
@@ -112,23 +108,14 @@ type Options struct {
 	// Trace has callbacks at each step. Default none.
 	Trace *Trace
 
-	clock         clock.Clock
-	random        func() uint64
 	writeInterval time.Duration // the store's, see backends.Description
-	seat          bool          // the election is a seat of a group: see rule.Replaced
 }
 
 // resolved returns the options with their defaults, or ErrInvalid.
-func (o *Options) resolved(d backends.Description) (Options, error) {
+func (o *Options) resolved(d backends.Description, random func() uint64) (Options, error) {
 	var r Options
 	if o != nil {
 		r = *o
-	}
-	if r.clock == nil {
-		r.clock = clock.System{}
-	}
-	if r.random == nil {
-		r.random = systemRandom
 	}
 	if r.Logger == nil {
 		r.Logger = slog.Default()
@@ -137,7 +124,7 @@ func (o *Options) resolved(d backends.Description) (Options, error) {
 		r.Trace = &Trace{}
 	}
 	if r.ID == "" {
-		r.ID = defaultID(r.random())
+		r.ID = defaultID(random())
 	}
 	if r.ClockDrift == 0 {
 		r.ClockDrift = 0.1
@@ -247,18 +234,4 @@ func defaultID(random uint64) string {
 		host = "unknown"
 	}
 	return fmt.Sprintf("%s-%d-%06x", host, os.Getpid(), random&0xffffff)
-}
-
-// systemRandom asks the kernel each time: a generator in memory would repeat
-// itself in a copy of a virtual machine.
-func systemRandom() uint64 {
-	var b [8]byte
-	rand.Read(b[:]) // never fails
-	return binary.NativeEndian.Uint64(b[:])
-}
-
-// newNonce names one acquisition.
-func (o *Options) newNonce() string {
-	b := binary.BigEndian.AppendUint64(nil, o.random())
-	return hex.EncodeToString(binary.BigEndian.AppendUint64(b, o.random()))
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/backends/memory"
-	"github.com/elector-go/elector/internal/clock"
 	"github.com/elector-go/elector/internal/inject"
 	"github.com/elector-go/elector/operate"
 )
@@ -263,8 +262,7 @@ func TestReadsAlone(t *testing.T) {
 				b = asBackend(d)
 			}
 			o := &elector.Options{TTL: batchTTL, RenewEvery: batchEvery, Logger: slog.New(slog.DiscardHandler)}
-			inject.Machine(o, clock.System{}, func() uint64 { return 1 << 61 })
-			e, err := elector.New(b, "alone", o)
+			e, err := elector.New(inject.Backend{Backend: b, Random: func() uint64 { return 1 << 61 }}, "alone", o)
 			if err != nil {
 				t.Fatal(err)
 			}

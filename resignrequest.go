@@ -34,7 +34,7 @@ func (o operator) RequestResign(ctx context.Context, r operate.ResignRequest) er
 	defer place.Leave()
 	w := e.watch(ctx, store.Look, "request to resign", place)
 	defer w.cancel()
-	p := pending{e: e, w: w, token: Token(r.Token), to: r.To, nonce: e.o.newNonce()}
+	p := pending{e: e, w: w, token: Token(r.Token), to: r.To, nonce: e.newNonce()}
 	err = p.settle(ctx)
 	if err != nil && ctx.Err() != nil {
 		err = p.late(ctx)

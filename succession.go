@@ -296,7 +296,7 @@ func (p *bidding) write(ctx context.Context, rank int64) {
 	if !lowers {
 		p.lowered.Store(noBid - 1)
 	}
-	b.Nonce = e.o.newNonce()
+	b.Nonce = e.newNonce()
 	if f := e.extend(ctx, s.Record, b); f == nil && lowers {
 		p.lowered.Store(b.Rank)
 	}

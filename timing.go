@@ -2,6 +2,7 @@ package elector
 
 import (
 	"context"
+	"fmt"
 	"math/bits"
 	"reflect"
 	"sync"
@@ -73,7 +74,10 @@ func (e *Elector) scattered(span time.Duration) time.Duration {
 }
 
 // random returns a random number from 0 to below 1.
-func (e *Elector) random() float64 { return float64(e.o.random()>>11) / (1 << 53) }
+func (e *Elector) random() float64 { return float64(e.draw()>>11) / (1 << 53) }
+
+// newNonce names one acquisition.
+func (e *Elector) newNonce() string { return fmt.Sprintf("%016x%016x", e.draw(), e.draw()) }
 
 // tooEarly returns the time until this process may write the record again on a
 // store that limits the write rate. Writes of other processes do not count: this

@@ -13,7 +13,7 @@ import (
 
 func TestJitter(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	e := &Elector{o: Options{random: random.Uint64}}
+	e := &Elector{draw: random.Uint64}
 	for _, c := range []struct{ roundTrip, span time.Duration }{
 		{0, 5 * time.Millisecond}, {2 * time.Millisecond, 20 * time.Millisecond}, {time.Second, 250 * time.Millisecond},
 	} {

@@ -120,8 +120,7 @@ func New(t testing.TB, name string, o *elector.Options) *Script {
 // candidate makes an Elector that is closed at the end of the test.
 func (s *Script) candidate(b backends.Backend, m *machine, o *elector.Options) *elector.Elector {
 	s.t.Helper()
-	inject.Machine(o, m, nil)
-	e, err := elector.New(b, s.name, o)
+	e, err := elector.New(inject.Backend{Backend: b, Clock: m}, s.name, o)
 	if err != nil {
 		s.t.Fatalf("electortest: %v", err)
 	}

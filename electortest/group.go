@@ -87,9 +87,8 @@ func (g *Group) Join(id string, work partition.Work) *Member {
 	o := g.options
 	o.Elector.ID = id
 	o.Trace = partition.MultiTrace(&partition.Trace{Acquired: m.acquired}, o.Trace)
-	inject.Machine(&o.Elector, m.machine, nil)
 	f, b := fault.Wrap(g.store.Handle())
-	part, err := partition.New(b, g.name, &o)
+	part, err := partition.New(inject.Backend{Backend: b, Clock: m.machine}, g.name, &o)
 	if err != nil {
 		g.t.Fatalf("electortest: %v", err)
 	}

@@ -130,7 +130,7 @@ func (f *follower) pushes() bool {
 	return f.live
 }
 
-func (f *follower) snapshot(seat int) rule.Snapshot { return f.group.seat(seat).view.Snapshot() }
+func (f *follower) snapshot(seat int) rule.Snapshot { return f.group.seat(seat).View.Snapshot() }
 
 // rank returns how many members come before this one in the plan, at most so many, and
 // whether it is in the plan itself. Without a plan the seats' numbers count.

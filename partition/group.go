@@ -169,7 +169,10 @@ func New(backend backends.Backend, name string, o *Options) (*Group, error) {
 	if err := checkName(name); err != nil {
 		return fail(err)
 	}
+	m := inject.Of(backend)
+	backend = m.Backend
 	g := &Group{name: name, backend: backend, store: backend.Describe().Store}
+	g.clock, g.random = m.Clock, m.Random
 	if o != nil {
 		g.o = *o
 	}
@@ -196,16 +199,14 @@ func New(backend backends.Backend, name string, o *Options) (*Group, error) {
 	if err != nil {
 		return fail(errors.Unwrap(err))
 	}
-	parts := inject.Inside(first.elector)
-	g.seats = []*seat{first}
-	g.options, g.clock, g.random = parts.Options.(elector.Options), parts.Clock, parts.Random
-	g.drift = g.options.ClockDrift
-	g.o.Elector.ID = g.options.ID // one for all seats
-	first, err = g.newSeat(0, g.quiet())
-	if err != nil {
+	g.options, g.drift = g.o.Elector, first.View.Drift
+	g.options.ID = first.elector.ID() // one for all seats
+	g.options.TTL, g.options.RenewEvery, g.options.RequestTimeout, g.options.ReleaseTimeout = first.TTL, first.RenewEvery, first.RequestTimeout, first.ReleaseTimeout
+	g.options.Logger = first.Logger
+	if first, err = g.newSeat(0, g.quiet()); err != nil {
 		return fail(errors.Unwrap(err))
 	}
-	g.seats[0] = first
+	g.seats = []*seat{first}
 	if g.o.Settle == 0 {
 		g.o.Settle = g.options.RenewEvery
 	}

@@ -57,7 +57,7 @@ func (g *Group) resize(ctx context.Context) error {
 	if len(held) > 0 {
 		var over time.Duration // when all of their leases are, unless they renew
 		for _, i := range held {
-			s := g.seat(i).view.Snapshot()
+			s := g.seat(i).View.Snapshot()
 			if s.Free == rule.Never {
 				return fmt.Errorf("%w: record %s has the critical extension %s, of a newer version: resize with that version", elector.ErrHeld, g.seatName(i), rule.Critical(s.Record))
 			}
@@ -72,7 +72,7 @@ func (g *Group) resize(ctx context.Context) error {
 	}
 	for _, i := range held {
 		s := g.seat(i)
-		if holder := s.view.Snapshot(); holder.Free > g.now() {
+		if holder := s.View.Snapshot(); holder.Free > g.now() {
 			return fmt.Errorf("%w: member %q runs, as record %s shows; stop all members first", elector.ErrHeld, holder.Record.Holder, g.seatName(i))
 		}
 		l, err := s.elector.TryCampaign(ctx)

@@ -6,31 +6,30 @@ import (
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/inject"
-	"github.com/elector-go/elector/internal/rule"
+	"github.com/elector-go/elector/internal/seats"
 )
 
 // A seat is an election of the group.
 type seat struct {
+	seats.Parts
 	number  int
 	elector *elector.Elector
-	view    *rule.View
 }
 
 // quiet are the options of a seat. The member's value is part of its note, and StallTimeout is by
 // partition.
 func (g *Group) quiet() elector.Options {
-	o := g.o.Elector
+	o := g.options
 	o.Value, o.StallTimeout = "", 0
 	return o
 }
 
 func (g *Group) newSeat(number int, o elector.Options) (*seat, error) {
-	inject.Seat(&o)
-	e, err := elector.New(g.backend, g.seatName(number), &o)
-	if err != nil {
-		return nil, err
-	}
-	return &seat{number, e, inject.Inside(e).View}, nil
+	s := &seat{number: number}
+	b := inject.Backend{Backend: g.backend, Clock: g.clock, Random: g.random}
+	e, err := elector.New(seats.Backend{Backend: b, Bind: func(p seats.Parts) { s.Parts = p }}, g.seatName(number), &o)
+	s.elector = e
+	return s, err
 }
 
 // seat returns the seat with a number.
@@ -51,12 +50,12 @@ func (g *Group) loadSeats(ctx context.Context, seats []int, names ...string) []b
 	others := len(names)
 	for j, i := range seats {
 		names = append(names, g.seatName(i))
-		marks[j] = g.seat(i).view.Mark()
+		marks[j] = g.seat(i).View.Mark()
 	}
 	outcomes := g.requests.LoadAll(ctx, names, g.options.RequestTimeout)
 	for j, i := range seats {
 		if o := outcomes[others+j]; o.Err == nil {
-			g.seat(i).view.Read(o.Record, marks[j], g.now())
+			g.seat(i).View.Read(o.Record, marks[j], g.now())
 		}
 	}
 	return outcomes

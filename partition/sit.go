@@ -10,7 +10,6 @@ import (
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/aside"
-	"github.com/elector-go/elector/internal/inject"
 	"github.com/elector-go/elector/internal/rule"
 )
 
@@ -77,7 +76,7 @@ func (g *Group) sit(ctx context.Context) (*sitting, error) {
 			if o.Err != nil {
 				return nil, o.Err
 			}
-			own := o.Record.Exists() && g.seat(i).view.Snapshot().Own
+			own := o.Record.Exists() && g.seat(i).View.Snapshot().Own
 			if !o.Record.Vacant() && !own {
 				top = i
 				continue
@@ -121,7 +120,7 @@ func (s *sitting) serve(ctx context.Context) error {
 	unhookDrain := context.AfterFunc(s.lease.Context(), func() { wake(s.woken) })
 	helpers.Go(func() {
 		select {
-		case <-inject.Ended(s.lease):
+		case <-s.seat.Ended():
 			s.end(s.lease.Check())
 		case <-following.Done():
 		}
@@ -135,7 +134,7 @@ func (s *sitting) serve(ctx context.Context) error {
 	if returned {
 		s.lease.Release(context.WithoutCancel(ctx)) // it logs why it cannot
 	} else {
-		inject.Abandon(s.lease, errors.New("workers of the group have not returned"))
+		s.seat.Abandon(errors.New("workers of the group have not returned"))
 	}
 	g.log.Info("elector: this process has left its seat in the group", "seat", s.own.Seat, "error", s.lease.Check())
 	if err := s.dismissed(); err != nil {

@@ -188,8 +188,7 @@ func TestTraceOfLoss(t *testing.T) {
 		var r recorder
 		var suspended atomic.Int64
 		o := Options{Partitions: 1, Trace: r.trace(), Elector: elector.Options{ID: "a", TTL: f.ttl, Logger: slog.New(slog.DiscardHandler)}}
-		inject.Machine(&o.Elector, wakeful{suspended: &suspended}, nil)
-		g, err := New(f.store.Handle(), "orders", &o)
+		g, err := New(inject.Backend{Backend: f.store.Handle(), Clock: wakeful{suspended: &suspended}}, "orders", &o)
 		if err != nil {
 			t.Fatal(err)
 		}

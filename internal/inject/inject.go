@@ -1,35 +1,45 @@
-// Package inject lets the packages of this module, and no others, use what an Elector
-// keeps to itself. Package elector sets its variables.
+// Package inject brings a machine's clock and random numbers to what is made with a
+// backend, so that tests and simulations can bring their own.
 package inject
 
 import (
+	"crypto/rand"
+	"encoding/binary"
+
+	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/clock"
 	"github.com/elector-go/elector/internal/rule"
 )
 
-// Machine sets what an Elector made with options (an *elector.Options) takes
-// from its machine.
-var Machine func(options any, c clock.Clock, random func() uint64)
-
-// Seat makes an Elector made with options (an *elector.Options) one that acquires a seat
-// of a group: see rule.Replaced. Its lease drains when Options.Healthy returns an error.
-var Seat func(options any)
-
-// Abandon ends a lease (an *elector.Lease) and writes no release, as a panic of the worker
-// does.
-var Abandon func(lease any, cause error)
-
-// Ended returns a channel that is closed when a lease (an *elector.Lease) is over. Its
-// context can end before, when it drains.
-var Ended func(lease any) <-chan struct{}
-
-// Parts are parts of an Elector.
-type Parts struct {
-	Options any // an elector.Options, with its defaults
-	Clock   clock.Clock
-	Random  func() uint64
-	View    *rule.View // what the Elector has seen of its election
+// A Backend is a backend as it is used from a machine. elector.New and partition.New take it
+// apart, so it must not be wrapped in another one.
+type Backend struct {
+	backends.Backend
+	Clock  clock.Clock     // nil for this machine's
+	Random func() uint64   // nil for this machine's
+	Report func(rule.Step) // gets each step of an Elector: see rule.View; may be nil
 }
 
-// Inside returns the parts of an *elector.Elector.
-var Inside func(e any) Parts
+// Of returns b with its clock and random numbers, which are this machine's unless b is a
+// Backend that brings others.
+func Of(b backends.Backend) Backend {
+	m, ok := b.(Backend)
+	if !ok {
+		m.Backend = b
+	}
+	if m.Clock == nil {
+		m.Clock = clock.System{}
+	}
+	if m.Random == nil {
+		m.Random = systemRandom
+	}
+	return m
+}
+
+// systemRandom asks the kernel each time: a generator in memory would repeat
+// itself in a copy of a virtual machine.
+func systemRandom() uint64 {
+	var b [8]byte
+	rand.Read(b[:]) // never fails
+	return binary.NativeEndian.Uint64(b[:])
+}

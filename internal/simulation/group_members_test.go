@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/elector-go/elector"
-	"github.com/elector-go/elector/internal/inject"
 	"github.com/elector-go/elector/internal/rule"
+	"github.com/elector-go/elector/internal/seats"
 	"github.com/elector-go/elector/operate"
 	"github.com/elector-go/elector/partition"
 )
@@ -104,8 +104,7 @@ func manyIncarnations(f *fleet) {
 	all[1].machine.pause(12 * groupClaim) // it does not look meanwhile
 	for range 6 {
 		o := elector.Options{TTL: groupTTL, Logger: slog.New(slog.DiscardHandler)}
-		inject.Seat(&o)
-		e, err := elector.New(f.store.Handle(), name, &o)
+		e, err := elector.New(seats.Backend{Backend: f.store.Handle(), Bind: func(seats.Parts) {}}, name, &o)
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -136,8 +136,7 @@ func (f *fleet) join(adjust func(m *member, o *partition.Options)) *member {
 	if adjust != nil {
 		adjust(m, &o)
 	}
-	inject.Machine(&o.Elector, m.machine, m.random)
-	g, err := partition.New(m.wire.backend(), "group", &o)
+	g, err := partition.New(inject.Backend{Backend: m.wire.backend(), Clock: m.machine, Random: m.random}, "group", &o)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -94,14 +94,12 @@ func (w *world) join(mate *node, adjust func(n *node)) *node {
 		adjust(n)
 	}
 	n.lag = n.link.add(n)
-	inject.Machine(&n.options, timepiece{n.machine, n}, n.random())
-	e, err := elector.New(n.backend, election, &n.options)
+	n.trail = newTrail(n)
+	e, err := elector.New(inject.Backend{Backend: n.backend, Clock: timepiece{n.machine, n}, Random: n.random(), Report: n.trail.take}, election, &n.options)
 	if err != nil {
 		w.Fatal(err)
 	}
 	n.elector = e
-	n.trail = newTrail(n)
-	inject.Inside(e).View.Report = n.trail.take
 	w.nodes = append(w.nodes, n)
 	return n
 }
@@ -232,8 +230,8 @@ func (n *node) companion(number uint64) *elector.Elector {
 	o.ID, o.Logger = fmt.Sprint(n.name, "'s ", number), slog.New(slog.DiscardHandler)
 	o.Healthy, o.StallTimeout = nil, 0
 	o.RenewEvery, o.RequestTimeout = o.TTL/20, 0 // often, to meet often
-	inject.Machine(&o, companion{n.machine, 27 + 2*time.Duration(number)}, n.w.randomFor(1000*number+n.number+1))
-	e, err := elector.New(n.backend, "company-of-"+n.name, &o)
+	timers := companion{n.machine, 27 + 2*time.Duration(number)}
+	e, err := elector.New(inject.Backend{Backend: n.backend, Clock: timers, Random: n.w.randomFor(1000*number + n.number + 1)}, "company-of-"+n.name, &o)
 	if err != nil {
 		n.w.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/fault"
+	"github.com/elector-go/elector/internal/inject"
 	"github.com/elector-go/elector/internal/proof/chaos/history"
 )
 
@@ -99,9 +100,6 @@ func (s *scene) joinWith(b backends.Backend, link *Proxy, o elector.Options) *ca
 	if s.mutant.backend != nil {
 		b = s.mutant.backend(b)
 	}
-	if s.mutant.options != nil {
-		s.mutant.options(o.ID, &o)
-	}
 	var hooked backends.Backend
 	c.hooks, hooked = fault.Wrap(b)
 	c.hooks.Always(func(ctx context.Context, call fault.Call, send fault.Send) (backends.Record, error) {
@@ -110,7 +108,11 @@ func (s *scene) joinWith(b backends.Backend, link *Proxy, o elector.Options) *ca
 		}
 		return send(ctx)
 	})
-	e, err := elector.New(hooked, s.election, &o)
+	machine := inject.Backend{Backend: hooked}
+	if s.mutant.clock != nil {
+		machine.Clock = s.mutant.clock(o.ID)
+	}
+	e, err := elector.New(machine, s.election, &o)
 	s.must(err, "making a candidate")
 	c.Elector = e
 	c.hold, c.every = hold(o.TTL), o.RenewEvery

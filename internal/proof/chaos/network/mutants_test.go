@@ -10,18 +10,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/clock"
-	"github.com/elector-go/elector/internal/inject"
 	"github.com/elector-go/elector/internal/proof/stores"
 )
 
 // A mutant breaks what the cases are to find: a backend, or a candidate's
-// options. The zero mutant breaks nothing.
+// clock. The zero mutant breaks nothing.
 type mutant struct {
 	backend func(backends.Backend) backends.Backend
-	options func(id string, o *elector.Options)
+	clock   func(id string) clock.Clock // nil for one that is right
 }
 
 // TestMutants runs cases on candidates that are broken in one way. The named
@@ -34,19 +32,19 @@ func TestMutants(t *testing.T) {
 		caughtBy, says string
 	}{
 		"a holder's clock that runs at half the rate": {
-			mutant{options: rate("A", 0.5)}, "part/holder", "guarantee 2"},
+			mutant{clock: rate("A", 0.5)}, "part/holder", "guarantee 2"},
 		"a holder's clock that runs at half the rate, with answers that are late": {
-			mutant{options: rate("A", 0.5)}, "exp/from-send", "guarantee 2"},
+			mutant{clock: rate("A", 0.5)}, "exp/from-send", "guarantee 2"},
 		"a holder's clock that runs at half the rate, and all requests hang": {
-			mutant{options: rate("A", 0.5)}, "ren/hung", "guarantee 2"},
+			mutant{clock: rate("A", 0.5)}, "ren/hung", "guarantee 2"},
 		"a challenger's clock that runs at twice the rate": {
-			mutant{options: rate("B", 2)}, "mx/takeover-bound", "guarantee 3"},
+			mutant{clock: rate("B", 2)}, "mx/takeover-bound", "guarantee 3"},
 		"a challenger's clock that runs at twice the rate, and the record vanishes": {
-			mutant{options: rate("B", 2)}, "mx/vanished", "guarantee 3"},
+			mutant{clock: rate("B", 2)}, "mx/vanished", "guarantee 3"},
 		"a challenger's clock that runs at twice the rate, and the record goes back": {
-			mutant{options: rate("C", 2)}, "mx/rollback", "guarantee 3"},
+			mutant{clock: rate("C", 2)}, "mx/rollback", "guarantee 3"},
 		"a challenger's clock that runs at twice the rate, after a late write": {
-			mutant{options: rate("B", 2)}, "amb/delayed-write", "guarantee 3"},
+			mutant{clock: rate("B", 2)}, "amb/delayed-write", "guarantee 3"},
 		"a write without an answer that counts as done": {
 			mutant{backend: func(b backends.Backend) backends.Backend { return optimist{b} }}, "part/one-way", "guarantee 1"},
 		"an acquisition without an answer that counts as done": {
@@ -62,17 +60,18 @@ func TestMutants(t *testing.T) {
 		"a holder that gives up after an answer that was lost": {
 			mutant{backend: func(b backends.Backend) backends.Backend { return quitter{b} }}, "amb/renew", "a renewal works again"},
 		"a holder's clock that runs at half the rate, and the last answer is late": {
-			mutant{options: rate("A", 0.5)}, "ren/slow-then-cut", "guarantee 2"},
+			mutant{clock: rate("A", 0.5)}, "ren/slow-then-cut", "guarantee 2"},
 		"challengers' clocks that run at four times the rate": {
-			mutant{options: func(id string, o *elector.Options) {
-				if id != "A" {
-					rate(id, 4)(id, o)
+			mutant{clock: func(id string) clock.Clock {
+				if id == "A" {
+					return nil
 				}
+				return rate(id, 4)(id)
 			}}, "many/candidates", "guarantee 1"},
 		"a challenger that is not woken": {
 			mutant{backend: func(b backends.Backend) backends.Backend { return &stale{Backend: b, held: true} }}, "res/handover", "a leader that resigned is replaced"},
 		"a challenger's clock that runs at a fifth of the rate": {
-			mutant{options: rate("B", 0.2)}, "part/store-restart", "there is a leader again"},
+			mutant{clock: rate("B", 0.2)}, "part/store-restart", "there is a leader again"},
 		"a refusal without its type": {
 			mutant{backend: func(b backends.Backend) backends.Backend { return mumbler{b} }}, "auth/denied", "ErrDenied"},
 		"an observer whose reads never fail and are never fresh": {
@@ -134,11 +133,12 @@ func (s *spy) Fatal(args ...any)                 { s.note("%v", args); runtime.G
 
 // rate gives one candidate a clock that runs at another rate. Its timers are as
 // wrong as what it reads.
-func rate(id string, rate float64) func(string, *elector.Options) {
-	return func(of string, o *elector.Options) {
-		if of == id {
-			inject.Machine(o, &crooked{start: clock.System{}.Now(), rate: rate}, nil)
+func rate(id string, rate float64) func(string) clock.Clock {
+	return func(of string) clock.Clock {
+		if of != id {
+			return nil
 		}
+		return &crooked{start: clock.System{}.Now(), rate: rate}
 	}
 }
 
