@@ -1,6 +1,6 @@
 // Command deps checks who may import what: the core needs only the standard
 // library, its rules only the boundary to the stores, and no backend drags in another
-// store's client.
+// store's client. It also bounds the files and structs of the core.
 package main
 
 import (
@@ -73,6 +73,16 @@ func main() {
 		}
 		if slices.Contains(deps, module) {
 			refuse(pkg, module, "a backend needs only package backends")
+		}
+	}
+	line := func(line string) {
+		fmt.Println("deps:", line)
+		wrong++
+	}
+	for _, check := range []func(func(string)) error{sizes} {
+		if err := check(line); err != nil {
+			fmt.Println("deps:", err)
+			os.Exit(1)
 		}
 	}
 	if wrong > 0 {

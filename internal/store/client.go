@@ -41,25 +41,35 @@ type Request struct {
 	ctx    context.Context // whose values go with a request of one
 	name   string
 
-	build  func() (backends.Change, bool) // of a swap, each time when it is about to be sent
-	sent   func()                         // of a read, the same
-	change backends.Change
-	built  bool
-	bytes  int
+	build func() (backends.Change, bool) // of a swap, each time when it is about to be sent
+	sent  func()                         // of a read, the same
+	bytes int
+	draft
 
 	// Guarded by the handle's mutex.
-	handle  *handle
-	line    *line
-	place   int           // in its pile; below 0 if it does not wait
-	came    time.Duration // monotonic, first
-	last    bool          // it can hardly be in time
-	most    int           // requests that go together, 0 for any number
-	batch   *batch        // under way
-	why     error         // of the last batch, if it is sent again
-	left    bool          // it was given up, and the batch went on for others
+	handle *handle
+	queued
+	batch   *batch // under way
+	left    bool   // it was given up, and the batch went on for others
 	over    bool
 	outcome backends.Outcome
 	done    chan struct{} // closed when it is over
+}
+
+// A draft is the swap of a request, once it is built.
+type draft struct {
+	change backends.Change
+	built  bool
+}
+
+// A queued request waits in a line, the first time or again.
+type queued struct {
+	line  *line
+	place int           // in its pile; below 0 if it does not wait
+	came  time.Duration // monotonic, first
+	last  bool          // it can hardly be in time
+	most  int           // requests that go together, 0 for any number
+	why   error         // of the last batch, if it is sent again
 }
 
 // Swap begins a swap of a record with the name. build returns it, when it is about to be

@@ -121,7 +121,7 @@ func TestTrial(t *testing.T) {
 	b := func(n int) *batch {
 		b := &batch{timeout: time.Second}
 		for range n {
-			b.went = append(b.went, &Request{client: &Client{}, line: &line{}})
+			b.went = append(b.went, &Request{client: &Client{}, queued: queued{line: &line{}}})
 		}
 		return b
 	}
