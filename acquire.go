@@ -226,8 +226,8 @@ func (e *Elector) newLease(base context.Context, own *acquisition) *Lease {
 	r := own.record
 	go l.turn.run() // before the callback has returned: it may resign
 	wait()
-	if w, ok := e.backend.(backends.PresenceWatcher); ok {
-		l.watchPresence(w, r)
+	if e.requests.ShowsPresence() {
+		l.watchPresence(r)
 	}
 	return l
 }

@@ -125,7 +125,8 @@ func New(backend backends.Backend, name string, o *Options) (*Elector, error) {
 	}
 	e := &Elector{o: options, clock: m.Clock, draw: m.Random}
 	e.site = site{name: name, backend: backend, store: d.Store, lossy: d.Lossy, pushes: d.PushesRenewals, refusal: d.Writable(), seat: isSeat}
-	_, e.listens = backends.AsWatcher(backend)
+	e.requests = store.New(backend, e.clock, &e.active)
+	e.listens = e.requests.Watches()
 	e.pushes = e.pushes && e.listens
 	e.view.Drift, e.view.Report = options.ClockDrift, m.Report
 	if s, ok := backend.(backends.SameWriter); ok {
@@ -137,7 +138,6 @@ func New(backend backends.Backend, name string, o *Options) (*Elector, error) {
 	e.callbacks = aside.Callbacks(e.log, options.patience())
 	e.life, e.kill = context.WithCancel(context.Background())
 	e.closing = make(chan struct{})
-	e.requests = store.New(backend, e.clock, &e.active)
 	if isSeat {
 		seat.Bind(e.parts())
 	}

@@ -13,7 +13,7 @@ import (
 
 // watchPresence watches the mark of the acquisition that made r, for as long as
 // the lease lasts.
-func (l *Lease) watchPresence(w backends.PresenceWatcher, r backends.Record) {
+func (l *Lease) watchPresence(r backends.Record) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(l.ctx))
 	l.mutex.Lock()
 	over := l.status.Load().phase.over()
@@ -31,7 +31,7 @@ func (l *Lease) watchPresence(w backends.PresenceWatcher, r backends.Record) {
 		defer backoff.close()
 		for ctx.Err() == nil {
 			start := e.clock.Now().Mono
-			err := w.WatchPresence(ctx, e.name, r)
+			err := e.requests.WatchPresence(ctx, e.name, r)
 			if ctx.Err() != nil {
 				return
 			}

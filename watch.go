@@ -59,15 +59,14 @@ func (e *Elector) watch(ctx context.Context, rank store.Rank, what string, place
 	w.ctx, w.cancel = context.WithCancel(ctx)
 	context.AfterFunc(w.ctx, func() { w.wake(); w.backoff.close() })
 	w.rhythm.offset = e.random()
-	b, ok := backends.AsWatcher(e.backend)
-	if ok && e.begin(ctx) == nil {
-		go w.run(b, e.newBackoff(what+": watching the record"))
+	if e.requests.Watches() && e.begin(ctx) == nil {
+		go w.run(e.newBackoff(what + ": watching the record"))
 	}
 	return w
 }
 
 // run keeps a Watch running until the watcher is cancelled.
-func (w *watcher) run(b backends.Watcher, backoff *backoff) {
+func (w *watcher) run(backoff *backoff) {
 	e := w.e
 	defer e.active.Done()
 	defer backoff.close()
@@ -78,7 +77,7 @@ func (w *watcher) run(b backends.Watcher, backoff *backoff) {
 				backoff.over()
 			}
 		})
-		err := b.Watch(w.ctx, e.name, w.pushed)
+		err := e.requests.Watch(w.ctx, e.name, w.pushed)
 		stop()
 		if w.ctx.Err() != nil {
 			return

@@ -37,8 +37,8 @@ func (f *follower) reach() {
 
 // watch passes the plan on when it changes, as far as the store reports that, until ctx
 // ends.
-func (f *follower) watch(ctx context.Context, b backends.Watcher) {
-	f.group.watchPlan(ctx, b, func(r *backends.Record) {
+func (f *follower) watch(ctx context.Context) {
+	f.group.watchPlan(ctx, func(r *backends.Record) {
 		f.mutex.Lock()
 		if r == nil {
 			r = &backends.Record{} // older than any: it is read

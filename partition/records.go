@@ -144,9 +144,9 @@ func withDrained(x backends.Extensions, ids []string) (backends.Extensions, erro
 
 // watchPlan calls changed with the plan's record when that changes, and with nil when the
 // store does not report changes any more, until ctx ends.
-func (g *Group) watchPlan(ctx context.Context, b backends.Watcher, changed func(*backends.Record)) {
+func (g *Group) watchPlan(ctx context.Context, changed func(*backends.Record)) {
 	for ctx.Err() == nil {
-		b.Watch(ctx, g.planName(), func(r backends.Record) { changed(&r) }) // the error is one that a read shows too
+		g.requests.Watch(ctx, g.planName(), func(r backends.Record) { changed(&r) }) // the error is one that a read shows too
 		changed(nil)
 		g.wait(ctx, g.now()+g.options.RenewEvery, nil)
 	}

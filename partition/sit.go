@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/elector-go/elector"
-	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/aside"
 	"github.com/elector-go/elector/internal/rule"
 )
@@ -113,8 +112,8 @@ func (s *sitting) serve(ctx context.Context) error {
 	s.ctx, s.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	var helpers sync.WaitGroup
 	helpers.Go(func() { s.follower.follow(following) })
-	if b, ok := backends.AsWatcher(g.backend); ok {
-		g.active.Go(func() { s.follower.watch(following, b) }) // not a helper: it may ignore its context
+	if g.requests.Watches() {
+		g.active.Go(func() { s.follower.watch(following) }) // not a helper: it may ignore its context
 	}
 	unhookLeave := context.AfterFunc(ctx, func() { wake(s.woken) })
 	unhookDrain := context.AfterFunc(s.lease.Context(), func() { wake(s.woken) })

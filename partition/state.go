@@ -260,8 +260,8 @@ func (g *Group) Observe(ctx context.Context) iter.Seq2[*Assignment, error] {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		woken := make(chan struct{}, 1)
-		if b, ok := backends.AsWatcher(g.backend); ok {
-			g.active.Go(func() { g.watchPlan(ctx, b, func(*backends.Record) { wake(woken) }) })
+		if g.requests.Watches() {
+			g.active.Go(func() { g.watchPlan(ctx, func(*backends.Record) { wake(woken) }) })
 		}
 		var shown *Assignment
 		said := ""
