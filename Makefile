@@ -148,7 +148,7 @@ lint-systems: ## go vet of everything for two other systems, which builds all cl
 api: ## write the baseline of the exported API, which make lint compares with
 	go run ./internal/api -update
 
-deps: ## the core imports only the standard library, its rules only package backends, no backend another store's client; only internal/store makes requests; no file or struct of the core is too large
+deps: ## the core imports only the standard library, its rules only package backends, no backend another store's client; only internal/store makes requests; no file or struct of the core is too large; and how many lines it has
 	@go run ./internal/deps
 
 stores: ## fetch the real stores that are missing, and Prometheus, into .stores/; KINDS=kubernetes for one that takes long to build

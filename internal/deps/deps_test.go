@@ -82,3 +82,13 @@ func TestSizes(t *testing.T) {
 		}
 	}
 }
+
+func TestCount(t *testing.T) {
+	s, err := parse("p.go", []byte("// Package p is.\npackage p\n\n/* a\n\nb */\nvar x = `a\n\n` // is text\n\n// End.\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.count(); got != (count{code: 4, comments: 5, blanks: 2}) {
+		t.Errorf("%+v", got)
+	}
+}

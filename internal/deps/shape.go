@@ -12,7 +12,7 @@ import (
 )
 
 // core lists the folders of the core: what an election or a group runs, besides its backend.
-var core = []string{".", "partition", "internal/annex", "internal/rule", "internal/seats", "internal/store"}
+var core = []string{".", "partition", "internal/annex", "internal/inject", "internal/rule", "internal/seats", "internal/store"}
 
 const (
 	mostLines  = 450 // of a file of the core
