@@ -231,9 +231,8 @@ type rhythm struct {
 	offset    float64       // of this waiter, 0 to 1, so that waiters do not read together
 }
 
-// changed records that a read, sent and answered at these times, showed a new
-// state.
-func (r *rhythm) changed(sent, answered, every time.Duration) {
+// changed records that a read that was answered at that time showed a new state.
+func (r *rhythm) changed(answered, every time.Duration) {
 	after, by := max(r.unchanged, answered-every), answered
 	if r.every == every && r.by > 0 {
 		// The clocks of two machines drift apart, so the estimate widens a little

@@ -84,7 +84,7 @@ func testRhythm(t *testing.T, place *store.Place, every, bound time.Duration) {
 		}
 		now := 10 * every
 		seen := renewals(now)
-		r.changed(now, now, every)
+		r.changed(now, every)
 		reads, late := 0, time.Duration(0)
 		for now < (10+intervals)*every {
 			next := place.After(r.next(), every)
@@ -97,7 +97,7 @@ func testRhythm(t *testing.T, place *store.Place, every, bound time.Duration) {
 				r.same(now)
 			} else {
 				seen = n
-				r.changed(now, now, every)
+				r.changed(now, every)
 				if now > 20*every {
 					last := time.Duration(float64(n)*float64(every)*drift) - every + phase
 					late = max(late, now-last)

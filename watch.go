@@ -154,7 +154,7 @@ func (w *watcher) check(ctx context.Context, since backends.Version, until time.
 		e.traceNews(ctx)
 		if seen.Record.Version != since {
 			if seen.Record.Attempt != w.learnt { // pushed, or read elsewhere
-				w.learn(seen.Record, seen.Since, seen.Since)
+				w.learn(seen.Record, seen.Since)
 			}
 			return 0, true, nil
 		}
@@ -190,9 +190,9 @@ func (w *watcher) check(ctx context.Context, since backends.Version, until time.
 }
 
 // learn passes a renewal to rhythm.
-func (w *watcher) learn(r backends.Record, sent, answered time.Duration) {
+func (w *watcher) learn(r backends.Record, answered time.Duration) {
 	w.learnt = r.Attempt
-	w.rhythm.changed(sent, answered, interval(r))
+	w.rhythm.changed(answered, interval(r))
 }
 
 // nextRead returns when to read the record if nothing is pushed before.
@@ -202,7 +202,7 @@ func (w *watcher) nextRead(r backends.Record, now time.Duration) time.Duration {
 	}
 	every := interval(r)
 	if w.rhythm.every != every {
-		w.rhythm.changed(now, now, every)
+		w.rhythm.changed(now, every)
 	}
 	return w.place.After(w.rhythm.next(), every)
 }
@@ -287,7 +287,7 @@ func (w *watcher) read(ctx context.Context, gather bool) (ok bool, err error) {
 	if r.Attempt == seen {
 		w.rhythm.same(sent)
 	} else {
-		w.learn(r, sent, e.clock.Now().Mono)
+		w.learn(r, e.clock.Now().Mono)
 	}
 	return true, nil
 }
