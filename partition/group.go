@@ -243,12 +243,8 @@ func (g *Group) reach(ctx context.Context) error {
 	if err != nil {
 		return g.fail("join", -1, err)
 	}
-	if !isPlan(r) {
-		return nil
-	}
-	p, err := g.readPlan(r)
-	if err == nil {
-		err = g.agrees(p)
+	if isPlan(r) {
+		_, err = g.usable(r)
 	}
 	return g.fail("join", -1, err)
 }

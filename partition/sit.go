@@ -59,11 +59,7 @@ func (g *Group) sit(ctx context.Context) (*sitting, error) {
 		if o := outcomes[0]; o.Err != nil {
 			return nil, o.Err
 		} else if isPlan(o.Record) {
-			p, err := g.readPlan(o.Record)
-			if err == nil {
-				err = g.agrees(p)
-			}
-			if err != nil {
+			if _, err := g.usable(o.Record); err != nil {
 				return nil, err
 			}
 		}
