@@ -125,10 +125,7 @@ func (s *sitting) step(ctx context.Context) (next time.Duration) {
 			s.stalled(x)
 		case x.state == draining && now >= x.until:
 			g.log.Error("elector: a worker has not returned in time; its lease on the partition is over", "partition", x.partition, "token", x.lease.Token(), "timeout", g.options.ReleaseTimeout)
-			info := s.over(x, ended, "timeout", fmt.Errorf("%w: the worker did not return within %v of being told to stop", elector.ErrLost, g.options.ReleaseTimeout))
-			x.until = now + g.challenge()
-			x.next = x.until
-			g.traceEnded(info)
+			s.overdue(x, fmt.Errorf("%w: the worker did not return within %v of being told to stop", elector.ErrLost, g.options.ReleaseTimeout))
 		case x.next > now:
 		case x.doubt != nil:
 			doubtful = append(doubtful, x)
@@ -187,12 +184,18 @@ func (s *sitting) looksAgain(x *slot) time.Duration {
 	return at
 }
 
-// stalled ends a lease whose worker does not call Check. Its call is left behind, and another one
-// begins once the record is vacant: later by C, for a worker that is only slow.
+// stalled ends a lease whose worker does not call Check.
 func (s *sitting) stalled(x *slot) {
 	g := s.group
 	g.log.Error("elector: a worker has not called Check in time; its lease on the partition is over", "partition", x.partition, "token", x.lease.Token(), "timeout", g.options.StallTimeout)
-	info := s.over(x, ended, "timeout", fmt.Errorf("%w: the worker did not call Check for %v", elector.ErrLost, g.options.StallTimeout))
+	s.overdue(x, fmt.Errorf("%w: the worker did not call Check for %v", elector.ErrLost, g.options.StallTimeout))
+}
+
+// overdue ends a lease whose worker was not in time. The worker's call is left behind, and another
+// one begins once the record is vacant: later by C, for a worker that is only slow.
+func (s *sitting) overdue(x *slot, err error) {
+	g := s.group
+	info := s.over(x, ended, "timeout", err)
 	x.until = g.now() + g.challenge()
 	x.next = x.until
 	g.traceEnded(info)

@@ -47,8 +47,8 @@ var partitionMutants = []mutant{
 			x.next = min(`, `			x.until = now + 1000*g.options.ReleaseTimeout
 			x.next = min(`}),
 	hazardous("a partition told to be vacant while its worker stays", "5", "worker-stays", edit{
-		"partition/move.go", `			x.until = now + g.challenge()
-`, `			x.until = now
+		"partition/move.go", `	x.until = g.now() + g.challenge()
+`, `	x.until = g.now()
 `}),
 	hazardous("a release that the store loses", "6", "release-lost", edit{
 		"partition/settle.go", `	x.enter(told, s.group.now())
