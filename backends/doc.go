@@ -56,6 +56,10 @@
 //   - After Close it returns an error and writes nothing. Close may be called again
 //     and concurrently, and leaves no goroutine and no connection behind.
 //
+// In the packages of this module the constructor on a client of the caller is
+// New(ctx, client, *Options) (*Backend, error). For a client or options that it cannot use
+// it returns [ErrOptions], before any request.
+//
 // Opening makes a request. A store that is set up wrongly is refused then, with
 // [ErrMisconfigured], [ErrDenied], [ErrReadOnly], [ErrUnavailable] or [ErrURL].
 //

@@ -48,6 +48,10 @@ var (
 	// ErrURL is the error for a URL that cannot be used.
 	ErrURL = errors.New("unusable store URL")
 
+	// ErrOptions is the error of a backend's New for a client or for options that it
+	// cannot use. Its text names the field.
+	ErrOptions = errors.New("unusable options")
+
 	// ErrUnknownScheme is the error for a URL whose scheme no imported backend
 	// serves.
 	ErrUnknownScheme = errors.New("unknown store URL scheme")

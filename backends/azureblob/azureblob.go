@@ -2,6 +2,7 @@ package azureblob
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -52,17 +53,35 @@ var (
 	_ backends.Inspector = (*Backend)(nil)
 )
 
-// New returns a backend on your client, which Close leaves open. Blobs' names are
-// the prefix, as it is, the election's name and ".json"; an empty prefix means
-// [DefaultPrefix]. New does no I/O and checks nothing: the first call shows that the
-// container is missing, the first renewal that it is immutable.
+// Options are the options of New. The zero value means the defaults.
+type Options struct {
+	// Prefix is what blobs' names begin with, as it is, before the election's name
+	// and ".json". The default is DefaultPrefix.
+	Prefix string
+
+	// ReadOnly makes a handle that only reads: see [backends.OpenReadOnly].
+	ReadOnly bool
+}
+
+// New returns a backend in the client's container. Close leaves the client open.
+// options may be nil. New returns ErrOptions of package backends for a client or
+// options that it cannot use. It sends nothing, whatever ctx is: the first call shows
+// that the container is missing, the first renewal that it is immutable.
 //
 // Make the client with [container.NewClient] and a credential of package azidentity
 // for a managed identity, or with a key. Its retries are switched off for the
 // requests of this package.
-func New(client *container.Client, prefix string) *Backend {
-	if prefix == "" {
-		prefix = DefaultPrefix
+func New(ctx context.Context, client *container.Client, options *Options) (*Backend, error) {
+	errOptions := fmt.Errorf("%w of azureblob.New", backends.ErrOptions)
+	if client == nil {
+		return nil, fmt.Errorf("%w: the client is nil; make one with container.NewClient", errOptions)
+	}
+	if options == nil {
+		options = &Options{}
+	}
+	prefix := cmp.Or(options.Prefix, DefaultPrefix)
+	if wrong := wrongPrefix(prefix); wrong != "" {
+		return nil, fmt.Errorf("%w: Prefix %s", errOptions, wrong)
 	}
 	account, name := "", ""
 	if u, err := url.Parse(client.URL()); err == nil { // which may have a SAS
@@ -75,7 +94,8 @@ func New(client *container.Client, prefix string) *Backend {
 	}
 	b := newBackend("azureblob://"+account+"/"+name+"/"+prefix, account, name, prefix)
 	b.container, b.secondary = client, strings.HasSuffix(account, secondary)
-	return b
+	b.base.SetReadOnly(options.ReadOnly)
+	return b, nil
 }
 
 func newBackend(store, account, name, prefix string) *Backend {

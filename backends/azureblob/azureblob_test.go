@@ -204,7 +204,7 @@ func TestNoTag(t *testing.T) {
 				w.Header().Set("ETag", tag)
 				w.Write(backends.Encode("a", record))
 			})
-			b := New(s.client(t), "")
+			b := made(New(t.Context(), s.client(t), nil))
 			if r, err := b.Load(t.Context(), "a"); !errors.Is(err, backends.ErrMisconfigured) {
 				t.Errorf("Load: got %+v and error %v, want ErrMisconfigured", r, err)
 			}
@@ -229,7 +229,7 @@ func TestSecondary(t *testing.T) {
 	t.Setenv("AZURE_STORAGE_CONNECTION_STRING", "AccountName=account;AccountKey=a2V5;BlobEndpoint="+s.URL+"/account-secondary")
 	u.RawQuery = ""
 	_, named := open(t.Context(), u)
-	_, loading := New(client, "").Load(t.Context(), "a")
+	_, loading := made(New(t.Context(), client, nil)).Load(t.Context(), "a")
 	for how, err := range map[string]error{"with an endpoint": opening, "with a connection string": named, "with a client": loading} {
 		t.Run(how, func(t *testing.T) {
 			if !errors.Is(err, backends.ErrMisconfigured) || !strings.Contains(err.Error(), "primary") {
@@ -244,7 +244,7 @@ func TestSecondary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b := New(one, ""); b.secondary || b.Describe().Store != "azureblob://account/x-secondary/elector/" {
+	if b := made(New(t.Context(), one, nil)); b.secondary || b.Describe().Store != "azureblob://account/x-secondary/elector/" {
 		t.Errorf("a container of such a name is %s, %v", b.Describe().Store, b.secondary)
 	}
 }
@@ -267,7 +267,7 @@ func TestSilenceDropsIdleConnections(t *testing.T) {
 func TestClose(t *testing.T) {
 	s := newServer(t)
 	client := s.client(t)
-	mine := New(client, "")
+	mine := made(New(t.Context(), client, nil))
 	opened, err := s.open(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -289,7 +289,7 @@ func TestClose(t *testing.T) {
 			t.Errorf("requests after Close: %v", n)
 		}
 	}
-	if _, err := New(client, "p/").Load(t.Context(), "a"); err != nil {
+	if _, err := made(New(t.Context(), client, &Options{Prefix: "p/"})).Load(t.Context(), "a"); err != nil {
 		t.Errorf("Close closed a client that was given to New: %v", err)
 	}
 }
@@ -297,9 +297,9 @@ func TestClose(t *testing.T) {
 func TestDescribe(t *testing.T) {
 	s := newServer(t)
 	for b, want := range map[backends.Backend]string{
-		s.handles(t)["Open"]:     "azureblob://account/container/elector/?endpoint=" + s.URL + "/account",
-		New(s.client(t), ""):     "azureblob://account/container/elector/",
-		New(s.client(t), "here"): "azureblob://account/container/here",
+		s.handles(t)["Open"]:                                          "azureblob://account/container/elector/?endpoint=" + s.URL + "/account",
+		made(New(t.Context(), s.client(t), nil)):                      "azureblob://account/container/elector/",
+		made(New(t.Context(), s.client(t), &Options{Prefix: "here"})): "azureblob://account/container/here",
 	} {
 		d := b.Describe()
 		if d.Store != want || d.MinTTL != time.Second || d.MinWriteInterval != 0 || d.PushesRenewals {

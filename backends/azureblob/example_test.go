@@ -36,7 +36,10 @@ func ExampleNew() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	b := azureblob.New(client, "")
+	b, err := azureblob.New(context.Background(), client, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer b.Close()
 	for _, name := range []string{"invoice-sender", "report-writer"} {
 		e, err := elector.New(b, name, nil)

@@ -2,6 +2,7 @@ package azureblob
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -49,7 +50,7 @@ func cannedBackend(f *testing.F) (*canned, *Backend) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	b := New(client, "")
+	b := made(New(context.Background(), client, nil))
 	f.Cleanup(func() { b.Close() })
 	return c, b
 }

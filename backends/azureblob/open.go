@@ -200,13 +200,8 @@ func parse(u *url.URL) (config, error) {
 	if path != "" {
 		c.prefix = path + "/"
 	}
-	for _, part := range strings.Split(strings.TrimSuffix(c.prefix, "/"), "/") {
-		if part == "" || strings.HasSuffix(part, ".") || !plainPath.MatchString(part) {
-			return refuse(`its path has an empty part, one that ends with '.', '\' or control characters`)
-		}
-	}
-	if len(c.prefix)+backends.MaxName+len(suffix) > 1024 || !backends.ValidText(c.prefix) {
-		return refuse("its path cannot begin the names of blobs: it is too long or not UTF-8")
+	if wrong := wrongPrefix(c.prefix); wrong != "" {
+		return refuse("its path %s", wrong)
 	}
 	if endpoint != "" {
 		e, err := url.Parse(endpoint)
@@ -216,6 +211,19 @@ func parse(u *url.URL) (config, error) {
 		c.endpoint = e.Scheme + "://" + e.Host + strings.TrimRight(e.EscapedPath(), "/")
 	}
 	return c, nil
+}
+
+// wrongPrefix returns why blobs' names cannot begin with the prefix, "" if they can.
+func wrongPrefix(prefix string) string {
+	for _, part := range strings.Split(strings.TrimSuffix(prefix, "/"), "/") {
+		if part == "" || strings.HasSuffix(part, ".") || !plainPath.MatchString(part) {
+			return `has an empty part, one that ends with '.', '\' or control characters`
+		}
+	}
+	if len(prefix)+backends.MaxName+len(suffix) > 1024 || !backends.ValidText(prefix) {
+		return "cannot begin the names of blobs: it is too long or not UTF-8"
+	}
+	return ""
 }
 
 const secondary = "-secondary"

@@ -14,6 +14,7 @@ import (
 
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/fakehttp"
+	"github.com/elector-go/elector/internal/fuzz/check"
 	"github.com/elector-go/elector/internal/mute"
 )
 
@@ -284,5 +285,17 @@ func TestCredentials(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	s := newServer(t)
+	client := s.client(t)
+	check.NotMade[*Backend](t, "client")(New(t.Context(), nil, nil))
+	check.NotMade[*Backend](t, "Prefix")(New(t.Context(), client, &Options{Prefix: "a//b/"}))
+	check.NotMade[*Backend](t, "Prefix")(New(t.Context(), client, &Options{Prefix: "a./"}))
+	check.OnlyReads(t, made(New(t.Context(), client, &Options{ReadOnly: true})))
+	if n := s.Requests(); len(n) > 0 {
+		t.Errorf("it was asked: %v", n)
 	}
 }

@@ -201,7 +201,7 @@ func (s *server) handles(t *testing.T) map[string]backends.Backend {
 	}
 	t.Cleanup(func() { opened.Close() })
 	s.Requests()
-	return map[string]backends.Backend{"Open": opened, "New": New(s.client(t), "")}
+	return map[string]backends.Backend{"Open": opened, "New": made(New(t.Context(), s.client(t), nil))}
 }
 
 // client is a user's client, with retries.
@@ -219,3 +219,11 @@ func (s *server) client(t *testing.T) *container.Client {
 }
 
 var record = backends.Record{Holder: "h", Token: 1, TTL: 15 * time.Second, RenewEvery: 4 * time.Second, Attempt: backends.Attempt{Nonce: "n", Sequence: 1}}
+
+// made returns what New has made.
+func made(b *Backend, err error) *Backend {
+	if err != nil {
+		panic(err)
+	}
+	return b
+}

@@ -1,6 +1,7 @@
 package consul
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -43,6 +44,10 @@ var (
 
 // Options are the options of New. The zero value means the defaults.
 type Options struct {
+	// Address is the URL of the agent or server. The default is
+	// "http://127.0.0.1:8500", the agent on the same machine.
+	Address string
+
 	// Prefix is what keys begin with, before the name of the election. The
 	// default is DefaultPrefix.
 	Prefix string
@@ -59,26 +64,34 @@ type Options struct {
 	ReadOnly bool
 }
 
-// New returns a backend on the agent or server at the address, such as
-// "http://127.0.0.1:8500". It uses the transport of your client, which Close
-// leaves open, and nothing else of the client: a call takes as long as its
-// context allows, and redirects are not followed. options may be nil. New does
-// no I/O: the first request shows whether the store can be used.
+// New returns a backend that uses the transport of your client, which Close leaves
+// open, and nothing else of the client: a call takes as long as its context allows,
+// and redirects are not followed. options may be nil. New returns ErrOptions of
+// package backends for a client or options that it cannot use. It sends nothing,
+// whatever ctx is: the first request shows whether the store can be used.
 //
 // The transport must not repeat requests by itself, must not limit the time of a
 // blocking query, and should not use HTTP/2, where one dead connection blocks all
 // requests. A limit of its connections to a host must leave room for 100 watches.
-func New(client *http.Client, address string, options *Options) *Backend {
+func New(ctx context.Context, client *http.Client, options *Options) (*Backend, error) {
+	errOptions := fmt.Errorf("%w of consul.New", backends.ErrOptions)
+	if client == nil {
+		return nil, fmt.Errorf("%w: the client is nil; give an http.Client", errOptions)
+	}
 	if options == nil {
 		options = &Options{}
 	}
-	prefix := options.Prefix
-	if prefix == "" {
-		prefix = DefaultPrefix
+	at, err := url.Parse(cmp.Or(options.Address, "http://127.0.0.1:8500"))
+	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" || strings.Trim(at.Path, "/") != "" || at.User != nil || at.RawQuery != "" || at.Fragment != "" {
+		// Not shown: it may hold a password.
+		return nil, fmt.Errorf("%w: Address is not of the form http://host:8500 or https://host:8501", errOptions)
 	}
-	at, err := url.Parse(address)
-	if err != nil {
-		at = &url.URL{Scheme: "http"} // each request fails, and the address may hold a password
+	prefix := cmp.Or(options.Prefix, DefaultPrefix)
+	if wrong := wrongPrefix(prefix); wrong != "" {
+		return nil, fmt.Errorf("%w: Prefix %s", errOptions, wrong)
+	}
+	if !datacenter.MatchString(options.Datacenter) {
+		return nil, fmt.Errorf("%w: Datacenter is not the name of a datacenter", errOptions)
 	}
 	scheme := "consul"
 	if at.Scheme == "https" {
@@ -89,8 +102,9 @@ func New(client *http.Client, address string, options *Options) *Backend {
 	b.addresses = []*url.URL{{Scheme: at.Scheme, Host: at.Host}}
 	b.datacenter = options.Datacenter
 	b.base.SetReadOnly(options.ReadOnly)
-	b.token = func() (string, error) { return options.Token, nil }
-	return b
+	token := options.Token
+	b.token = func() (string, error) { return token, nil }
+	return b, nil
 }
 
 func newBackend(store, prefix string) *Backend {

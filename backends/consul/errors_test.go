@@ -49,7 +49,7 @@ func TestClassify(t *testing.T) {
 			t.Errorf("%v: no word of what to do", test.err)
 		}
 	}
-	reader := New(&http.Client{}, "http://h:8500", &Options{ReadOnly: true})
+	reader := made(New(t.Context(), &http.Client{}, &Options{Address: "http://h:8500", ReadOnly: true}))
 	for b, rule := range map[*Backend]string{b: `key_prefix "elector/" { policy = "write" }`, reader: `key_prefix "elector/" { policy = "read" }`} {
 		if advice, _ := b.classify(&statusError{403, "Permission denied"}); !strings.Contains(advice, rule) {
 			t.Errorf("%q does not name the rule", advice)

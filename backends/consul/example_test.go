@@ -22,7 +22,12 @@ func Example() {
 // A worker keeps a mark of what it has done in Consul. However late its write
 // arrives, it cannot undo that of a later leader.
 func ExampleCommit() {
-	e, err := elector.New(consul.New(&http.Client{}, "http://127.0.0.1:8500", nil), "invoice-sender", nil)
+	b, err := consul.New(context.Background(), &http.Client{}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer b.Close()
+	e, err := elector.New(b, "invoice-sender", nil)
 	if err != nil {
 		log.Fatal(err)
 	}

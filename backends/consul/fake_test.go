@@ -250,7 +250,7 @@ func silent(_ http.ResponseWriter, r *http.Request) {
 
 // backend is one without a network.
 func (f *fake) backend() *Backend {
-	return New(&http.Client{Transport: f}, "http://h:8500", nil)
+	return made(New(context.Background(), &http.Client{Transport: f}, &Options{Address: "http://h:8500"}))
 }
 
 // serve starts the fake as a server, and returns its host and port.
@@ -268,3 +268,11 @@ func openAt(ctx context.Context, s *httptest.Server) (backends.Backend, error) {
 }
 
 var record = backends.Record{Holder: "h", Token: 1, TTL: 15 * time.Second, RenewEvery: 4 * time.Second, Attempt: backends.Attempt{Nonce: "n", Sequence: 1}}
+
+// made returns what New has made.
+func made(b *Backend, err error) *Backend {
+	if err != nil {
+		panic(err)
+	}
+	return b
+}

@@ -1,6 +1,7 @@
 package consul
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -42,7 +43,7 @@ func (c *canned) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func (c *canned) backend() *Backend {
-	return New(&http.Client{Transport: c}, "http://h:8500", nil)
+	return made(New(context.Background(), &http.Client{Transport: c}, &Options{Address: "http://h:8500"}))
 }
 
 // FuzzContent: whatever value a key has, it is a record or foreign, and is read in

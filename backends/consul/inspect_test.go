@@ -67,7 +67,7 @@ func TestInspect(t *testing.T) {
 func TestInspectToken(t *testing.T) {
 	for address, fix := range map[string]bool{"http://h:8500": true, "https://h:8501": false, "http://127.0.0.1:8500": false, "http://[::1]:8500": false, "http://localhost:8500": false} {
 		for _, token := range []string{"", "hunter2"} {
-			found := New(&http.Client{}, address, &Options{Token: token}).inspectToken()
+			found := made(New(t.Context(), &http.Client{}, &Options{Address: address, Token: token})).inspectToken()
 			if len(found) > 0 != (token != "") || len(found) > 0 && (found[0].Fix != "") != fix {
 				t.Errorf("%s with the token %q: %+v", address, token, found)
 			}

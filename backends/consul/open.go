@@ -93,10 +93,8 @@ func parse(u *url.URL, transport *http.Transport) (*Backend, error) {
 	if path := strings.Trim(u.Path, "/"); path != "" {
 		prefix = path + "/"
 	}
-	for _, part := range strings.Split(strings.TrimSuffix(prefix, "/"), "/") {
-		if !plainPart.MatchString(part) || part == "." || strings.Contains(part, "..") {
-			return refuse("its path has a part that is empty, has '..', or has bytes other than ASCII letters, digits and , - _ .")
-		}
+	if wrong := wrongPrefix(prefix); wrong != "" {
+		return refuse("its path %s", wrong)
 	}
 	b := newBackend(backends.Redact(u), prefix)
 	b.datacenter = dc
@@ -125,6 +123,16 @@ func parse(u *url.URL, transport *http.Transport) (*Backend, error) {
 	}
 	b.use(transport)
 	return b, nil
+}
+
+// wrongPrefix returns why keys cannot begin with the prefix, "" if they can.
+func wrongPrefix(prefix string) string {
+	for _, part := range strings.Split(strings.TrimSuffix(prefix, "/"), "/") {
+		if !plainPart.MatchString(part) || part == "." || strings.Contains(part, "..") {
+			return "has a part that is empty, has '..', or has bytes other than ASCII letters, digits and , - _ ."
+		}
+	}
+	return ""
 }
 
 // tokens returns a function that returns the token to use now: a file is read

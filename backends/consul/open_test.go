@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fuzz/check"
 )
 
 func parseText(t *testing.T, text string) (*Backend, *http.Transport, error) {
@@ -145,7 +146,7 @@ func TestTLS(t *testing.T) {
 func TestNewLeavesTheClientOpen(t *testing.T) {
 	f := newFake()
 	client := &http.Client{Transport: f}
-	b := New(client, "http://h:8500", nil)
+	b := made(New(t.Context(), client, &Options{Address: "http://h:8500"}))
 	for range 2 {
 		if err := b.Close(); err != nil {
 			t.Fatal(err)
@@ -154,7 +155,23 @@ func TestNewLeavesTheClientOpen(t *testing.T) {
 	if _, err := b.Load(t.Context(), "a"); !errors.Is(err, backends.ErrUnavailable) || len(f.sent()) > 0 {
 		t.Errorf("Load after Close: got %v, want ErrUnavailable and no request", err)
 	}
-	if _, err := New(client, "http://h:8500", nil).Load(context.Background(), "a"); err != nil {
+	if _, err := made(New(t.Context(), client, &Options{Address: "http://h:8500"})).Load(context.Background(), "a"); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	f := newFake()
+	client := &http.Client{Transport: f}
+	check.NotMade[*Backend](t, "client")(New(t.Context(), nil, nil))
+	check.NotMade[*Backend](t, "Address")(New(t.Context(), client, &Options{Address: "h:8500"}))
+	check.NotMade[*Backend](t, "Address")(New(t.Context(), client, &Options{Address: "http://h secret"}))
+	check.NotMade[*Backend](t, "Address")(New(t.Context(), client, &Options{Address: "http://u:secret@h"}))
+	check.NotMade[*Backend](t, "Address")(New(t.Context(), client, &Options{Address: "http://h/v1"}))
+	check.NotMade[*Backend](t, "Prefix")(New(t.Context(), client, &Options{Prefix: "a//b/"}))
+	check.NotMade[*Backend](t, "Datacenter")(New(t.Context(), client, &Options{Datacenter: "a b"}))
+	check.OnlyReads(t, made(New(t.Context(), client, &Options{ReadOnly: true})))
+	if n := f.sent(); len(n) > 0 {
+		t.Errorf("it was asked: %v", n)
 	}
 }

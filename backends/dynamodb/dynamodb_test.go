@@ -179,7 +179,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 			f := newFake(t)
 			t.Setenv("AWS_MAX_ATTEMPTS", "2")
 			ours := f.open(t)
-			theirs, err := New(t.Context(), f.client(), "elector", nil)
+			theirs, err := New(t.Context(), f.client(), &Options{Table: "elector"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -399,7 +399,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 
 func TestNewLeavesTheClientAlone(t *testing.T) {
 	f := newFake(t)
-	b, err := New(t.Context(), f.client(), "elector", nil)
+	b, err := New(t.Context(), f.client(), &Options{Table: "elector"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -407,7 +407,7 @@ func TestNewLeavesTheClientAlone(t *testing.T) {
 		t.Errorf("the store is %q, want %q", got, want)
 	}
 	b.Close()
-	other, err := New(t.Context(), f.client(), "elector", &Options{SingleRegion: true})
+	other, err := New(t.Context(), f.client(), &Options{Table: "elector", SingleRegion: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func TestExpiredCredentials(t *testing.T) {
 			return aws.Credentials{AccessKeyID: "id", SecretAccessKey: "hunter2", SessionToken: "token", CanExpire: renewable, Expires: time.Now().Add(time.Hour)}, nil
 		})
 		f.on("GetItem", says(`{}`))
-		b, err := New(t.Context(), dynamodb.New(options), "elector", nil)
+		b, err := New(t.Context(), dynamodb.New(options), &Options{Table: "elector"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +108,7 @@ func TestLostCredentials(t *testing.T) {
 		}
 		return aws.Credentials{AccessKeyID: "id", SecretAccessKey: "hunter2"}, nil
 	})
-	b, err := New(t.Context(), dynamodb.New(options), "elector", nil)
+	b, err := New(t.Context(), dynamodb.New(options), &Options{Table: "elector"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,11 +117,11 @@ func TestLostCredentials(t *testing.T) {
 	if _, err := b.Load(t.Context(), "a"); !errors.Is(err, backends.ErrUnavailable) {
 		t.Errorf("got %v, want ErrUnavailable", err)
 	}
-	if _, err := New(t.Context(), dynamodb.New(options), "elector", nil); !errors.Is(err, backends.ErrDenied) || !strings.Contains(err.Error(), "AWS_PROFILE") {
+	if _, err := New(t.Context(), dynamodb.New(options), &Options{Table: "elector"}); !errors.Is(err, backends.ErrDenied) || !strings.Contains(err.Error(), "AWS_PROFILE") {
 		t.Errorf("opening: got %v, want ErrDenied", err)
 	}
 	options.Credentials = nil
-	if _, err := New(t.Context(), dynamodb.New(options), "elector", nil); !errors.Is(err, backends.ErrDenied) {
+	if _, err := New(t.Context(), dynamodb.New(options), &Options{Table: "elector"}); !errors.Is(err, backends.ErrDenied) {
 		t.Errorf("opening without a provider: got %v, want ErrDenied", err)
 	}
 }

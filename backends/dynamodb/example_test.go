@@ -36,7 +36,7 @@ func ExampleNew() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	b, err := dynamodb.New(ctx, client.NewFromConfig(settings), "elector", nil)
+	b, err := dynamodb.New(ctx, client.NewFromConfig(settings), &dynamodb.Options{Table: "elector"})
 	if err != nil {
 		log.Fatal(err)
 	}

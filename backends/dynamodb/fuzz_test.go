@@ -155,14 +155,14 @@ func FuzzURL(f *testing.F) {
 				continue
 			}
 			got, err := parse(u)
-			a.Hides(t, err, got.table, got.region)
+			a.Hides(t, err, got.Table, got.region)
 			if err != nil {
 				if !errors.Is(err, backends.ErrURL) {
 					t.Fatalf("%q: %v is not ErrURL", text, err)
 				}
 				continue
 			}
-			if text == a.Text && u.User != nil || !tableName.MatchString(got.table) {
+			if text == a.Text && u.User != nil || !tableName.MatchString(got.Table) {
 				t.Fatalf("%q was taken as %+v", text, got)
 			}
 			if e, err := url.Parse(got.endpoint); err != nil || got.endpoint != "" && (e.Host == "" || e.User != nil) {

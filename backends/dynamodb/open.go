@@ -23,8 +23,12 @@ const (
 	createPatience = 2 * time.Minute
 )
 
-// Options are the options of New. The zero value means the defaults.
+// Options are the options of New. Table is required; of the other fields the zero value
+// means the default.
 type Options struct {
+	// Table is the name of the table. It has no default.
+	Table string
+
 	// Create creates a missing table, billed on demand.
 	Create bool
 
@@ -37,8 +41,8 @@ type Options struct {
 	ReadOnly bool
 }
 
-// New returns a backend on your client, which Close leaves as it is. options may
-// be nil.
+// New returns a backend in a table, on your client, which Close leaves as it is. It
+// returns ErrOptions of package backends for a client or options that it cannot use.
 //
 // New blocks until it has checked the table, or with ReadOnly that it can be read, at
 // most 10 s if ctx has no deadline, or 2 min with Create. It returns the errors of a
@@ -47,11 +51,18 @@ type Options struct {
 //
 // The client's HTTP client should not use HTTP/2, where one dead connection
 // blocks all requests. It must not repeat requests by itself.
-func New(ctx context.Context, client *dynamodb.Client, table string, options *Options) (*Backend, error) {
+func New(ctx context.Context, client *dynamodb.Client, options *Options) (*Backend, error) {
+	errOptions := fmt.Errorf("%w of dynamodb.New", backends.ErrOptions)
+	if client == nil {
+		return nil, fmt.Errorf("%w: the client is nil; make one with dynamodb.NewFromConfig", errOptions)
+	}
 	if options == nil {
 		options = &Options{}
 	}
-	return connect(ctx, newBackend(client, table, func() {}), *options)
+	if !tableName.MatchString(options.Table) {
+		return nil, fmt.Errorf("%w: Table is %q; name the table, with 3 to 255 ASCII letters, digits, '_', '.' and '-'", errOptions, options.Table)
+	}
+	return connect(ctx, newBackend(client, options.Table, func() {}), *options)
 }
 
 func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
@@ -61,14 +72,14 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 	}
 	c, idle, err := awsclient.Load(ctx, a.region, "")
 	if err != nil {
-		return nil, fmt.Errorf("opening dynamodb://%s: %w", a.table, err)
+		return nil, fmt.Errorf("opening dynamodb://%s: %w", a.Table, err)
 	}
 	client := dynamodb.NewFromConfig(c, func(o *dynamodb.Options) {
 		if a.endpoint != "" {
 			o.BaseEndpoint = &a.endpoint
 		}
 	})
-	b, err := connect(ctx, newBackend(client, a.table, idle), a.Options)
+	b, err := connect(ctx, newBackend(client, a.Table, idle), a.Options)
 	if err != nil {
 		return nil, err // not a nil *Backend in a Backend
 	}
@@ -99,7 +110,7 @@ func connect(ctx context.Context, b *Backend, o Options) (*Backend, error) {
 
 // An address is the content of a URL.
 type address struct {
-	table, region, endpoint string
+	region, endpoint string
 	Options
 }
 
@@ -117,7 +128,8 @@ func parse(u *url.URL) (a address, err error) {
 		return refuse("it is not of the form dynamodb://TABLE?region=eu-central-1, with a table name of 3 to 255 ASCII letters, digits, '_', '.' and '-'; the address of another server goes into endpoint=http://host:port")
 	}
 	p := backends.NewParameters(u)
-	a = address{table: u.Host, region: p.String("region", ""), endpoint: p.String("endpoint", "")}
+	a = address{region: p.String("region", ""), endpoint: p.String("endpoint", "")}
+	a.Table = u.Host
 	a.Create, a.SingleRegion, a.ReadOnly = p.Bool("create", false), p.Bool("single_region", false), p.Bool("readonly", false)
 	if err := p.Done(); err != nil {
 		return address{}, err

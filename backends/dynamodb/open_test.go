@@ -15,17 +15,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fuzz/check"
 )
 
 func TestParse(t *testing.T) {
 	for s, want := range map[string]address{
-		"dynamodb://My_table.1-a":                            {table: "My_table.1-a"},
-		"dynamodb://tab/?region=r":                           {table: "tab", region: "r"},
-		"dynamodb://tab?endpoint=http://h:1&create=true":     {table: "tab", endpoint: "http://h:1", Options: Options{Create: true}},
-		"dynamodb://tab?readonly=true&create=true":           {table: "tab", Options: Options{Create: true, ReadOnly: true}},
-		"dynamodb://tab?endpoint=https://h&create=false":     {table: "tab", endpoint: "https://h"},
-		"dynamodb://tab?single_region=true&region=eu-west-1": {table: "tab", region: "eu-west-1", Options: Options{SingleRegion: true}},
+		"dynamodb://My_table.1-a":                            {Options: Options{Table: "My_table.1-a"}},
+		"dynamodb://tab/?region=r":                           {region: "r", Options: Options{Table: "tab"}},
+		"dynamodb://tab?endpoint=http://h:1&create=true":     {endpoint: "http://h:1", Options: Options{Table: "tab", Create: true}},
+		"dynamodb://tab?readonly=true&create=true":           {Options: Options{Table: "tab", Create: true, ReadOnly: true}},
+		"dynamodb://tab?endpoint=https://h&create=false":     {endpoint: "https://h", Options: Options{Table: "tab"}},
+		"dynamodb://tab?single_region=true&region=eu-west-1": {region: "eu-west-1", Options: Options{Table: "tab", SingleRegion: true}},
 	} {
 		u, err := url.Parse(s)
 		if err != nil {
@@ -291,4 +294,11 @@ func TestTransport(t *testing.T) {
 	if err := plain.refused(t, ""); !errors.Is(err, backends.ErrMisconfigured) || !strings.Contains(err.Error(), "http or https") {
 		t.Errorf("https to a server of http: got %v", err)
 	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	check.NotMade[*Backend](t, "client")(New(t.Context(), nil, nil))
+	check.NotMade[*Backend](t, "Table")(New(t.Context(), new(dynamodb.Client), nil))
+	check.NotMade[*Backend](t, "Table")(New(t.Context(), new(dynamodb.Client), &Options{Create: true}))
+	check.NotMade[*Backend](t, "Table")(New(t.Context(), new(dynamodb.Client), &Options{Table: "a/b"}))
 }

@@ -1,7 +1,9 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"net/url"
 	"strings"
 	"time"
@@ -35,19 +37,34 @@ var (
 	_ backends.Inspector    = (*Backend)(nil)
 )
 
-// New returns a backend on your own client, which Close leaves open. A key is the
-// prefix followed by the election's name; an empty prefix means [DefaultPrefix].
-// New does no I/O: the first request shows whether the store can be used.
+// Options are the options of New. The zero value means the defaults.
+type Options struct {
+	// Prefix is what keys begin with, before the election's name. The default is
+	// DefaultPrefix.
+	Prefix string
+
+	// ReadOnly makes a handle that only reads: see [backends.OpenReadOnly].
+	ReadOnly bool
+}
+
+// New returns a backend on your own client, which Close leaves open. options may be
+// nil. New returns ErrOptions of package backends for a client that it cannot use. It
+// sends nothing, whatever ctx is: the first request shows whether the store can be
+// used.
 //
 // Configure the client with DialKeepAliveTime, or a silent network goes
 // unnoticed, and with MaxUnaryRetries 1. With more, or by default, it may repeat a
 // write, see Consistency: that is harmless, because the elector reads back after a
 // conflict, but it costs time. The client reconnects watches by itself, so the elector
 // cannot report a lost connection.
-func New(client *clientv3.Client, prefix string) *Backend {
-	if prefix == "" {
-		prefix = DefaultPrefix
+func New(ctx context.Context, client *clientv3.Client, options *Options) (*Backend, error) {
+	if client == nil {
+		return nil, fmt.Errorf("%w of etcd.New: the client is nil; make one with clientv3.New", backends.ErrOptions)
 	}
+	if options == nil {
+		options = &Options{}
+	}
+	prefix := cmp.Or(options.Prefix, DefaultPrefix)
 	hosts := client.Endpoints()
 	for i, host := range hosts {
 		if _, rest, ok := strings.Cut(host, "://"); ok {
@@ -58,7 +75,8 @@ func New(client *clientv3.Client, prefix string) *Backend {
 	store := &url.URL{Scheme: "etcd", Host: strings.Join(hosts, ","), Path: prefix}
 	b := newBackend(store.String(), prefix)
 	b.client = client
-	return b
+	b.base.SetReadOnly(options.ReadOnly)
+	return b, nil
 }
 
 func newBackend(store, prefix string) *Backend {

@@ -33,7 +33,12 @@ func ExampleCommit() {
 		log.Fatal(err)
 	}
 	defer client.Close()
-	e, err := elector.New(etcd.New(client, ""), "invoice-sender", nil)
+	b, err := etcd.New(context.Background(), client, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer b.Close()
+	e, err := elector.New(b, "invoice-sender", nil)
 	if err != nil {
 		log.Fatal(err)
 	}

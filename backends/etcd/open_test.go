@@ -10,6 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fuzz/check"
 )
 
 func TestParse(t *testing.T) {
@@ -103,7 +104,8 @@ func TestNewLeavesTheClientOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	b := New(client, "")
+	b := made(New(t.Context(), client, nil))
+	check.OnlyReads(t, made(New(t.Context(), client, &Options{ReadOnly: true})))
 	if got := b.Describe().Store; got != "etcd://127.0.0.1:1,127.0.0.1:2/elector/" {
 		t.Errorf("the store is %q", got)
 	}
@@ -118,4 +120,16 @@ func TestNewLeavesTheClientOpen(t *testing.T) {
 	if _, err := b.Load(t.Context(), "a"); !errors.Is(err, backends.ErrUnavailable) {
 		t.Errorf("Load after Close: got %v, want ErrUnavailable", err)
 	}
+}
+
+// made returns what New has made.
+func made(b *Backend, err error) *Backend {
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func TestNewRefuses(t *testing.T) {
+	check.NotMade[*Backend](t, "client")(New(t.Context(), nil, nil))
 }

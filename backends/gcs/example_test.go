@@ -34,7 +34,10 @@ func ExampleNew() {
 		log.Fatal(err)
 	}
 	defer client.Close()
-	b := gcs.New(client, "my-bucket", "elections/")
+	b, err := gcs.New(ctx, client, &gcs.Options{Bucket: "my-bucket", Prefix: "elections/"})
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer b.Close()
 	for _, name := range []string{"invoice-sender", "report-writer"} {
 		e, err := elector.New(b, name, nil)

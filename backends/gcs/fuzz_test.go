@@ -50,7 +50,7 @@ func cannedBackends(f *testing.F) (c *canned, all []*Backend) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		b := New(client, "bucket", "")
+		b := made(New(context.Background(), client, &Options{Bucket: "bucket"}))
 		f.Cleanup(func() { b.Close(); client.Close() })
 		all = append(all, b)
 	}

@@ -1,6 +1,7 @@
 package gcs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,24 +50,49 @@ var (
 	_ backends.Inspector = (*Backend)(nil)
 )
 
-// New returns a backend on your client, which Close leaves open. Objects' names
-// are the prefix, as it is, followed by the election's name; an empty prefix
-// means [DefaultPrefix]. New does no I/O and checks nothing: the first call
-// shows that the bucket is missing, the first renewal that it has a retention
-// policy.
+// Options are the options of New. Bucket is required; of the other fields the zero value
+// means the default.
+type Options struct {
+	// Bucket is the name of the bucket. It has no default.
+	Bucket string
+
+	// Prefix is what objects' names begin with, as it is, before the election's name.
+	// The default is DefaultPrefix.
+	Prefix string
+
+	// ReadOnly makes a handle that only reads: see [backends.OpenReadOnly].
+	ReadOnly bool
+}
+
+// New returns a backend in a bucket, on your client, which Close leaves open. It returns
+// ErrOptions of package backends for a client or options that it cannot use. New sends
+// nothing, whatever ctx is: the first call shows that the bucket is missing, the first
+// renewal that it has a retention policy.
 //
 // Make the client with [storage.NewClient]: errors of [storage.NewGRPCClient]
 // all count as passing ones. Its retries are switched off for the requests of
 // this package. Reads work with and without [storage.WithJSONReads]. Over
 // HTTP/2, the client's default, one connection that has gone dark holds up every
 // call until the transport gives it up.
-func New(client *storage.Client, bucket, prefix string) *Backend {
-	if prefix == "" {
-		prefix = DefaultPrefix
+func New(ctx context.Context, client *storage.Client, options *Options) (*Backend, error) {
+	errOptions := fmt.Errorf("%w of gcs.New", backends.ErrOptions)
+	if client == nil {
+		return nil, fmt.Errorf("%w: the client is nil; make one with storage.NewClient", errOptions)
 	}
-	b := newBackend("gs://"+bucket+"/"+prefix, bucket, prefix)
+	if options == nil {
+		options = &Options{}
+	}
+	if !bucketName.MatchString(options.Bucket) {
+		return nil, fmt.Errorf("%w: Bucket is %q; name the bucket, with %s", errOptions, options.Bucket, bucketRule)
+	}
+	prefix := cmp.Or(options.Prefix, DefaultPrefix)
+	if wrong := wrongPrefix(prefix); wrong != "" {
+		return nil, fmt.Errorf("%w: Prefix %s", errOptions, wrong)
+	}
+	b := newBackend("gs://"+options.Bucket+"/"+prefix, options.Bucket, prefix)
 	b.use(client)
-	return b
+	b.base.SetReadOnly(options.ReadOnly)
+	return b, nil
 }
 
 func newBackend(store, bucket, prefix string) *Backend {
@@ -174,7 +200,7 @@ func (b *Backend) read(ctx context.Context, object string) (content []byte, gene
 func (b *Backend) attributes(ctx context.Context) (*storage.BucketAttrs, error) {
 	var a *storage.BucketAttrs
 	var err error
-	if b.base.ReadOnly() {
+	if b.base.ReadOnly() && b.service != nil {
 		// Attrs asks for the access control lists too, which a token that can only
 		// read may not see. Nothing but the bucket's existence matters here.
 		_, err = b.service.Buckets.Get(b.name).Fields("name").Context(ctx).Do()

@@ -231,7 +231,7 @@ func TestNoGeneration(t *testing.T) {
 		io.WriteString(w, "{}")
 	})
 	s.Instead("read", func(w http.ResponseWriter, _ *http.Request) { w.Write(backends.Encode("a", record)) })
-	b := New(s.client(t), "bucket", "")
+	b := made(New(t.Context(), s.client(t), &Options{Bucket: "bucket"}))
 	if r, err := b.Load(t.Context(), "a"); !errors.Is(err, backends.ErrMisconfigured) {
 		t.Errorf("Load: got %+v and error %v, want ErrMisconfigured", r, err)
 	}
@@ -258,7 +258,7 @@ func TestSilenceDropsIdleConnections(t *testing.T) {
 func TestClose(t *testing.T) {
 	s := newService(t)
 	client := s.client(t)
-	mine := New(client, "bucket", "")
+	mine := made(New(t.Context(), client, &Options{Bucket: "bucket"}))
 	opened, err := s.open(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -284,7 +284,7 @@ func TestClose(t *testing.T) {
 			t.Errorf("requests after Close: %v", n)
 		}
 	}
-	if _, err := New(client, "bucket", "p/").Load(t.Context(), "a"); err != nil {
+	if _, err := made(New(t.Context(), client, &Options{Bucket: "bucket", Prefix: "p/"})).Load(t.Context(), "a"); err != nil {
 		t.Errorf("Close closed a client that was given to New: %v", err)
 	}
 }
@@ -292,9 +292,9 @@ func TestClose(t *testing.T) {
 func TestDescribe(t *testing.T) {
 	s := newService(t)
 	for b, want := range map[backends.Backend]string{
-		s.handles(t)["Open"]:                "gs://bucket/elector/?endpoint=" + s.URL,
-		New(s.client(t), "bucket", ""):      "gs://bucket/elector/",
-		New(s.client(t), "bucket", "here-"): "gs://bucket/here-",
+		s.handles(t)["Open"]: "gs://bucket/elector/?endpoint=" + s.URL,
+		made(New(t.Context(), s.client(t), &Options{Bucket: "bucket"})):                  "gs://bucket/elector/",
+		made(New(t.Context(), s.client(t), &Options{Bucket: "bucket", Prefix: "here-"})): "gs://bucket/here-",
 	} {
 		d := b.Describe()
 		if d.Store != want || d.MinTTL != 5*time.Second || d.MinWriteInterval != 1200*time.Millisecond || d.PushesRenewals {

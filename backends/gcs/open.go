@@ -167,6 +167,21 @@ var (
 	plainPath  = regexp.MustCompile(`^[^\x00-\x1f\x7f]*$`)
 )
 
+const bucketRule = "lower-case letters, digits, '-', '_' and '.' only"
+
+// wrongPrefix returns why objects' names cannot begin with the prefix, "" if they can.
+func wrongPrefix(prefix string) string {
+	for _, part := range strings.Split(strings.TrimSuffix(prefix, "/"), "/") {
+		if part == "" || part == "." || part == ".." || !plainPath.MatchString(part) {
+			return "has an empty part, '.', '..' or control characters"
+		}
+	}
+	if len(prefix)+backends.MaxName > 1024 || !backends.ValidText(prefix) || strings.HasPrefix(prefix, ".well-known/") {
+		return "cannot begin the names of objects: it is too long, not UTF-8 or begins with .well-known"
+	}
+	return ""
+}
+
 // parse reads a URL.
 func parse(u *url.URL) (config, error) {
 	if u.User != nil || u.Opaque != "" || u.Fragment != "" || strings.ContainsAny(u.Path+u.RawQuery, "@") {
@@ -182,19 +197,14 @@ func parse(u *url.URL) (config, error) {
 		return config{}, err
 	}
 	if !bucketName.MatchString(u.Host) {
-		return refuse("%q is not a valid name of a bucket, which has lower-case letters, digits, '-', '_' and '.' only, and no port; write gs://bucket/prefix", u.Host)
+		return refuse("%q is not a valid name of a bucket, which has %s, and no port; write gs://bucket/prefix", u.Host, bucketRule)
 	}
 	c := config{bucket: u.Host, prefix: DefaultPrefix, readOnly: readOnly}
 	if path := strings.Trim(u.Path, "/"); path != "" {
 		c.prefix = path + "/"
 	}
-	for _, part := range strings.Split(strings.TrimSuffix(c.prefix, "/"), "/") {
-		if part == "" || part == "." || part == ".." || !plainPath.MatchString(part) {
-			return refuse("its path has an empty part, '.', '..' or control characters")
-		}
-	}
-	if len(c.prefix)+backends.MaxName > 1024 || !backends.ValidText(c.prefix) || strings.HasPrefix(c.prefix, ".well-known/") {
-		return refuse("its path cannot begin the names of objects: it is too long, not UTF-8 or begins with .well-known")
+	if wrong := wrongPrefix(c.prefix); wrong != "" {
+		return refuse("its path %s", wrong)
 	}
 
 	what := "parameter endpoint"

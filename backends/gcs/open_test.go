@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fuzz/check"
 	"github.com/elector-go/elector/internal/mute"
 )
 
@@ -377,5 +378,18 @@ func TestCredentials(t *testing.T) {
 	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", filepath.Join(t.TempDir(), "missing.json"))
 	if err := try(t.Context()); !errors.Is(err, backends.ErrDenied) || !strings.Contains(err.Error(), "gcloud auth application-default login") {
 		t.Errorf("no credentials: got %v, want ErrDenied", err)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	s := newService(t)
+	client := s.client(t)
+	check.NotMade[*Backend](t, "client")(New(t.Context(), nil, nil))
+	check.NotMade[*Backend](t, "Bucket")(New(t.Context(), client, nil))
+	check.NotMade[*Backend](t, "Bucket")(New(t.Context(), client, &Options{Bucket: "A"}))
+	check.NotMade[*Backend](t, "Prefix")(New(t.Context(), client, &Options{Bucket: "bucket", Prefix: "a//b/"}))
+	check.OnlyReads(t, made(New(t.Context(), client, &Options{Bucket: "bucket", ReadOnly: true})))
+	if n := s.Requests(); len(n) > 0 {
+		t.Errorf("it was asked: %v", n)
 	}
 }

@@ -180,7 +180,7 @@ func (s *service) handles(t *testing.T) map[string]backends.Backend {
 	t.Cleanup(func() { opened.Close() })
 	all := map[string]backends.Backend{"Open": opened}
 	for name, reads := range map[string]option.ClientOption{"New": option.WithUserAgent("XML"), "New with JSON reads": storage.WithJSONReads()} {
-		all[name] = New(s.client(t, reads), "bucket", "")
+		all[name] = made(New(t.Context(), s.client(t, reads), &Options{Bucket: "bucket"}))
 	}
 	s.Requests()
 	return all
@@ -204,3 +204,11 @@ func (s *service) client(t *testing.T, more ...option.ClientOption) *storage.Cli
 }
 
 var record = backends.Record{Holder: "h", Token: 1, TTL: 15 * time.Second, RenewEvery: 4 * time.Second, Attempt: backends.Attempt{Nonce: "n", Sequence: 1}}
+
+// made returns what New has made.
+func made(b *Backend, err error) *Backend {
+	if err != nil {
+		panic(err)
+	}
+	return b
+}

@@ -28,7 +28,10 @@ func Example() {
 // the credentials.
 func ExampleNew() {
 	client := &http.Client{}
-	b := kubernetes.New(client, "https://10.96.0.1:443", "billing")
+	b, err := kubernetes.New(context.Background(), client, &kubernetes.Options{BaseURL: "https://10.96.0.1:443", Namespace: "billing"})
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer b.Close()
 	e, err := elector.New(b, "invoice-sender", nil)
 	if err != nil {

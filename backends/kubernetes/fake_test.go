@@ -313,3 +313,11 @@ func renewed(r backends.Record) backends.Record {
 	r.Attempt.Sequence++
 	return r
 }
+
+// made returns what New has made.
+func made(b *Backend, err error) *Backend {
+	if err != nil {
+		panic(err)
+	}
+	return b
+}

@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -34,7 +35,7 @@ func (c *canned) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func (c *canned) backend() *Backend {
-	return New(&http.Client{Transport: c}, "http://h", "team")
+	return made(New(context.Background(), &http.Client{Transport: c}, &Options{BaseURL: "http://h", Namespace: "team"}))
 }
 
 // holding returns a Lease that holds the content.

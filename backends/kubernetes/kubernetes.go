@@ -46,28 +46,56 @@ var (
 	_ backends.Inspector = (*Backend)(nil)
 )
 
-// New returns a backend on your client, which has the credentials and which Close
-// leaves as it is: with client-go that of rest.HTTPClientFor, with Config.Host as
-// the base URL. New does no I/O: the first request shows whether the API server
-// can be used.
+// Options are the options of New. BaseURL and Namespace are required.
+type Options struct {
+	// BaseURL is the URL of the API server: with client-go, Host of rest.Config. The
+	// default scheme is https.
+	BaseURL string
+
+	// Namespace is that of the Leases.
+	Namespace string
+
+	// ReadOnly makes a handle that only reads: see [backends.OpenReadOnly].
+	ReadOnly bool
+}
+
+// New returns a backend in a namespace, on your client, which has the credentials and
+// which Close leaves as it is: with client-go that of rest.HTTPClientFor. It returns
+// ErrOptions of package backends for a client or options that it cannot use. New sends
+// nothing, whatever ctx is: the first request shows whether the API server can be used.
 //
 // The client must not repeat requests by itself. A client with a Timeout ends
 // watches after that time. Over HTTP/2, client-go's default, one connection that
 // has gone dark holds up every call until the transport gives it up.
-func New(client *http.Client, baseURL, namespace string) *Backend {
-	base := strings.TrimSuffix(baseURL, "/")
+func New(ctx context.Context, client *http.Client, options *Options) (*Backend, error) {
+	errOptions := fmt.Errorf("%w of kubernetes.New", backends.ErrOptions)
+	if client == nil {
+		return nil, fmt.Errorf("%w: the client is nil; make one with rest.HTTPClientFor", errOptions)
+	}
+	if options == nil {
+		options = &Options{}
+	}
+	if options.BaseURL == "" {
+		return nil, fmt.Errorf("%w: BaseURL is empty; give the API server's URL, such as Host of rest.Config", errOptions)
+	}
+	base, namespace := strings.TrimSuffix(options.BaseURL, "/"), options.Namespace
 	if !strings.Contains(base, "://") {
 		base = "https://" + base
 	}
-	store := "kubernetes:///" + namespace
-	if u, err := url.Parse(base); err == nil {
-		store = "kubernetes://" + u.Host + "/" + namespace
+	u, err := url.Parse(base)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		// Not shown: it may hold a password.
+		return nil, fmt.Errorf("%w: BaseURL is not of the form https://host:6443", errOptions)
 	}
-	b := newBackend(store, base, namespace)
+	if !namespaceName.MatchString(namespace) {
+		return nil, fmt.Errorf("%w: Namespace is %q; name the namespace that keeps the Leases", errOptions, namespace)
+	}
+	b := newBackend("kubernetes://"+u.Host+"/"+namespace, base, namespace)
 	once := *client
 	once.CheckRedirect = noRedirect
 	b.calls, b.watches = &once, &once
-	return b
+	b.base.SetReadOnly(options.ReadOnly)
+	return b, nil
 }
 
 func newBackend(store, server, namespace string) *Backend {

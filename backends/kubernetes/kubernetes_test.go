@@ -243,7 +243,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			f := newFake(t)
 			theirs := f.Client() // over HTTP/2
-			for i, b := range []*Backend{f.open(t), New(theirs, f.URL, "team")} {
+			for i, b := range []*Backend{f.open(t), made(New(t.Context(), theirs, &Options{BaseURL: f.URL, Namespace: "team"}))} {
 				defer b.Close()
 				f.on("POST", answer)
 				f.on("PUT", answer)
@@ -464,7 +464,7 @@ func TestNewLeavesTheClientAlone(t *testing.T) {
 	f := newFake(t)
 	client := f.Client()
 	for _, base := range []string{f.URL, f.URL + "/", strings.TrimPrefix(f.URL, "https://")} {
-		b := New(client, base, "team")
+		b := made(New(t.Context(), client, &Options{BaseURL: base, Namespace: "team"}))
 		if got, want := b.Describe().Store, "kubernetes://"+f.Listener.Addr().String()+"/team"; got != want {
 			t.Errorf("the store is %q, want %q", got, want)
 		}
@@ -479,7 +479,7 @@ func TestNewLeavesTheClientAlone(t *testing.T) {
 		t.Errorf("the token sent is %q", got)
 	}
 	secret := &url.URL{Scheme: "https", User: url.UserPassword("u", "hunter2"), Host: "h"}
-	if got := New(client, secret.String(), "team").Describe().Store; strings.Contains(got, "hunter2") {
+	if got := made(New(t.Context(), client, &Options{BaseURL: secret.String(), Namespace: "team"})).Describe().Store; strings.Contains(got, "hunter2") {
 		t.Errorf("the store is %q", got)
 	}
 }

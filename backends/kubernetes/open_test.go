@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fuzz/check"
 )
 
 // settings keep what the machine is set to out of the tests.
@@ -204,4 +205,15 @@ func TestTLS(t *testing.T) {
 	if got := f.requests("GET")[0].header.Get("Authorization"); got != "" {
 		t.Errorf("a token is sent in clear: %q", got)
 	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	check.NotMade[*Backend](t, "client")(New(t.Context(), nil, nil))
+	check.NotMade[*Backend](t, "BaseURL")(New(t.Context(), &http.Client{}, nil))
+	check.NotMade[*Backend](t, "BaseURL")(New(t.Context(), &http.Client{}, &Options{Namespace: "team"}))
+	check.NotMade[*Backend](t, "BaseURL")(New(t.Context(), &http.Client{}, &Options{BaseURL: "http://h secret", Namespace: "team"}))
+	check.NotMade[*Backend](t, "BaseURL")(New(t.Context(), &http.Client{}, &Options{BaseURL: "ftp://h", Namespace: "team"}))
+	check.NotMade[*Backend](t, "Namespace")(New(t.Context(), &http.Client{}, &Options{BaseURL: "https://h"}))
+	check.NotMade[*Backend](t, "Namespace")(New(t.Context(), &http.Client{}, &Options{BaseURL: "https://h", Namespace: "a/b"}))
+	check.OnlyReads(t, made(New(t.Context(), &http.Client{}, &Options{BaseURL: "https://h", Namespace: "team", ReadOnly: true})))
 }

@@ -142,7 +142,7 @@ func (h *holder) Acquisition() (backends.Acquisition, error) {
 // has returned.
 func (s *sliceServer) points(t *testing.T, h *holder, address string, log io.Writer) (stop func()) {
 	t.Helper()
-	b := New(&http.Client{Transport: s}, "http://api", "team")
+	b := made(New(t.Context(), &http.Client{Transport: s}, &Options{BaseURL: "http://api", Namespace: "team"}))
 	h.renew()
 	e := Endpoint{Service: "web", Address: netip.MustParseAddr(address), Port: 8080, Pod: "pod-" + address, Logger: slog.New(slog.NewTextHandler(log, nil))}
 	work, err := PointService(b, e, func(ctx context.Context, _ *holder) error {

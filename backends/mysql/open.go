@@ -52,7 +52,12 @@ type Options struct {
 
 // New returns a backend that connects as the configuration of the driver says, such
 // as one of gomysql.ParseDSN. It makes connections of its own, whose settings no other
-// code changes, and at most 4. options may be nil.
+// code changes, and at most 4. options may be nil. New returns ErrOptions of package
+// backends for a configuration or options that it cannot use.
+//
+// New takes a configuration, and not a [sql.DB]: it sets the session of each connection
+// (autocommit, isolation, the wait for locks) and checks its server before a statement
+// uses it, and a DB that exists allows neither.
 //
 // New sets in a copy of the configuration what this package relies on: among others it
 // switches MultiStatements and RejectReadOnly off. It returns ErrMisconfigured for one
@@ -61,8 +66,18 @@ type Options struct {
 // New blocks until it has checked the server and the table, at most 10 s if ctx has
 // no deadline. It returns the errors of a [backends.Opener].
 func New(ctx context.Context, config *gomysql.Config, options *Options) (*Backend, error) {
+	errOptions := fmt.Errorf("%w of mysql.New", backends.ErrOptions)
+	if config == nil {
+		return nil, fmt.Errorf("%w: the configuration is nil; make one with mysql.ParseDSN of the driver", errOptions)
+	}
 	if options == nil {
 		options = &Options{}
+	}
+	switch t, err := parseTable(cmp.Or(options.Table, "elector")); {
+	case err != nil:
+		return nil, fmt.Errorf("%w: Table is %q, not a name or database.table", errOptions, options.Table)
+	case len(t) == 1 && config.DBName == "":
+		return nil, fmt.Errorf("%w: no database is named; set DBName in the configuration, or Table to database.table", errOptions)
 	}
 	for name, value := range config.Params {
 		if strings.EqualFold(strings.TrimSpace(name), "autocommit") && !on(strings.Trim(value, `'" `)) {

@@ -83,6 +83,9 @@ func TestParseRefuses(t *testing.T) {
 // A configuration that switches autocommit off is refused, and what it says of other
 // things does not matter.
 func TestNewRefuses(t *testing.T) {
+	check.NotMade[*Backend](t, "configuration")(New(t.Context(), nil, nil))
+	check.NotMade[*Backend](t, "Table")(New(t.Context(), &gomysql.Config{}, &Options{Table: "a.b.c"}))
+	check.NotMade[*Backend](t, "DBName")(New(t.Context(), &gomysql.Config{}, nil))
 	for _, name := range []string{"autocommit=0", "autocommit=off", "AutoCommit=OFF", "autocommit=%270%27"} {
 		config, err := gomysql.ParseDSN("u:secret@tcp(127.0.0.1:1)/db?" + name)
 		if err != nil {

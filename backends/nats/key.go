@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -57,13 +58,18 @@ var (
 	plainPrefix = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,100}(\.[a-zA-Z0-9_-]{1,100}){0,9}$`)
 )
 
+const (
+	bucketRule = "a bucket's name has ASCII letters, digits, '-' and '_'"
+	prefixRule = "the prefix has ASCII letters, digits, '-' and '_', in parts that a '.' divides"
+)
+
 // checkPlace returns an error for a bucket or a prefix that cannot be used.
 func checkPlace(bucket, prefix string) error {
 	switch {
 	case !plainBucket.MatchString(bucket):
-		return fmt.Errorf("a bucket's name has ASCII letters, digits, '-' and '_', as in nats://host:4222/elections")
+		return errors.New(bucketRule + ", as in nats://host:4222/elections")
 	case !plainPrefix.MatchString(prefix):
-		return fmt.Errorf("the prefix has ASCII letters, digits, '-' and '_', in parts that a '.' divides")
+		return errors.New(prefixRule)
 	}
 	return nil
 }

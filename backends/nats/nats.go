@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -59,8 +60,12 @@ var (
 	_ backends.Inspector = (*Backend)(nil)
 )
 
-// Options are the options of New. The zero value means the defaults.
+// Options are the options of New. Bucket is required; of the other fields the zero value
+// means the default.
 type Options struct {
+	// Bucket is the name of the bucket. It has no default.
+	Bucket string
+
 	// Prefix is what keys begin with, before a dot and the name of the election. The
 	// default is DefaultPrefix.
 	Prefix string
@@ -74,10 +79,10 @@ type Options struct {
 	ReadOnly bool
 }
 
-// New returns a backend in the bucket, on your own connection, which Close leaves open.
-// options may be nil. It creates the bucket if that is missing, and returns the errors
-// of a [backends.Opener]. New blocks for two requests, at most 10 s if ctx has no
-// deadline.
+// New returns a backend in a bucket, on your own connection, which Close leaves open. It
+// creates the bucket if that is missing. New returns the errors of a [backends.Opener], and
+// ErrOptions of package backends for a connection or options that it cannot use. It
+// blocks for two requests, at most 10 s if ctx has no deadline.
 //
 // Make the connection with ReconnectBufSize(-1): otherwise the library keeps writes while
 // it reconnects, and sends them late, which is harmless but wakes other candidates. Set
@@ -85,22 +90,29 @@ type Options struct {
 // shows as no answer, because it reaches only the connection's error handler. The package
 // never moves your connection to another server: if calls fail for long on a server that is
 // cut off from its cluster, call ForceReconnect.
-func New(ctx context.Context, nc *natsgo.Conn, bucket string, options *Options) (*Backend, error) {
+func New(ctx context.Context, nc *natsgo.Conn, options *Options) (*Backend, error) {
+	errOptions := fmt.Errorf("%w of nats.New", backends.ErrOptions)
+	if nc == nil {
+		return nil, fmt.Errorf("%w: the connection is nil; make one with nats.Connect", errOptions)
+	}
 	if options == nil {
 		options = &Options{}
 	}
-	prefix := options.Prefix
-	if prefix == "" {
-		prefix = DefaultPrefix
+	bucket, prefix := options.Bucket, cmp.Or(options.Prefix, DefaultPrefix)
+	if !plainBucket.MatchString(bucket) {
+		return nil, fmt.Errorf("%w: Bucket is %q; name the bucket: %s", errOptions, bucket, bucketRule)
+	}
+	if !plainPrefix.MatchString(prefix) {
+		return nil, fmt.Errorf("%w: Prefix is %q; %s", errOptions, prefix, prefixRule)
+	}
+	if options.Replicas < 0 || options.Replicas > 5 {
+		return nil, fmt.Errorf("%w: Replicas is %d, not between 1 and 5, or 0 for the default", errOptions, options.Replicas)
 	}
 	var hosts []string
 	for _, server := range nc.Servers() {
 		if u, err := url.Parse(server); err == nil {
 			hosts = append(hosts, u.Host)
 		}
-	}
-	if err := checkPlace(bucket, prefix); err != nil {
-		return nil, fmt.Errorf("%w: %w", backends.ErrURL, err)
 	}
 	b := newBackend((&url.URL{Scheme: "nats", Host: strings.Join(hosts, ","), Path: "/" + bucket}).String(), bucket, prefix)
 	b.nc = nc

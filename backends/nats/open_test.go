@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fuzz/check"
 )
 
 func parseText(t *testing.T, text string) (*Backend, natsgo.Options, int, error) {
@@ -155,4 +156,12 @@ func TestOpenElsewhere(t *testing.T) {
 	if _, err := backends.Open(t.Context(), "nats://"+l.Addr().String()+"/b"); !errors.Is(err, backends.ErrUnavailable) || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("no server: got %v", err)
 	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	check.NotMade[*Backend](t, "connection")(New(t.Context(), nil, nil))
+	check.NotMade[*Backend](t, "Bucket")(New(t.Context(), new(natsgo.Conn), nil))
+	check.NotMade[*Backend](t, "Bucket")(New(t.Context(), new(natsgo.Conn), &Options{Bucket: "a.b"}))
+	check.NotMade[*Backend](t, "Prefix")(New(t.Context(), new(natsgo.Conn), &Options{Bucket: "b", Prefix: "a..b"}))
+	check.NotMade[*Backend](t, "Replicas")(New(t.Context(), new(natsgo.Conn), &Options{Bucket: "b", Replicas: 6}))
 }

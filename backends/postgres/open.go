@@ -53,7 +53,8 @@ type Options struct {
 
 // New returns a backend on your pool, which Close leaves open. Unless NoListen is
 // set, Watches use one more connection, made from the pool's configuration.
-// options may be nil.
+// options may be nil. New returns ErrOptions of package backends for a pool or options
+// that it cannot use.
 //
 // New blocks until it has checked the table, at most 10 s if ctx has no
 // deadline. It returns the errors of a [backends.Opener].
@@ -67,8 +68,15 @@ type Options struct {
 // read on another server fails. The pool also needs [OnNotice]. A ShouldPing
 // that always returns false saves a request for each renewal.
 func New(ctx context.Context, pool *pgxpool.Pool, options *Options) (*Backend, error) {
+	errOptions := fmt.Errorf("%w of postgres.New", backends.ErrOptions)
+	if pool == nil {
+		return nil, fmt.Errorf("%w: the pool is nil; make one with pgxpool.New", errOptions)
+	}
 	if options == nil {
 		options = &Options{}
+	}
+	if _, err := parseTable(cmp.Or(options.Table, "elector")); err != nil {
+		return nil, fmt.Errorf("%w: Table is %q, not a name or schema.name", errOptions, options.Table)
 	}
 	c := pool.Config().ConnConfig
 	store := &url.URL{Scheme: "postgres", Host: net.JoinHostPort(c.Host, fmt.Sprint(c.Port)), Path: "/" + c.Database}

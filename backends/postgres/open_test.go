@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/fuzz/check"
@@ -169,4 +170,9 @@ func TestServiceFile(t *testing.T) {
 	if c, err := connect(); err != nil || c.Password != "c" {
 		t.Errorf("it is as it was: %q, %v", c.Password, err)
 	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	check.NotMade[*Backend](t, "pool")(New(t.Context(), nil, nil))
+	check.NotMade[*Backend](t, "Table")(New(t.Context(), new(pgxpool.Pool), &Options{Table: "a b"}))
 }

@@ -169,7 +169,7 @@ func TestAmazon(t *testing.T) {
 	t.Cleanup(transport.CloseIdleConnections)
 	options := s.client(t).Options()
 	options.BaseEndpoint, options.HTTPClient = aws.String("http://s3.us-east-1.amazonaws.com"), &http.Client{Transport: transport}
-	b, err := New(t.Context(), s3.New(options), "bucket", "")
+	b, err := New(t.Context(), s3.New(options), &Options{Bucket: "bucket"})
 	if err != nil {
 		t.Fatal(err)
 	}

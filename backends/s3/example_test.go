@@ -36,7 +36,7 @@ func ExampleNew() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	b, err := s3.New(ctx, awss3.NewFromConfig(c), "my-bucket", "elections/")
+	b, err := s3.New(ctx, awss3.NewFromConfig(c), &s3.Options{Bucket: "my-bucket", Prefix: "elections/"})
 	if err != nil {
 		log.Fatal(err)
 	}

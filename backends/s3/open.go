@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -19,9 +20,22 @@ func init() { backends.Register("s3", open) }
 // patience bounds opening when the caller set no deadline.
 const patience = 10 * time.Second
 
-// New returns a backend on your client, which Close leaves as it is. Keys of objects
-// are the prefix, as it is, followed by the election's name; an empty prefix means
-// [DefaultPrefix].
+// Options are the options of New. Bucket is required; of the other fields the zero value
+// means the default.
+type Options struct {
+	// Bucket is the name of the bucket. It has no default.
+	Bucket string
+
+	// Prefix is what keys of objects begin with, as it is, before the election's name.
+	// The default is DefaultPrefix.
+	Prefix string
+
+	// ReadOnly makes a handle that only reads: see [backends.OpenReadOnly].
+	ReadOnly bool
+}
+
+// New returns a backend in a bucket, on your client, which Close leaves as it is. It
+// returns ErrOptions of package backends for a client or options that it cannot use.
 //
 // New blocks until it has probed the bucket, at most 10 s if ctx has no deadline. It
 // returns the errors of a [backends.Opener].
@@ -29,11 +43,24 @@ const patience = 10 * time.Second
 // Requests are sent once, whatever the client's retry policy is. The client's HTTP
 // client should not use HTTP/2, where one dead connection blocks all requests, and
 // must not repeat requests by itself.
-func New(ctx context.Context, client *s3.Client, bucket, prefix string) (*Backend, error) {
-	if prefix == "" {
-		prefix = DefaultPrefix
+func New(ctx context.Context, client *s3.Client, options *Options) (*Backend, error) {
+	errOptions := fmt.Errorf("%w of s3.New", backends.ErrOptions)
+	if client == nil {
+		return nil, fmt.Errorf("%w: the client is nil; make one with s3.NewFromConfig", errOptions)
 	}
-	return connect(ctx, newBackend(client, bucket, prefix, func() {}))
+	if options == nil {
+		options = &Options{}
+	}
+	if wrong := wrongBucket(options.Bucket); wrong != "" {
+		return nil, fmt.Errorf("%w: Bucket is %q, %s", errOptions, options.Bucket, wrong)
+	}
+	prefix := cmp.Or(options.Prefix, DefaultPrefix)
+	if wrong := wrongPrefix(prefix); wrong != "" {
+		return nil, fmt.Errorf("%w: Prefix %s", errOptions, wrong)
+	}
+	b := newBackend(client, options.Bucket, prefix, func() {})
+	b.base.SetReadOnly(options.ReadOnly)
+	return connect(ctx, b)
 }
 
 func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
@@ -109,6 +136,30 @@ var (
 	plainPath  = regexp.MustCompile(`^[^\x00-\x1f\x7f]*$`)
 )
 
+// wrongBucket returns why the name is not that of a bucket to use, "" if it is.
+func wrongBucket(name string) string {
+	switch {
+	case !bucketName.MatchString(name):
+		return "not a valid name of a bucket, which has 3 to 63 lower-case letters, digits, '-' and '.', and no port"
+	case strings.HasSuffix(name, "--x-s3"):
+		return "a directory bucket, which keeps its objects in one zone; use a general purpose bucket"
+	}
+	return ""
+}
+
+// wrongPrefix returns why keys of objects cannot begin with the prefix, "" if they can.
+func wrongPrefix(prefix string) string {
+	for _, part := range strings.Split(strings.TrimSuffix(prefix, "/"), "/") {
+		if part == "" || part == "." || part == ".." || !plainPath.MatchString(part) {
+			return "has an empty part, '.', '..' or control characters"
+		}
+	}
+	if len(prefix)+backends.MaxName > 1024 || !backends.ValidText(prefix) {
+		return "cannot begin the keys of objects: it is too long or not UTF-8"
+	}
+	return ""
+}
+
 // parse reads a URL. Its errors show nothing of a URL that may hold a secret.
 func parse(u *url.URL) (a address, err error) {
 	refuse := func(format string, args ...any) (address, error) {
@@ -123,22 +174,14 @@ func parse(u *url.URL) (a address, err error) {
 	if err := p.Done(); err != nil {
 		return address{}, err
 	}
-	switch {
-	case !bucketName.MatchString(a.bucket):
-		return refuse("%q is not a valid name of a bucket, which has 3 to 63 lower-case letters, digits, '-' and '.', and no port; write s3://bucket/prefix, and the address of another server into endpoint=http://host:port", a.bucket)
-	case strings.HasSuffix(a.bucket, "--x-s3"):
-		return refuse("%q is a directory bucket, which keeps its objects in one zone; use a general purpose bucket", a.bucket)
+	if wrong := wrongBucket(a.bucket); wrong != "" {
+		return refuse("%q is %s; write s3://bucket/prefix, and the address of another server into endpoint=http://host:port", a.bucket, wrong)
 	}
 	if path := strings.Trim(u.Path, "/"); path != "" {
 		a.prefix = path + "/"
 	}
-	for _, part := range strings.Split(strings.TrimSuffix(a.prefix, "/"), "/") {
-		if part == "" || part == "." || part == ".." || !plainPath.MatchString(part) {
-			return refuse("its path has an empty part, '.', '..' or control characters")
-		}
-	}
-	if len(a.prefix)+backends.MaxName > 1024 || !backends.ValidText(a.prefix) {
-		return refuse("its path cannot begin the keys of objects: it is too long or not UTF-8")
+	if wrong := wrongPrefix(a.prefix); wrong != "" {
+		return refuse("its path %s", wrong)
 	}
 	if a.endpoint != "" {
 		e, err := url.Parse(a.endpoint)

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/internal/fuzz/check"
 	"github.com/elector-go/elector/internal/mute"
 )
 
@@ -249,4 +250,22 @@ func TestParseRefuses(t *testing.T) {
 			t.Errorf("%s: the error shows a secret: %v", text, err)
 		}
 	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	s := newService(t)
+	client := s.client(t)
+	check.NotMade[*Backend](t, "client")(New(t.Context(), nil, nil))
+	check.NotMade[*Backend](t, "Bucket")(New(t.Context(), client, nil))
+	check.NotMade[*Backend](t, "Bucket")(New(t.Context(), client, &Options{Bucket: "b/c"}))
+	check.NotMade[*Backend](t, "Bucket")(New(t.Context(), client, &Options{Bucket: "zone--x-s3"}))
+	check.NotMade[*Backend](t, "Prefix")(New(t.Context(), client, &Options{Bucket: "bucket", Prefix: "a//b/"}))
+	if n := s.Requests(); len(n) > 0 {
+		t.Errorf("it was asked: %v", n)
+	}
+	reader, err := New(t.Context(), client, &Options{Bucket: "bucket", ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check.OnlyReads(t, reader)
 }

@@ -310,7 +310,7 @@ func TestClose(t *testing.T) {
 
 func TestDescribe(t *testing.T) {
 	s := newService(t)
-	here, err := New(t.Context(), s.client(t), "bucket", "here-")
+	here, err := New(t.Context(), s.client(t), &Options{Bucket: "bucket", Prefix: "here-"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -166,7 +166,7 @@ func (s *service) handles(t *testing.T) map[string]backends.Backend {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { opened.Close() })
-	made, err := New(t.Context(), s.client(t), "bucket", "")
+	made, err := New(t.Context(), s.client(t), &Options{Bucket: "bucket"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,11 @@ func ExampleNew() {
 	if err := conn.AddAuth("digest", []byte("app:PASSWORD")); err != nil {
 		log.Fatal(err)
 	}
-	b := zookeeper.New(conn, "/services/elector", zk.DigestACL(zk.PermAll, "app", "PASSWORD")...)
+	b, err := zookeeper.New(context.Background(), conn, &zookeeper.Options{Prefix: "/services/elector", ACL: zk.DigestACL(zk.PermAll, "app", "PASSWORD")})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer b.Close()
 	e, err := elector.New(b, "invoice-sender", nil)
 	if err != nil {
 		log.Fatal(err)

@@ -157,11 +157,23 @@ func parse(u *url.URL) (settings, error) {
 		return refuse("%w", err)
 	}
 
-	if o.prefix = strings.TrimSuffix(u.Path, "/"); o.prefix != "" && (o.prefix == "/" || o.prefix != path.Clean(o.prefix)) {
-		return refuse("its path is not that of a znode, as in /services/elector")
-	}
-	if o.prefix == "/zookeeper" || strings.HasPrefix(o.prefix, "/zookeeper/") {
-		return refuse("the path /zookeeper is ZooKeeper's own")
+	o.prefix = strings.TrimSuffix(u.Path, "/")
+	if wrong := wrongPrefix(o.prefix); wrong != "" {
+		return refuse("its path %s", wrong)
 	}
 	return o, nil
+}
+
+// wrongPrefix returns why no znode can have the path and be the parent of the records,
+// "" if one can. The path has no slash at its end; the empty one stands for the default.
+func wrongPrefix(prefix string) string {
+	switch {
+	case prefix == "":
+		return ""
+	case prefix == "/" || prefix[0] != '/' || prefix != path.Clean(prefix):
+		return "is not that of a znode, as in /services/elector"
+	case prefix == "/zookeeper" || strings.HasPrefix(prefix, "/zookeeper/"):
+		return "/zookeeper is ZooKeeper's own"
+	}
+	return ""
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/backends/zookeeper/internal/zktest"
+	"github.com/elector-go/elector/internal/fuzz/check"
 )
 
 // silence keeps the library from writing to standard error.
@@ -117,7 +118,8 @@ func TestNewLeavesTheConnectionOpen(t *testing.T) {
 			break
 		}
 	}
-	b := New(conn, "/services/")
+	b := made(New(t.Context(), conn, &Options{Prefix: "/services/"}))
+	check.OnlyReads(t, made(New(t.Context(), conn, &Options{ReadOnly: true})))
 	if got, want := b.Describe().Store, "zookeeper://"+server.Address+"/services"; got != want {
 		t.Errorf("the store is %q, want %q", got, want)
 	}
@@ -145,7 +147,22 @@ func TestNewRefusesWithoutSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { server.Stop(); conn.Close() }()
-	if _, err := New(conn, "").Swap(t.Context(), "a", backends.Record{}, record); !errors.Is(err, backends.ErrUnavailable) {
+	if _, err := made(New(t.Context(), conn, nil)).Swap(t.Context(), "a", backends.Record{}, record); !errors.Is(err, backends.ErrUnavailable) {
 		t.Errorf("got %v, want ErrUnavailable", err)
 	}
+}
+
+// made returns what New has made.
+func made(b *Backend, err error) *Backend {
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func TestNewRefuses(t *testing.T) {
+	check.NotMade[*Backend](t, "connection")(New(t.Context(), nil, nil))
+	check.NotMade[*Backend](t, "Prefix")(New(t.Context(), new(zk.Conn), &Options{Prefix: "services"}))
+	check.NotMade[*Backend](t, "Prefix")(New(t.Context(), new(zk.Conn), &Options{Prefix: "/a//b"}))
+	check.NotMade[*Backend](t, "Prefix")(New(t.Context(), new(zk.Conn), &Options{Prefix: "/zookeeper/quota"}))
 }

@@ -42,11 +42,25 @@ var (
 	_ backends.Inspector       = (*Backend)(nil)
 )
 
-// New returns a backend on your connection, which Close leaves open. Records are
-// the children of the prefix, an absolute path; an empty prefix means
-// [DefaultPrefix]. Znodes are created with the access control list, by default
-// that of anyone: pass zk.DigestACL if the connection has a login. New does no
-// I/O: the first request shows whether the store can be used.
+// Options are the options of New. The zero value means the defaults.
+type Options struct {
+	// Prefix is the absolute path of the znode whose children are the records. The
+	// default is DefaultPrefix.
+	Prefix string
+
+	// ACL is the access control list of the znodes that are created. The default
+	// allows everything to anyone: set zk.DigestACL if the connection has a login.
+	ACL []zk.ACL
+
+	// ReadOnly makes a handle that only reads and creates nothing: see
+	// [backends.OpenReadOnly].
+	ReadOnly bool
+}
+
+// New returns a backend on your connection, which Close leaves open. options may be nil.
+// New returns ErrOptions of package backends for a connection or options that it cannot
+// use. It sends nothing, whatever ctx is: the first request shows whether the store can
+// be used.
 //
 // Connect with a session timeout above the time for which a holder trusts its
 // lease, see the parameter session_timeout. The client library alone takes long
@@ -56,13 +70,25 @@ var (
 // Watch is silent meanwhile, and a change at the moment of reconnecting can stay
 // unseen until the next one. A request that cannot be written may block the
 // library for ever, which Open prevents. Prefer Open.
-func New(conn *zk.Conn, prefix string, acl ...zk.ACL) *Backend {
+func New(ctx context.Context, conn *zk.Conn, options *Options) (*Backend, error) {
+	errOptions := fmt.Errorf("%w of zookeeper.New", backends.ErrOptions)
+	if conn == nil {
+		return nil, fmt.Errorf("%w: the connection is nil; make one with zk.Connect", errOptions)
+	}
+	if options == nil {
+		options = &Options{}
+	}
+	prefix := strings.TrimSuffix(options.Prefix, "/")
+	if wrong := wrongPrefix(prefix); wrong != "" {
+		return nil, fmt.Errorf("%w: Prefix %s", errOptions, wrong)
+	}
 	b := newBackend("zookeeper://"+conn.Server(), prefix)
 	b.conn = zkconn.Wrap(conn)
-	if len(acl) > 0 {
-		b.acl = slices.Clone(acl)
+	if len(options.ACL) > 0 {
+		b.acl = slices.Clone(options.ACL)
 	}
-	return b
+	b.base.SetReadOnly(options.ReadOnly)
+	return b, nil
 }
 
 func newBackend(server, prefix string) *Backend {

@@ -97,7 +97,10 @@ func consuls(ctx context.Context, t *target) ([]pair, error) {
 		}
 		return nil
 	}
-	b := consul.New(&http.Client{Transport: transport}, "http://"+t.address, nil)
+	b, err := consul.New(ctx, &http.Client{Transport: transport}, &consul.Options{Address: "http://" + t.address})
+	if err != nil {
+		return nil, err
+	}
 	return []pair{{"consul.Commit", plain, func(ctx context.Context, n int) error {
 		_, err := consul.Commit(ctx, through{t.lease, b}, consul.Operation{Verb: "set", Key: "fenced", Value: []byte(fmt.Sprint(n))})
 		return err

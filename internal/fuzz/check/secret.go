@@ -126,3 +126,27 @@ func Refuses(t *testing.T, urls ...string) {
 		}
 	}
 }
+
+// NotMade returns a check of what New returned: no backend, and ErrOptions, whose text names
+// the field, or the client, and does not have the word "secret".
+func NotMade[B comparable](t *testing.T, field string) func(made B, err error) {
+	t.Helper()
+	return func(made B, err error) {
+		t.Helper()
+		var none B
+		if made != none || !errors.Is(err, backends.ErrOptions) || !strings.Contains(err.Error(), field) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("got %v and error %v, want ErrOptions that names %s", made, err, field)
+		}
+	}
+}
+
+// OnlyReads checks a handle that New made for reading alone, before it has sent anything.
+func OnlyReads(t *testing.T, b backends.Backend) {
+	t.Helper()
+	if !b.Describe().ReadOnly {
+		t.Error("its Description does not have ReadOnly")
+	}
+	if _, err := b.Swap(t.Context(), Election, backends.Record{}, Good()); !errors.Is(err, backends.ErrReadOnly) {
+		t.Errorf("Swap: got %v, want ErrReadOnly", err)
+	}
+}

@@ -267,7 +267,8 @@ func TestAzureBlobNew(t *testing.T) {
 	client, done, err := AzuriteContainer(s.Address, azuriteContainer)
 	must(t, err)
 	defer done()
-	b := azureblob.New(client, "mine/")
+	b, err := azureblob.New(t.Context(), client, &azureblob.Options{Prefix: "mine/"})
+	must(t, err)
 	record := backends.Record{Holder: "h", Token: 1, TTL: 15 * time.Second, RenewEvery: time.Second, Attempt: backends.Attempt{Nonce: "n", Sequence: 1}}
 	made, err := b.Swap(t.Context(), "a", backends.Record{}, record)
 	must(t, err)

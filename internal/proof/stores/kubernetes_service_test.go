@@ -80,7 +80,8 @@ func TestKubernetesService(t *testing.T) {
 	}
 	begin := func(address string) (w *wire, stop func()) {
 		w = &wire{RoundTripper: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}, token: strings.TrimSpace(string(token))}
-		b := kubernetes.New(&http.Client{Transport: w}, "https://"+u.Host, manifestNamespace)
+		b, err := kubernetes.New(t.Context(), &http.Client{Transport: w}, &kubernetes.Options{BaseURL: "https://" + u.Host, Namespace: manifestNamespace})
+		must(t, err)
 		e, err := elector.New(b, "invoices", &elector.Options{ID: address, TTL: 3 * time.Second})
 		must(t, err)
 		work, err := kubernetes.PointService(b, kubernetes.Endpoint{Service: "invoices", Address: netip.MustParseAddr(address), Port: 8080, Pod: "pod"}, func(ctx context.Context, _ *elector.Lease) error {

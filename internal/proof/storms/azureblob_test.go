@@ -41,7 +41,7 @@ func TestAzureBlob(t *testing.T) {
 			return write(b, context.WithValue(ctx, attempt{}, a), a)
 		}
 		for range 3 {
-			s.Handles = append(s.Handles, azureblob.New(plain, ""))
+			s.Handles = append(s.Handles, made(azureblob.New(t.Context(), plain, nil)))
 		}
 		return b, s
 	}

@@ -26,7 +26,9 @@ func TestConsul(t *testing.T) {
 	transport := &http.Transport{MaxIdleConnsPerHost: 16}
 	t.Cleanup(transport.CloseIdleConnections)
 	at := consulServer{"http://" + s.Address, &http.Client{Transport: transport}}
-	handle := func() backends.Backend { return consul.New(at.client, at.base, nil) }
+	handle := func() backends.Backend {
+		return made(consul.New(t.Context(), at.client, &consul.Options{Address: at.base}))
+	}
 	storm := func(election string, write func(context.Context, *Attempt) error) Storm {
 		o := &consulOrder{server: at, election: election}
 		return Storm{Handles: []backends.Backend{handle(), handle(), handle()}, Election: election, Every: 25 * time.Millisecond, Pause: 40 * time.Millisecond, Seed: 1,
@@ -219,7 +221,7 @@ func TestConsulOtherToken(t *testing.T) {
 	t.Cleanup(func() { must(t, s.Stop()) })
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	_, lease := lead(t, consul.New(&http.Client{Transport: transport}, "http://"+s.Address, &consul.Options{Token: s.Admin.Password}), "other")
+	_, lease := lead(t, made(consul.New(t.Context(), &http.Client{Transport: transport}, &consul.Options{Address: "http://" + s.Address, Token: s.Admin.Password})), "other")
 	guard, err := consul.Guard(lease)
 	must(t, err)
 	user := consulServer{"http://" + s.Address, &http.Client{Transport: signed{transport, s.User.Password}}}

@@ -24,7 +24,7 @@ func TestEtcd(t *testing.T) {
 	s := start(t, stores.Etcd)
 	client := etcdClient(t, s, s.Admin)
 	storm := func(election string, write func(context.Context, *Attempt) error) Storm {
-		handles := []backends.Backend{etcd.New(client, etcdPrefix), etcd.New(client, etcdPrefix), etcd.New(client, etcdPrefix)}
+		handles := []backends.Backend{made(etcd.New(t.Context(), client, &etcd.Options{Prefix: etcdPrefix})), made(etcd.New(t.Context(), client, &etcd.Options{Prefix: etcdPrefix})), made(etcd.New(t.Context(), client, &etcd.Options{Prefix: etcdPrefix}))}
 		return Storm{Handles: handles, Election: election, Every: 25 * time.Millisecond, Pause: 40 * time.Millisecond, Seed: 1,
 			Write: write, Order: etcdOrder(client, election)}
 	}
@@ -124,7 +124,7 @@ func etcdOrder(client *clientv3.Client, election string) func(context.Context) (
 // meanwhile, and no longer.
 func etcdLease(t *testing.T, client *clientv3.Client) {
 	name := "lease-" + run
-	e, lease := lead(t, etcd.New(client, etcdPrefix), name)
+	e, lease := lead(t, made(etcd.New(t.Context(), client, &etcd.Options{Prefix: etcdPrefix})), name)
 	guard, err := etcd.Guard(lease)
 	must(t, err)
 	succeeds := func(when string, want bool) {
@@ -157,7 +157,7 @@ func TestEtcdDenied(t *testing.T) {
 	s, err := stores.EtcdWithAuth(t.Context(), "data/")
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Stop()) })
-	_, lease := lead(t, etcd.New(etcdClient(t, s, s.Admin), etcdPrefix), "denied")
+	_, lease := lead(t, made(etcd.New(t.Context(), etcdClient(t, s, s.Admin), &etcd.Options{Prefix: etcdPrefix})), "denied")
 	_, err = etcd.Commit(t.Context(), etcdClient(t, s, s.User), lease, clientv3.OpPut("data/denied", "1"))
 	wants(t, "Commit without the permission to read the record", err, elector.ErrDenied)
 	if !strings.Contains(err.Error(), "elector/denied") {

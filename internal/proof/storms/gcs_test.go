@@ -42,7 +42,7 @@ func TestGCS(t *testing.T) {
 		s := Storm{Election: name, Every: 100 * time.Millisecond, Pause: 100 * time.Millisecond, Seed: 1, Acquired: b.acquired, Order: b.order}
 		s.Write = func(ctx context.Context, a *Attempt) error { return write(b, ctx, a) }
 		for range 3 {
-			s.Handles = append(s.Handles, gcs.New(client, u.Host, ""))
+			s.Handles = append(s.Handles, made(gcs.New(t.Context(), client, &gcs.Options{Bucket: u.Host})))
 		}
 		return s
 	}

@@ -25,7 +25,7 @@ func TestPartitions(t *testing.T) {
 	t.Run("etcd", func(t *testing.T) {
 		s := start(t, stores.Etcd)
 		client := etcdClient(t, s, s.Admin)
-		partitions(t, func() backends.Backend { return etcd.New(client, etcdPrefix) }, func(l *partition.Lease) (write, late func() error) {
+		partitions(t, func() backends.Backend { return made(etcd.New(t.Context(), client, &etcd.Options{Prefix: etcdPrefix})) }, func(l *partition.Lease) (write, late func() error) {
 			put := clientv3.OpPut("data/"+strconv.Itoa(l.Partition()), l.Token().String())
 			guard, err := etcd.Guard(l)
 			must(t, err)
@@ -46,7 +46,9 @@ func TestPartitions(t *testing.T) {
 		conn := zooKeeperConn(t, s)
 		create(t, conn, "/partitions-"+run)
 		set := &zk.SetDataRequest{Path: "/partitions-" + run, Version: -1}
-		partitions(t, func() backends.Backend { return zookeeper.New(zooKeeperConn(t, s), zooKeeperPrefix) }, func(l *partition.Lease) (write, late func() error) {
+		partitions(t, func() backends.Backend {
+			return made(zookeeper.New(t.Context(), zooKeeperConn(t, s), &zookeeper.Options{Prefix: zooKeeperPrefix}))
+		}, func(l *partition.Lease) (write, late func() error) {
 			guard, err := zookeeper.Guard(l)
 			must(t, err)
 			return func() error {

@@ -42,7 +42,7 @@ func TestS3(t *testing.T) {
 		s.Acquired = func(ctx context.Context, holding backends.Lease) error { return claim(d, ctx, holding) }
 		s.Write = func(ctx context.Context, a *Attempt) error { return write(d, ctx, a) }
 		for range 3 {
-			b, err := s3.New(t.Context(), client, u.Host, "")
+			b, err := s3.New(t.Context(), client, &s3.Options{Bucket: u.Host})
 			must(t, err)
 			t.Cleanup(func() { must(t, b.Close()) })
 			s.Handles = append(s.Handles, b)

@@ -97,6 +97,14 @@ func must(t testing.TB, err error) {
 	}
 }
 
+// made returns what a backend's New has made.
+func made[B any](b B, err error) B {
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
 func wants(t testing.TB, doing string, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {

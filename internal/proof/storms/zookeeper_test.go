@@ -29,7 +29,7 @@ func TestZooKeeper(t *testing.T) {
 		o := &zooKeeperOrder{conn: conn, election: election}
 		var handles []backends.Backend
 		for range 3 {
-			handles = append(handles, ordered{zookeeper.New(zooKeeperConn(t, s), zooKeeperPrefix), o})
+			handles = append(handles, ordered{made(zookeeper.New(t.Context(), zooKeeperConn(t, s), &zookeeper.Options{Prefix: zooKeeperPrefix})), o})
 		}
 		return Storm{Handles: handles, Election: election, Every: 25 * time.Millisecond, Pause: 40 * time.Millisecond, Seed: 1,
 			Write: write, Order: o.marks}
@@ -129,7 +129,7 @@ func (o *zooKeeperOrder) marks(context.Context) (acquisitions, writes []Mark, er
 // meanwhile, and no longer; and until the leader is deposed.
 func zooKeeperLease(t *testing.T, s *stores.Store, conn *zk.Conn) {
 	name := "lease-" + run
-	e, lease := lead(t, zookeeper.New(zooKeeperConn(t, s), zooKeeperPrefix), name)
+	e, lease := lead(t, made(zookeeper.New(t.Context(), zooKeeperConn(t, s), &zookeeper.Options{Prefix: zooKeeperPrefix})), name)
 	guard, err := zookeeper.Guard(lease)
 	must(t, err)
 	passes := func(when string, want error) {
@@ -179,7 +179,7 @@ func TestZooKeeperDenied(t *testing.T) {
 	s := start(t, stores.ZooKeeper)
 	user, other := zooKeeperConn(t, s), zooKeeperConn(t, s)
 	must(t, user.AddAuth("digest", []byte("app:secret")))
-	_, lease := lead(t, zookeeper.New(user, "/secured-"+run, zk.DigestACL(zk.PermAll, "app", "secret")...), "denied")
+	_, lease := lead(t, made(zookeeper.New(t.Context(), user, &zookeeper.Options{Prefix: "/secured-" + run, ACL: zk.DigestACL(zk.PermAll, "app", "secret")})), "denied")
 	_, err := zookeeper.Multi(other, lease)
 	wants(t, "Multi without the election's login", err, elector.ErrDenied)
 	must(t, other.AddAuth("digest", []byte("app:secret")))

@@ -25,7 +25,11 @@ func openConsul(u *url.URL) Data {
 	d := consulData{client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
 	for _, host := range strings.Split(u.Host, ",") {
 		d.bases = append(d.bases, "http://"+host)
-		d.backends = append(d.backends, consul.New(d.client, "http://"+host, nil))
+		b, err := consul.New(context.Background(), d.client, &consul.Options{Address: "http://" + host})
+		if err != nil {
+			panic(err)
+		}
+		d.backends = append(d.backends, b)
 	}
 	return d
 }
