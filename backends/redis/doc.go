@@ -10,7 +10,7 @@
 // rediss:// uses TLS and checks the server's certificate. The path is the number of the
 // database. The key of an election is the prefix and the election's name. The parameters
 // are prefix, durability, readonly, password_file, and with rediss ca, cert, key and
-// server_name. [New] takes options of the client library instead of a URL.
+// server_name. [New] takes your client instead of a URL.
 //
 // # Consistency
 //

@@ -4,6 +4,8 @@ import (
 	"context"
 	"log"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends/redis"
 )
@@ -16,6 +18,25 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer e.Close()
+}
+
+// With your own client, for many elections.
+func ExampleNew() {
+	ctx := context.Background()
+	client := goredis.NewClient(&goredis.Options{Addr: "redis.example:6379"})
+	defer client.Close()
+	b, err := redis.New(ctx, client, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer b.Close()
+	for _, name := range []string{"invoice-sender", "report-writer"} {
+		e, err := elector.New(b, name, nil)
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer e.Close()
+	}
 }
 
 // A worker changes data in the election's database. However late the script arrives, it

@@ -190,9 +190,17 @@ func (f *fake) answerTo(word string) string {
 
 // open opens a handle on the server.
 func (f *fake) open(t testing.TB, o Options) (*Backend, error) {
-	b, err := New(t.Context(), &goredis.Options{Addr: f.listener.Addr().String()}, &o)
+	b, err := New(t.Context(), f.client(t, goredis.Options{}), &o)
 	if err == nil {
 		t.Cleanup(func() { b.Close() })
 	}
 	return b, err
+}
+
+// client is a client of the caller.
+func (f *fake) client(t testing.TB, o goredis.Options) *goredis.Client {
+	o.Addr = f.listener.Addr().String()
+	client := goredis.NewClient(&o)
+	t.Cleanup(func() { client.Close() })
+	return client
 }

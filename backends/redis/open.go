@@ -44,37 +44,50 @@ type Options struct {
 	ReadOnly bool
 }
 
-// New returns a backend that connects as the options of the client library say. It makes
-// connections of its own, at most 8 and one for all Watches. options may be nil.
+// New returns a backend on the server of your client, which Close leaves open. It makes
+// connections of its own, with the client's options: at most 8, and one for all Watches. A
+// UniversalClient of one server is such a client. options may be nil.
 //
-// New sets in a copy of config what this package relies on: among others it switches
-// retries off. Its OnConnect is called before the server is checked.
+// The client's timeouts, retries, pool, limiter and hooks are not used: a request ends
+// with its context, and a write is sent once, because the second time one that was applied
+// would be refused. Its OnConnect is called before the server is checked. A client of
+// NewFailoverClient must have [Lossy], and stay open for as long as the backend.
 //
 // New blocks until it has checked the server, at most 10 s if ctx has no deadline. It
-// returns the errors of a [backends.Opener].
-func New(ctx context.Context, config *goredis.Options, options *Options) (*Backend, error) {
+// returns the errors of a [backends.Opener], and ErrOptions of package backends for a client
+// or options that it cannot use.
+func New(ctx context.Context, client *goredis.Client, options *Options) (*Backend, error) {
+	errOptions := fmt.Errorf("%w of redis.New", backends.ErrOptions)
+	if client == nil {
+		return nil, fmt.Errorf("%w: the client is nil; make one with redis.NewClient of go-redis", errOptions)
+	}
 	if options == nil {
 		options = &Options{}
 	}
-	c := *config
+	c := *client.Options()
+	switch o := options; {
+	case !o.Durability.valid():
+		return nil, fmt.Errorf("%w: Durability is %q, not Checked, Stated or Lossy", errOptions, o.Durability)
+	case o.Durability != Lossy && c.Addr == failoverAddr:
+		return nil, fmt.Errorf("%w: the client is one of NewFailoverClient, and a failover loses acknowledged writes; give a client of one server, or set Durability to Lossy to accept that two processes may lead at once", errOptions)
+	case !plainPrefix(o.Prefix):
+		return nil, fmt.Errorf("%w: Prefix has a space, a quote or a control character", errOptions)
+	}
 	scheme := "redis"
 	if c.TLSConfig != nil {
 		scheme = "rediss"
 	}
+	c.Limiter = nil // it counts the errors of other requests too
 	store := &url.URL{Scheme: scheme, Host: c.Addr, Path: "/" + strconv.Itoa(c.DB)}
-	return connect(ctx, &c, &servers{hosts: []string{c.Addr}, tls: given(c.TLSConfig)}, store.String(), *options)
+	return connect(ctx, &c, &servers{hosts: []string{c.Addr}}, store.String(), *options)
 }
 
-// given returns what makes a configuration of TLS for an address from one; nil for none.
-func given(config *tls.Config) func(address string) (*tls.Config, error) {
-	if config == nil {
-		return nil
-	}
-	return func(address string) (*tls.Config, error) {
-		c := config.Clone()
-		c.ServerName = cmp.Or(c.ServerName, (&url.URL{Host: address}).Hostname())
-		return c, nil
-	}
+// failoverAddr is what the client library has as the address of a client that asks
+// Sentinels.
+const failoverAddr = "FailoverClient"
+
+func plainPrefix(prefix string) bool {
+	return !strings.ContainsFunc(prefix, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\'' })
 }
 
 func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
@@ -91,11 +104,6 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 
 func connect(ctx context.Context, c *goredis.Options, servers *servers, store string, o Options) (*Backend, error) {
 	o.Prefix = cmp.Or(o.Prefix, DefaultPrefix)
-	switch o.Durability {
-	case Checked, Stated, Lossy:
-	default:
-		return nil, fmt.Errorf("%w: durability must be stated or lossy, or left out", backends.ErrURL)
-	}
 	b := &Backend{options: o, calls: make(chan struct{}, maxCalls), user: c.Username, servers: servers}
 	servers.dial = c.Dialer
 	b.base = backends.NewBase(store, b.classify)
@@ -186,7 +194,7 @@ func (s *servers) connect(ctx context.Context, network, _ string) (net.Conn, err
 
 func (s *servers) to(ctx context.Context, network, address string) (net.Conn, error) {
 	if s.dial != nil {
-		return s.dial(ctx, network, address)
+		return within(ctx, func() (net.Conn, error) { return s.dial(ctx, network, address) })
 	}
 	dialer := net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}
 	if s.tls == nil {
@@ -197,6 +205,31 @@ func (s *servers) to(ctx context.Context, network, address string) (net.Conn, er
 		return nil, err
 	}
 	return (&tls.Dialer{NetDialer: &dialer, Config: config}).DialContext(ctx, network, address)
+}
+
+// within returns when ctx ends, as the client library's own Dialer does not while it sets
+// up TLS. A connection that is made after that is closed.
+func within(ctx context.Context, dial func() (net.Conn, error)) (net.Conn, error) {
+	type result struct {
+		conn net.Conn
+		err  error
+	}
+	dialed := make(chan result, 1)
+	go func() {
+		conn, err := dial()
+		dialed <- result{conn, err}
+	}()
+	select {
+	case r := <-dialed:
+		return r.conn, r.err
+	case <-ctx.Done():
+		go func() {
+			if r := <-dialed; r.err == nil {
+				r.conn.Close()
+			}
+		}()
+		return nil, ctx.Err()
+	}
 }
 
 // parse reads a URL. It touches no network, but reads the files of TLS and of the password.
@@ -214,9 +247,9 @@ func parse(ctx context.Context, u *url.URL) (config *goredis.Options, to *server
 		return nil, nil, o, err
 	}
 	switch {
-	case o.Durability != Checked && o.Durability != Stated && o.Durability != Lossy:
+	case !o.Durability.valid():
 		return refuse("durability is stated or lossy")
-	case strings.ContainsFunc(o.Prefix, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\'' }):
+	case !plainPrefix(o.Prefix):
 		return refuse("its prefix has a space, a quote or a control character")
 	case u.Scheme == "redis" && files != (tlsfiles.Files{}):
 		return refuse("ca, cert, key and server_name are for TLS; write rediss://")

@@ -171,7 +171,7 @@ func TestConnectedLate(t *testing.T) {
 	f := newFake(t)
 	dialed, late := make(chan *closer), make(chan struct{})
 	first := true
-	b, err := New(t.Context(), &goredis.Options{Addr: f.listener.Addr().String(), Dialer: func(_ context.Context, network, address string) (net.Conn, error) {
+	b, err := New(t.Context(), f.client(t, goredis.Options{Dialer: func(_ context.Context, network, address string) (net.Conn, error) {
 		conn, err := net.Dial(network, address)
 		if err != nil {
 			return nil, err
@@ -183,7 +183,7 @@ func TestConnectedLate(t *testing.T) {
 		}
 		first = false
 		return c, nil
-	}}, nil)
+	}}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,5 +202,108 @@ func TestConnectedLate(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Error("the connection stays")
 		conn.Close()
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	f := newFake(t)
+	client := f.client(t, goredis.Options{})
+	check.NotMade[*Backend](t, "client")(New(t.Context(), nil, nil))
+	check.NotMade[*Backend](t, "Durability")(New(t.Context(), client, &Options{Durability: "some"}))
+	check.NotMade[*Backend](t, "Prefix")(New(t.Context(), client, &Options{Prefix: "a b"}))
+	failing := goredis.NewFailoverClient(&goredis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{f.listener.Addr().String()}})
+	defer failing.Close()
+	check.NotMade[*Backend](t, "NewFailoverClient")(New(t.Context(), failing, nil))
+	if n := f.asked; len(n) > 0 {
+		t.Errorf("it was asked: %v", n)
+	}
+}
+
+// A client of Sentinels leads to the primary that they name.
+func TestNewWithSentinels(t *testing.T) {
+	primary := newFake(t)
+	host, port, err := net.SplitHostPort(primary.listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sentinel := newFake(t)
+	sentinel.answers["SENTINEL"] = "*2\r\n" + bulk(host) + bulk(port)
+	client := goredis.NewFailoverClient(&goredis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{sentinel.listener.Addr().String()}})
+	defer client.Close()
+	b, err := New(t.Context(), client, &Options{Durability: Lossy})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if _, err := b.Load(t.Context(), "a"); err != nil {
+		t.Error(err)
+	}
+}
+
+// A limiter refuses all.
+type closedLimiter struct{}
+
+func (closedLimiter) Allow() error       { return errors.New("not now") }
+func (closedLimiter) ReportResult(error) {}
+
+// A client that retries, limits its requests and has short timeouts leaves that to itself, and
+// stays open.
+func TestNewLeavesTheClientAlone(t *testing.T) {
+	f := newFake(t)
+	client := f.client(t, goredis.Options{MaxRetries: 5, Limiter: closedLimiter{}, ReadTimeout: time.Nanosecond, PoolSize: 1})
+	b, err := New(t.Context(), client, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := b.client.Options(); o.MaxRetries != 0 || o.Limiter != nil || o.Protocol != 2 || !o.ContextTimeoutEnabled {
+		t.Errorf("it connects with %+v", o)
+	}
+	f.set(func() { f.asked, f.answers["EVALSHA"] = nil, "-LOADING Redis is loading the dataset in memory\r\n" })
+	if _, err := b.Swap(t.Context(), check.Election, backends.Record{}, check.Good()); !errors.Is(err, backends.ErrUnavailable) {
+		t.Errorf("Swap: got %v, want ErrUnavailable", err)
+	}
+	f.set(func() {
+		if n := slices.Index(f.asked, "EVALSHA"); n < 0 || slices.Contains(f.asked[n+1:], "EVALSHA") {
+			t.Errorf("it was asked %v, want one script", f.asked)
+		}
+	})
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	if o := client.Options(); o.MaxRetries != 5 || o.Limiter == nil || o.ReadTimeout != time.Nanosecond {
+		t.Errorf("the client was changed: %+v", o)
+	}
+	// The limiter answers before the pool is asked.
+	if err := client.Ping(t.Context()).Err(); err == nil || err.Error() != "not now" {
+		t.Errorf("the client is closed: %v", err)
+	}
+}
+
+// A Dialer that ignores its context, as that of the client library does with TLS, holds up
+// nothing, and what it makes late is closed.
+func TestDialerWithoutContext(t *testing.T) {
+	f := newFake(t)
+	late, conn := make(chan struct{}), make(chan *closer, 1)
+	client := f.client(t, goredis.Options{Dialer: func(_ context.Context, network, address string) (net.Conn, error) {
+		<-late
+		c, err := net.Dial(network, address)
+		if err != nil {
+			return nil, err
+		}
+		made := &closer{Conn: c, closed: make(chan struct{})}
+		conn <- made
+		return made, nil
+	}})
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	if _, err := New(ctx, client, nil); !errors.Is(err, backends.ErrUnavailable) || time.Since(start) > 5*time.Second {
+		t.Errorf("after %v: %v", time.Since(start), err)
+	}
+	close(late)
+	select {
+	case <-(<-conn).closed:
+	case <-time.After(10 * time.Second):
+		t.Error("the connection stays")
 	}
 }

@@ -30,6 +30,8 @@ const (
 	Lossy Durability = "lossy"
 )
 
+func (d Durability) valid() bool { return d == Checked || d == Stated || d == Lossy }
+
 // lossy is for [backends.Description].
 func (d Durability) lossy() string {
 	if d == Lossy {

@@ -17,7 +17,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/elector-go/elector/backends"
-	_ "github.com/elector-go/elector/backends/redis"
+	"github.com/elector-go/elector/backends/redis"
 	"github.com/elector-go/elector/conformance"
 )
 
@@ -115,6 +115,25 @@ func redisSetups(t *testing.T) map[string]func(testing.TB) error {
 func TestRedisReader(t *testing.T) {
 	s := obtain(t, Redis)
 	readsOnly(t, allowRedis(t, s, "candidate", RedisCandidate).In(s.URL), allowRedis(t, s, "reader", RedisReader).In(s.URL), "")
+}
+
+// A service's own client, with the library's defaults, does for New, and is left as it is.
+func TestRedisNew(t *testing.T) {
+	s := obtain(t, Redis)
+	o, err := goredis.ParseURL(s.URL)
+	must(t, err)
+	client := goredis.NewClient(o)
+	t.Cleanup(func() { client.Close() })
+	b, err := redis.New(t.Context(), client, &redis.Options{Prefix: "mine:"})
+	must(t, err)
+	r := swap(t, b, "a", backends.Record{}, term(1))
+	if loaded, err := b.Load(t.Context(), "a"); err != nil || loaded != r {
+		t.Errorf("got %+v, %v", loaded, err)
+	}
+	must(t, b.Close())
+	if n, err := client.Exists(t.Context(), "mine:a").Result(); err != nil || n != 1 {
+		t.Errorf("the client finds %d records after Close: %v", n, err)
+	}
 }
 
 // elector doctor finds each set-up that loses acknowledged writes.
