@@ -29,7 +29,8 @@ type Options struct {
 	// Table is the name of the table. It has no default.
 	Table string
 
-	// Create creates a missing table, billed on demand.
+	// Create makes New create a missing table, billed on demand. Without it a missing
+	// table is ErrMisconfigured.
 	Create bool
 
 	// SingleRegion promises that every process uses the same region, which an

@@ -27,8 +27,8 @@ func (b *Backend) prepare(ctx context.Context, o Options) error {
 	}
 	switch {
 	case missing && !o.Create:
-		return fmt.Errorf("%s: %w: there is no such table in this region and account; create=true in the URL creates it, or an administrator can run: %s: %w",
-			doing, backends.ErrMisconfigured, b.createCommand(), awsclient.FirstLine(err))
+		return fmt.Errorf("%s: %w: there is no table %s in region %s of this account; if that is the right place, create=true in the URL, or Create in the options of New, creates it, or an administrator can run: %s: %w",
+			doing, backends.ErrMisconfigured, b.table, b.region, b.createCommand(), awsclient.FirstLine(err))
 	case err != nil:
 		return b.base.Explain(ctx, doing, b.failed(ctx, err))
 	}

@@ -32,7 +32,8 @@ type Options struct {
 	// Table is the name of the table, or database.table; "elector" by default.
 	Table string
 
-	// Create makes New create a missing table.
+	// Create makes New create a missing table. Without it a missing table is
+	// ErrMisconfigured.
 	Create bool
 
 	// OneNode allows a server of a Galera cluster, or of a group with several

@@ -160,7 +160,7 @@ func (b *Backend) create(ctx context.Context) error {
 	}
 	setup := b.table.createSQL() + "; " + b.grantSQL()
 	if !b.options.Create {
-		return fmt.Errorf("%w: there is no table %s, or user %s may not see it; write create=true to have it created, or an administrator can run: %s", backends.ErrMisconfigured, b.table.quoted(), b.user, setup)
+		return fmt.Errorf("%w: there is no table %s, or user %s may not see it; if that is the right place, create=true in the URL, or Create in the options of New, creates it, or an administrator can run: %s", backends.ErrMisconfigured, b.table.quoted(), b.user, setup)
 	}
 	err := b.do(ctx, func(c *sql.Conn) error {
 		_, err := c.ExecContext(ctx, b.table.createSQL())

@@ -7,9 +7,9 @@
 //	nats://user:password@host:4222,host2:4222/bucket?prefix=elector
 //	natss://host:4222/bucket?creds=/etc/app/nats.creds&ca=/etc/nats/ca.pem
 //
-// natss:// uses TLS. The path is the bucket, which Open creates if it is missing. The
-// parameters are prefix, replicas, inbox, creds, nkey, password_file, token_file, readonly,
-// and with natss ca, cert, key, server_name and tls_first. [New] takes your own connection
+// natss:// uses TLS. The path is the bucket, which Open creates with create=true if it is
+// missing. The parameters are create, prefix, replicas, inbox, creds, nkey, password_file,
+// token_file, readonly, and with natss ca, cert, key, server_name and tls_first. [New] takes your own connection
 // instead of a URL.
 //
 // # Consistency

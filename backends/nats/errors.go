@@ -103,7 +103,7 @@ func (b *Backend) classifyAnswer(e *apiError) (advice string, kind error) {
 		if b.base.ReadOnly() {
 			return fmt.Sprintf("bucket %s does not exist, so no election has ever used it; check its name", b.bucket), backends.ErrMisconfigured
 		}
-		return fmt.Sprintf("bucket %s does not exist; open it without readonly=true, with the right to create streams, or: nats kv add %s --replicas=3", b.bucket, b.bucket), backends.ErrMisconfigured
+		return fmt.Sprintf("bucket %s does not exist any more; stop all candidates for one TTL before you make it again: %s", b.bucket, b.createCommand()), backends.ErrMisconfigured
 	case 10039, 10076: // not enabled, for the account or at all
 		return "enable JetStream on the servers and for this account", backends.ErrMisconfigured
 	case 10060: // the stream is not the one that the write expects
@@ -131,7 +131,7 @@ func (b *Backend) right(d *deniedError) string {
 	case strings.HasPrefix(d.subject, b.keys()):
 		return fmt.Sprintf("publish to %s%s.>", b.keys(), b.prefix)
 	case strings.HasPrefix(d.subject, api+"STREAM.CREATE."):
-		return fmt.Sprintf("publish to %sSTREAM.CREATE.%s, or make the bucket: nats kv add %s --replicas=3", api, b.stream(), b.bucket)
+		return fmt.Sprintf("publish to %sSTREAM.CREATE.%s, or make the bucket: %s", api, b.stream(), b.createCommand())
 	case strings.HasPrefix(d.subject, api+"CONSUMER.CREATE."):
 		return fmt.Sprintf("publish to %sCONSUMER.CREATE.%s.*.%s%s.>", api, b.stream(), b.keys(), b.prefix)
 	}

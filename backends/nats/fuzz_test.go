@@ -117,7 +117,7 @@ func FuzzNames(f *testing.F) {
 // FuzzURL: a URL names servers and a bucket or is refused, and what looks like a password
 // in it never shows.
 func FuzzURL(f *testing.F) {
-	check.URLs(f, "h/b", "h:1,i:2/b", "[::1]:4/b", "h,,i/b", ":4222/b", "", "/b", "h/%20x", "h/a%40b", "h//", "h/a.b", "h/a/b", "h/b?token=x", "h/b?prefix=a.b", "h/b?prefix=a..b", "h/b?inbox=x", "h/b?server_name=i", "h/b?ca=/no/such/file", "h/b?creds=/no/such/file", "h/b?nkey=/no/such/file", "h/b?cert=a&key=b", "h/b?replicas=3", "h/b?tls_first=true", "h/b#f")
+	check.URLs(f, "h/b", "h:1,i:2/b", "[::1]:4/b", "h,,i/b", ":4222/b", "", "/b", "h/%20x", "h/a%40b", "h//", "h/a.b", "h/a/b", "h/b?token=x", "h/b?prefix=a.b", "h/b?prefix=a..b", "h/b?inbox=x", "h/b?server_name=i", "h/b?ca=/no/such/file", "h/b?creds=/no/such/file", "h/b?nkey=/no/such/file", "h/b?cert=a&key=b", "h/b?replicas=3&create=true", "h/b?tls_first=true", "h/b#f")
 	f.Fuzz(func(t *testing.T, form uint8, user, before, after, rest string) {
 		a, ok := check.NewAddress(form, []string{"nats", "natss"}, user, before, after, rest)
 		if !ok {
@@ -128,7 +128,7 @@ func FuzzURL(f *testing.F) {
 			if err != nil {
 				continue // backends.Open shows nothing of it
 			}
-			b, o, replicas, err := parse(t.Context(), u)
+			b, o, own, err := parse(t.Context(), u)
 			a.Hides(t, err)
 			if err != nil {
 				if !errors.Is(err, backends.ErrURL) {
@@ -137,8 +137,8 @@ func FuzzURL(f *testing.F) {
 				continue
 			}
 			a.Hides(t, b.Describe().Store)
-			if checkPlace(b.bucket, b.prefix) != nil || len(o.Servers) == 0 || replicas < 0 || replicas > 5 || o.Secure != (u.Scheme == "natss") {
-				t.Fatalf("%q: bucket %q, prefix %q, servers %q, %d replicas, TLS %v", text, b.bucket, b.prefix, o.Servers, replicas, o.Secure)
+			if checkPlace(b.bucket, b.prefix) != nil || len(o.Servers) == 0 || own.Replicas < 0 || own.Replicas > 5 || o.Secure != (u.Scheme == "natss") {
+				t.Fatalf("%q: bucket %q, prefix %q, servers %q, %d replicas, TLS %v", text, b.bucket, b.prefix, o.Servers, own.Replicas, o.Secure)
 			}
 			for _, server := range o.Servers {
 				_, at, _ := strings.Cut(server, "://")

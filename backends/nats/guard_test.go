@@ -148,7 +148,7 @@ func TestGuard(t *testing.T) {
 func TestGet(t *testing.T) {
 	f := newFake()
 	b := f.backend()
-	if err := b.prepare(t.Context(), 0); err != nil {
+	if err := b.prepare(t.Context(), Options{}); err != nil {
 		t.Fatal(err)
 	}
 	lease := holding{acquisition: backends.Acquisition{Backend: b, Election: "a", Record: mustSwap(t, b, "a", backends.Record{}, record)}}

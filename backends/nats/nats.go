@@ -70,6 +70,11 @@ type Options struct {
 	// default is DefaultPrefix.
 	Prefix string
 
+	// Create makes New create a missing bucket. Without it a missing bucket is
+	// ErrMisconfigured: a URL of a wrong server or account would otherwise have a bucket of
+	// its own, and a second leader.
+	Create bool
+
 	// Replicas is the number of servers that keep the bucket if New creates it. The
 	// default is 3 on a cluster, and 1 on a server that is in none.
 	Replicas int
@@ -80,9 +85,9 @@ type Options struct {
 }
 
 // New returns a backend in a bucket, on your own connection, which Close leaves open. It
-// creates the bucket if that is missing. New returns the errors of a [backends.Opener], and
-// ErrOptions of package backends for a connection or options that it cannot use. It
-// blocks for two requests, at most 10 s if ctx has no deadline.
+// returns the errors of a [backends.Opener], and ErrOptions of package backends for a
+// connection or options that it cannot use. New blocks for one request, or three with
+// Create, at most 10 s if ctx has no deadline.
 //
 // Make the connection with ReconnectBufSize(-1): otherwise the library keeps writes while
 // it reconnects, and sends them late, which is harmless but wakes other candidates. Set
@@ -117,7 +122,7 @@ func New(ctx context.Context, nc *natsgo.Conn, options *Options) (*Backend, erro
 	b := newBackend((&url.URL{Scheme: "nats", Host: strings.Join(hosts, ","), Path: "/" + bucket}).String(), bucket, prefix)
 	b.nc = nc
 	b.base.SetReadOnly(options.ReadOnly)
-	if err := b.base.Open(ctx, patience, func(ctx context.Context) error { return b.prepare(ctx, options.Replicas) }); err != nil {
+	if err := b.base.Open(ctx, patience, func(ctx context.Context) error { return b.prepare(ctx, *options) }); err != nil {
 		return nil, err
 	}
 	return b, nil

@@ -223,7 +223,7 @@ func TestNeverDirect(t *testing.T) {
 	f := newFake()
 	b := f.backend()
 	f.config.AllowDirect = true
-	if err := b.prepare(t.Context(), 0); err != nil {
+	if err := b.prepare(t.Context(), Options{}); err != nil {
 		t.Fatal(err)
 	}
 	mustSwap(t, b, "a", backends.Record{}, record)
@@ -325,7 +325,7 @@ func TestOldServer(t *testing.T) {
 	for version, ok := range map[string]bool{"2.12.0": true, "2.12.3": true, "2.11.15": false, "3.0.0-beta": true, "2.10.29": false, "1.4.1": false, "x": false} {
 		f.version = version
 		_, err := b.Swap(t.Context(), "v"+version, backends.Record{}, record)
-		opened := b.prepare(t.Context(), 0)
+		opened := b.prepare(t.Context(), Options{})
 		if ok != (err == nil) || ok != (opened == nil) || !ok && (!errors.Is(err, backends.ErrMisconfigured) || !errors.Is(opened, backends.ErrMisconfigured)) {
 			t.Errorf("version %s: a write %v, opening %v", version, err, opened)
 		}
@@ -337,13 +337,19 @@ func TestPrepare(t *testing.T) {
 	b := f.backend()
 	f.config = nil
 	b.base.SetReadOnly(true)
-	if err := b.base.Open(t.Context(), patience, func(ctx context.Context) error { return b.prepare(ctx, 0) }); !errors.Is(err, backends.ErrMisconfigured) || !strings.Contains(err.Error(), "no election has ever used it") || f.config != nil {
+	if err := b.base.Open(t.Context(), patience, func(ctx context.Context) error { return b.prepare(ctx, Options{}) }); !errors.Is(err, backends.ErrMisconfigured) || !strings.Contains(err.Error(), "no election has ever used it") || f.config != nil {
 		t.Errorf("for reading alone: got %v and %+v", err, f.config)
 	}
 	b.base.SetReadOnly(false)
+	err := b.base.Open(t.Context(), patience, func(ctx context.Context) error { return b.prepare(ctx, Options{Replicas: 3}) })
+	for _, says := range []string{"bucket b", "nats://h/b", "create=true", "nats kv add b"} {
+		if !errors.Is(err, backends.ErrMisconfigured) || !strings.Contains(err.Error(), says) || f.config != nil {
+			t.Errorf("without Create: got %v and %+v, want ErrMisconfigured with %s", err, f.config, says)
+		}
+	}
 	for cluster, replicas := range map[string]int{"": 1, "c": 3} {
 		f.config, f.cluster = nil, cluster
-		if err := b.prepare(t.Context(), 0); err != nil {
+		if err := b.prepare(t.Context(), Options{Create: true}); err != nil {
 			t.Fatal(err)
 		}
 		if c := f.config; c.Replicas != replicas || c.AllowDirect || c.MaxPerKey != 1 || c.Storage != "file" || c.Discard != "new" {
@@ -373,7 +379,7 @@ func TestSuitable(t *testing.T) {
 	} {
 		f := newFake()
 		change(f.config)
-		err := f.backend().prepare(t.Context(), 0)
+		err := f.backend().prepare(t.Context(), Options{})
 		if says == "" && err != nil || says != "" && (!errors.Is(err, backends.ErrMisconfigured) || !strings.Contains(err.Error(), says)) {
 			t.Errorf("%s: got %v", says, err)
 		}
@@ -522,7 +528,7 @@ func TestInspect(t *testing.T) {
 func TestConfirmedRead(t *testing.T) {
 	f := newFake()
 	b := f.backend()
-	if err := b.prepare(t.Context(), 0); err != nil {
+	if err := b.prepare(t.Context(), Options{}); err != nil {
 		t.Fatal(err)
 	}
 	old := mustSwap(t, b, "a", backends.Record{}, record)
@@ -572,7 +578,7 @@ func TestConfirmedRead(t *testing.T) {
 	}
 	b.base.SetReadOnly(false)
 	f.config.Replicas = 1
-	if err := b.prepare(t.Context(), 0); err != nil {
+	if err := b.prepare(t.Context(), Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.Load(t.Context(), "a"); err != nil {
@@ -585,7 +591,7 @@ func TestConfirmedRead(t *testing.T) {
 func TestRefusalByADeposedLeader(t *testing.T) {
 	f := newFake()
 	b := f.backend()
-	if err := b.prepare(t.Context(), 0); err != nil {
+	if err := b.prepare(t.Context(), Options{}); err != nil {
 		t.Fatal(err)
 	}
 	first := mustSwap(t, b, "a", backends.Record{}, record)
@@ -620,7 +626,7 @@ func TestRefusalByADeposedLeader(t *testing.T) {
 func TestAnotherServerThanADeposedLeaders(t *testing.T) {
 	f := newFake()
 	b := f.backend()
-	if err := b.prepare(t.Context(), 0); err != nil {
+	if err := b.prepare(t.Context(), Options{}); err != nil {
 		t.Fatal(err)
 	}
 	const write = "$KV.b.elector.a"

@@ -30,7 +30,7 @@ func init() {
 const patience = 10 * time.Second
 
 func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
-	b, options, replicas, err := parse(ctx, u)
+	b, options, own, err := parse(ctx, u)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func open(ctx context.Context, u *url.URL) (backends.Backend, error) {
 			return dial.reason(err)
 		}
 		b.nc = nc
-		if err = b.prepare(ctx, replicas); !stop() && err == nil {
+		if err = b.prepare(ctx, own); !stop() && err == nil {
 			err = ctx.Err() // and with it the connection
 		}
 		return err
@@ -144,24 +144,25 @@ var plainInbox = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,100}(\.[a-zA-Z0-9_-]{1,100
 
 // parse reads a URL. It touches no network, but reads the files of TLS and of
 // credentials.
-func parse(ctx context.Context, u *url.URL) (b *Backend, options natsgo.Options, replicas int, err error) {
+func parse(ctx context.Context, u *url.URL) (b *Backend, options natsgo.Options, own Options, err error) {
 	if storeurl.Misread(u) || strings.Contains(u.RawQuery, "@") {
-		return nil, options, 0, fmt.Errorf("%w: it is not of the form nats://user:password@host:4222/bucket (not shown, it may hold a password); percent-encode special characters such as @ # ? / in user and password", backends.ErrURL)
+		return nil, options, own, fmt.Errorf("%w: it is not of the form nats://user:password@host:4222/bucket (not shown, it may hold a password); percent-encode special characters such as @ # ? / in user and password", backends.ErrURL)
 	}
 	p := backends.NewParameters(u)
 	files, passwordFile := tlsfiles.From(p), p.String("password_file", "")
 	password, _ := u.User.Password()
 	if u.User != nil && (u.User.Username() == "" || password == "" && passwordFile == "") {
-		return nil, options, 0, fmt.Errorf("%w: user and password go together (not shown, it may be a token); name a file with a token by token_file, with an NKey's seed by nkey, with credentials by creds, or with the user's password by password_file", backends.ErrURL)
+		return nil, options, own, fmt.Errorf("%w: user and password go together (not shown, it may be a token); name a file with a token by token_file, with an NKey's seed by nkey, with credentials by creds, or with the user's password by password_file", backends.ErrURL)
 	}
-	refuse := func(format string, args ...any) (*Backend, natsgo.Options, int, error) {
-		return nil, natsgo.Options{}, 0, fmt.Errorf("%w %s: %w", backends.ErrURL, backends.Redact(u), fmt.Errorf(format, args...))
+	refuse := func(format string, args ...any) (*Backend, natsgo.Options, Options, error) {
+		return nil, natsgo.Options{}, Options{}, fmt.Errorf("%w %s: %w", backends.ErrURL, backends.Redact(u), fmt.Errorf(format, args...))
 	}
 	prefix, inbox := p.String("prefix", DefaultPrefix), p.String("inbox", "_INBOX")
 	creds, nkey, tokenFile := p.String("creds", ""), p.String("nkey", ""), p.String("token_file", "")
 	first, readOnly, copies := p.Bool("tls_first", false), p.Bool("readonly", false), p.String("replicas", "")
+	own.Create = p.Bool("create", false)
 	if err := p.Done(); err != nil {
-		return nil, options, 0, err
+		return nil, options, own, err
 	}
 	bucket := strings.TrimSuffix(strings.TrimPrefix(u.Path, "/"), "/")
 	if err := checkPlace(bucket, prefix); err != nil {
@@ -171,7 +172,7 @@ func parse(ctx context.Context, u *url.URL) (b *Backend, options natsgo.Options,
 		return refuse("inbox has ASCII letters, digits, '-' and '_', in parts that a '.' divides")
 	}
 	if copies != "" {
-		if replicas, err = strconv.Atoi(copies); err != nil || replicas < 1 || replicas > 5 {
+		if own.Replicas, err = strconv.Atoi(copies); err != nil || own.Replicas < 1 || own.Replicas > 5 {
 			return refuse("replicas is a number from 1 to 5")
 		}
 	}
@@ -232,7 +233,7 @@ func parse(ctx context.Context, u *url.URL) (b *Backend, options natsgo.Options,
 	if err := b.authenticate(&options, creds, nkey, tokenFile); err != nil {
 		return refuse("%w", err)
 	}
-	return b, options, replicas, nil
+	return b, options, own, nil
 }
 
 // read notes why credentials could not be read, if so. The library connects without them

@@ -16,7 +16,7 @@ import (
 	"github.com/elector-go/elector/internal/fuzz/check"
 )
 
-func parseText(t *testing.T, text string) (*Backend, natsgo.Options, int, error) {
+func parseText(t *testing.T, text string) (*Backend, natsgo.Options, Options, error) {
 	t.Helper()
 	u, err := url.Parse(text)
 	if err != nil {
@@ -28,22 +28,22 @@ func parseText(t *testing.T, text string) (*Backend, natsgo.Options, int, error)
 func TestParse(t *testing.T) {
 	for _, test := range []struct {
 		url, prefix, servers string
-		replicas             int
+		own                  Options
 	}{
-		{"nats://h/b", "elector", "nats://h:4222", 0},
-		{"nats://h:1,i:2/b/?prefix=a.c&replicas=5", "a.c", "nats://h:1 nats://i:2", 5},
-		{"nats://[::1]/b", "elector", "nats://[::1]:4222", 0},
-		{"natss://h/b?tls_first=true&server_name=i", "elector", "tls://h:4222", 0},
-		{"nats://u:p%40@h/b?inbox=_INBOX_app&readonly=true", "elector", "nats://h:4222", 0},
+		{"nats://h/b", "elector", "nats://h:4222", Options{}},
+		{"nats://h:1,i:2/b/?prefix=a.c&replicas=5&create=true", "a.c", "nats://h:1 nats://i:2", Options{Create: true, Replicas: 5}},
+		{"nats://[::1]/b", "elector", "nats://[::1]:4222", Options{}},
+		{"natss://h/b?tls_first=true&server_name=i", "elector", "tls://h:4222", Options{}},
+		{"nats://u:p%40@h/b?inbox=_INBOX_app&readonly=true", "elector", "nats://h:4222", Options{}},
 	} {
-		b, o, replicas, err := parseText(t, test.url)
+		b, o, own, err := parseText(t, test.url)
 		if err != nil {
 			t.Errorf("%s: %v", test.url, err)
 			continue
 		}
 		secure := strings.HasPrefix(test.url, "natss")
-		if b.bucket != "b" || b.prefix != test.prefix || strings.Join(o.Servers, " ") != test.servers || replicas != test.replicas || o.Secure != secure || (o.TLSConfig != nil) != secure || o.TLSHandshakeFirst != secure || o.ReconnectBufSize != -1 || o.MaxReconnect != -1 {
-			t.Errorf("%s: got %+v, %+v, %d", test.url, b, o, replicas)
+		if b.bucket != "b" || b.prefix != test.prefix || strings.Join(o.Servers, " ") != test.servers || own != test.own || o.Secure != secure || (o.TLSConfig != nil) != secure || o.TLSHandshakeFirst != secure || o.ReconnectBufSize != -1 || o.MaxReconnect != -1 {
+			t.Errorf("%s: got %+v, %+v, %+v", test.url, b, o, own)
 		}
 		if strings.Contains(test.url, "u:p") && (o.InboxPrefix != "_INBOX_app" || !b.Describe().ReadOnly) {
 			t.Errorf("%s: got %+v", test.url, o)
@@ -64,7 +64,7 @@ func TestParseRefuses(t *testing.T) {
 		"nats:h/b", "nats://h", "nats://h/", "nats:///b", "nats://h,,i/b", "nats://:4222/b",
 		"nats://h/a/b", "nats://h/a.b", "nats://h/a*", "nats://h/b?prefix=", "nats://h/b?prefix=a..b", "nats://h/b?prefix=>", "nats://h/b?prefix=a/b",
 		"nats://hunter2@h/b", "nats://:hunter2@h/b", "nats://u:@h/b", "nats://h/b?token=hunter2", "nats://h/b?a=u:hunter2@i",
-		"nats://h/b?direct=true", "nats://h/b?replicas=0", "nats://h/b?replicas=6", "nats://h/b?replicas=x", "nats://h/b?inbox=>", "nats://h/b?readonly=x",
+		"nats://h/b?direct=true", "nats://h/b?replicas=0", "nats://h/b?replicas=6", "nats://h/b?replicas=x", "nats://h/b?create=x", "nats://h/b?inbox=>", "nats://h/b?readonly=x",
 		"nats://h/b?ca=/x", "nats://h/b?tls_first=true", "natss://h/b?ca=/no/such/file", "natss://h/b?cert=a",
 		"nats://h/b?creds=/no/such/file", "nats://h/b?nkey=" + file, "nats://h/b?creds=" + file, "nats://h/b?token_file=/no/such/file", "nats://h/b?token_file=hunter2",
 		"nats://u:hunter2@h/b?token_file=" + file, "nats://u:hunter2@h/b?password_file=" + file, "nats://h/b?password_file=" + file, "nats://u@h/b?password_file=/no/such/file", "nats://u@h/b?creds=" + file + "&password_file=" + file, "nats://h/b?nkey=" + file + "&token_file=" + file,

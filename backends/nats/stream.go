@@ -99,8 +99,8 @@ func tooOld(version string) error {
 	return fmt.Errorf("%w: nats-server %.20q is older than %d.%d; upgrade all servers", backends.ErrMisconfigured, version, least[0], least[1])
 }
 
-// prepare finds the bucket, or makes it, and looks at whether it can keep records.
-func (b *Backend) prepare(ctx context.Context, replicas int) error {
+// prepare finds the bucket, or makes it if it may, and looks at whether it can keep records.
+func (b *Backend) prepare(ctx context.Context, o Options) error {
 	version, err := backends.WithContext(ctx, b.base, func() (string, error) { return b.nc.ConnectedServerVersion(), nil })
 	switch {
 	case err != nil:
@@ -112,12 +112,20 @@ func (b *Backend) prepare(ctx context.Context, replicas int) error {
 	}
 	i, err := b.info(ctx, struct{}{})
 	if e, ok := as[*apiError](err); ok && e.ErrCode == codeNoStream && !b.base.ReadOnly() {
-		i, err = b.create(ctx, replicas)
+		if !o.Create {
+			return fmt.Errorf("%w: these servers have no bucket %s for this account; if they are the right ones, create=true in the URL, or Create in the options of New, creates it, or an administrator can run: %s: %w", backends.ErrMisconfigured, b.bucket, b.createCommand(), e)
+		}
+		i, err = b.create(ctx, o.Replicas)
 	}
 	if err != nil || b.base.ReadOnly() {
 		return err
 	}
 	return b.suitable(i.Config)
+}
+
+// createCommand makes the bucket on a cluster.
+func (b *Backend) createCommand() string {
+	return "nats kv add " + b.bucket + " --replicas=3 --history=1 --storage=file"
 }
 
 // create makes the bucket as nats.go's CreateKeyValue does, but without direct reads.

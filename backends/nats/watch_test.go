@@ -56,7 +56,7 @@ func TestEndsWithContext(t *testing.T) {
 				return err
 			},
 			"Put":     func(ctx context.Context) error { _, err := Put(ctx, lease, "data", nil); return err },
-			"prepare": func(ctx context.Context) error { return b.prepare(ctx, 0) },
+			"prepare": func(ctx context.Context) error { return b.prepare(ctx, Options{}) },
 			"Watch":   func(ctx context.Context) error { return b.Watch(ctx, "a", func(backends.Record) {}) },
 		} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -9,7 +9,7 @@
 //	postgres://user:password@host:5432,host2:5432/database?table=elector
 //
 // The parameters of this package are table, create, listen and readonly; others go to the
-// client library. [New] takes your pool instead of a URL.
+// client library. With create=true Open creates a missing table. [New] takes your pool instead of a URL.
 //
 // # Consistency
 //

@@ -36,9 +36,10 @@ type Options struct {
 	// Table is the name of the table, or schema.table; "elector" by default.
 	Table string
 
-	// NoCreate makes New return ErrMisconfigured if the table is missing,
-	// instead of creating it.
-	NoCreate bool
+	// Create makes New create a missing table. Without it a missing table is
+	// ErrMisconfigured: a URL with a wrong host, database or schema would otherwise
+	// have a table of its own, and a second leader.
+	Create bool
 
 	// NoListen switches off the listening connection, which a transaction
 	// pooler cannot carry, and with it Watch. The handle then sends no notification
@@ -112,7 +113,7 @@ func connect(ctx context.Context, pool *pgxpool.Pool, ownPool bool, store string
 		if err := b.recognize(ctx); err != nil {
 			return err
 		}
-		return b.prepare(ctx, !o.NoCreate && !o.ReadOnly)
+		return b.prepare(ctx, o.Create && !o.ReadOnly)
 	}); err != nil {
 		b.Close()
 		return nil, err
@@ -134,7 +135,7 @@ func parse(u *url.URL) (*pgxpool.Config, Options, error) {
 		return nil, Options{}, fmt.Errorf("%w: it is not of the form postgres://user:password@host:port/database (not shown, it may hold a password); percent-encode special characters, such as @ # ? /, in user, password and parameters", backends.ErrURL)
 	}
 	p := backends.NewParameters(u)
-	options := Options{Table: p.String("table", "elector"), NoCreate: !p.Bool("create", true), NoListen: !p.Bool("listen", true), ReadOnly: p.Bool("readonly", false)}
+	options := Options{Table: p.String("table", "elector"), Create: p.Bool("create", false), NoListen: !p.Bool("listen", true), ReadOnly: p.Bool("readonly", false)}
 	// By default the pool grows with the machine's processors, but the server has
 	// one limit for all machines.
 	attrs := "read-write"
@@ -379,13 +380,13 @@ func (b *Backend) create(ctx context.Context, allowed bool) error {
 	}
 	setup := sql + "; " + b.grantSQL()
 	if !allowed {
-		return fmt.Errorf("%w: there is no table %s; an administrator can run: %s", backends.ErrMisconfigured, b.table.quoted(), setup)
+		return fmt.Errorf("%w: there is no table %s in database %q; if that is the right place, create=true in the URL, or Create in the options of New, creates it, or an administrator can run: %s", backends.ErrMisconfigured, b.table.quoted(), b.database, setup)
 	}
 	_, err := b.queryRow(ctx, sql, nil)
 	switch code(err) {
 	case "42501", "3F000":
-		return fmt.Errorf("%w: there is no table %s, and role %s may not create it; an administrator can run: %s: %w",
-			backends.ErrMisconfigured, b.table.quoted(), b.role, setup, err)
+		return fmt.Errorf("%w: there is no table %s in database %q, and role %s may not create it; an administrator can run: %s: %w",
+			backends.ErrMisconfigured, b.table.quoted(), b.database, b.role, setup, err)
 	case "23505", "42P07", "42710": // another process has created it meanwhile
 		return b.prepare(ctx, false)
 	}

@@ -31,11 +31,11 @@ func TestParse(t *testing.T) {
 	for _, key := range []string{"PGCONNECT_TIMEOUT", "PGTARGETSESSIONATTRS", "PGSERVICE", "PGSSLMODE", "PGAPPNAME"} {
 		t.Setenv(key, "")
 	}
-	config, options, err := parse(parseURL(t, "postgres://me:p%40s%2Fs%3A%25@h1:5433,h2:5434/base?table=ops.elections&create=false&listen=false&sslmode=disable&search_path=ops&application_name=a%20b&pool_max_conns=2"))
+	config, options, err := parse(parseURL(t, "postgres://me:p%40s%2Fs%3A%25@h1:5433,h2:5434/base?table=ops.elections&create=true&listen=false&sslmode=disable&search_path=ops&application_name=a%20b&pool_max_conns=2"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (Options{Table: "ops.elections", NoCreate: true, NoListen: true}); options != want {
+	if want := (Options{Table: "ops.elections", Create: true, NoListen: true}); options != want {
 		t.Errorf("options %+v, want %+v", options, want)
 	}
 	c := config.ConnConfig
@@ -122,6 +122,22 @@ func TestCreatedMeanwhile(t *testing.T) {
 		if asked, _ := s.questions(); len(asked) != 2 || !strings.Contains(asked[1], "to_regclass") {
 			t.Errorf("%s: asked %q, %v; want a look at the table", state, asked, err)
 		}
+	}
+}
+
+// Without create=true a missing table is not made: the URL may name the wrong database.
+func TestNotCreated(t *testing.T) {
+	s, b := cannedBackend(t)
+	s.by = []answer{{contains: "to_regclass", types: []uint32{25, 25, 25, 25, 25, 16, 16, 16, 1009, 16, 16},
+		row: [][]byte{[]byte("off"), []byte("app"), []byte("public"), {}, {}, []byte("f"), []byte("f"), []byte("f"), []byte("{}"), []byte("f"), []byte("f")}}}
+	err := b.prepare(t.Context(), false)
+	for _, says := range []string{`"public"."elector"`, fmt.Sprintf("database %q", b.database), "create=true", "create table"} {
+		if !errors.Is(err, backends.ErrMisconfigured) || !strings.Contains(err.Error(), says) {
+			t.Errorf("got %v, want ErrMisconfigured with %s", err, says)
+		}
+	}
+	if asked, _ := s.questions(); slices.ContainsFunc(asked, func(sql string) bool { return strings.HasPrefix(sql, "create") }) {
+		t.Errorf("it was asked %q", asked)
 	}
 }
 

@@ -6,7 +6,7 @@
 //
 // The data is in PostgreSQL. The election is there too, or on the store of ELECTOR_URL,
 // such as file:///tmp/checkpoint or etcd://localhost: the code is the same. Three small
-// tables are created in the database.
+// tables are created in the database, and that of the election.
 package main
 
 import (
@@ -18,6 +18,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // for database/sql
@@ -92,7 +93,7 @@ func run(ctx context.Context, data, store string, out io.Writer) error {
 		id   string
 		upTo int // where it is stopped
 	}{{"first", 4}, {"second", last}} {
-		if err := lead(ctx, cmp.Or(store, data), candidate.id, candidate.upTo, ledger{db, fence}, out); err != nil {
+		if err := lead(ctx, cmp.Or(store, creating(data)), candidate.id, candidate.upTo, ledger{db, fence}, out); err != nil {
 			return err
 		}
 	}
@@ -122,4 +123,13 @@ func lead(ctx context.Context, url, id string, upTo int, l ledger, out io.Writer
 		}
 		return nil
 	})
+}
+
+// creating is the URL of the elections in a database. Their table is created if it is
+// missing, as one start of a service does; the others leave that out.
+func creating(url string) string {
+	if strings.Contains(url, "?") {
+		return url + "&create=true"
+	}
+	return url + "?create=true"
 }

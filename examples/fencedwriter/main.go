@@ -3,7 +3,7 @@
 //
 //	POSTGRES_URL=postgres://user:password@localhost/database go run ./examples/fencedwriter
 //
-// The election and the data are in the same database. A small table is created there.
+// The election and the data are in the same database. Two small tables are created there.
 package main
 
 import (
@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/jackc/pgx/v5"
@@ -86,12 +87,12 @@ func run(ctx context.Context, url string, out io.Writer) error {
 		return err
 	}
 	// Two candidates, which would be two processes on two machines.
-	first, err := elector.Open(ctx, url, "cashier", &elector.Options{ID: "first"})
+	first, err := elector.Open(ctx, creating(url), "cashier", &elector.Options{ID: "first"})
 	if err != nil {
 		return err
 	}
 	defer first.Close()
-	second, err := elector.Open(ctx, url, "cashier", &elector.Options{ID: "second"})
+	second, err := elector.Open(ctx, creating(url), "cashier", &elector.Options{ID: "second"})
 	if err != nil {
 		return err
 	}
@@ -139,4 +140,13 @@ func run(ctx context.Context, url string, out io.Writer) error {
 	}
 	fmt.Fprintln(out, "second: finds 7.00")
 	return nil
+}
+
+// creating is the URL of the elections in a database. Their table is created if it is
+// missing, as one start of a service does; the others leave that out.
+func creating(url string) string {
+	if strings.Contains(url, "?") {
+		return url + "&create=true"
+	}
+	return url + "?create=true"
 }

@@ -7,7 +7,8 @@
 //	go run ./examples/partitions/consumer work      # in as many terminals as you like
 //	go run ./examples/partitions/consumer check     # the totals, at any time
 //
-// The group and the data are in the same database. Three small tables are created there.
+// The group and the data are in the same database. Three small tables are created there, and
+// that of the group.
 package main
 
 import (
@@ -17,6 +18,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -69,7 +71,7 @@ func run(ctx context.Context, url string, arguments []string) error {
 
 // work counts the orders of the partitions that this process owns, until ctx ends.
 func work(ctx context.Context, url string, pool *pgxpool.Pool) error {
-	g, err := partition.Join(ctx, url, "customers", &partition.Options{
+	g, err := partition.Join(ctx, creating(url), "customers", &partition.Options{
 		Partitions: partitions,
 		Elector:    elector.Options{TTL: 3 * time.Second}, // for impatient readers; leave it out
 	})
@@ -123,3 +125,12 @@ insert into consumer_total
 	where partition = $1 and o.id > c.id and o.id <= $2 group by customer
 on conflict (customer) do update set cents = consumer_total.cents + excluded.cents`
 )
+
+// creating is the URL of the elections in a database. Their table is created if it is
+// missing, as one start of a service does; the others leave that out.
+func creating(url string) string {
+	if strings.Contains(url, "?") {
+		return url + "&create=true"
+	}
+	return url + "?create=true"
+}

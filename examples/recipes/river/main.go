@@ -22,6 +22,7 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -73,7 +74,7 @@ func run(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	e, err := elector.Open(ctx, url, "feed", nil)
+	e, err := elector.Open(ctx, creating(url), "feed", nil)
 	if err != nil {
 		return err
 	}
@@ -90,4 +91,13 @@ func run(ctx context.Context, url string) error {
 		return nil
 	})
 	return errors.Join(err, e.Close())
+}
+
+// creating is the URL of the elections in a database. Their table is created if it is
+// missing, as one start of a service does; the others leave that out.
+func creating(url string) string {
+	if strings.Contains(url, "?") {
+		return url + "&create=true"
+	}
+	return url + "?create=true"
 }

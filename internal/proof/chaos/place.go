@@ -185,6 +185,9 @@ func (p *Place) openCluster(ctx context.Context, kind string) (err error) {
 		return err
 	}
 	p.close = append(p.close, p.cluster.Stop)
+	if err := p.cluster.Ready(ctx); err != nil { // NATS has the bucket then
+		return err
+	}
 	p.How = "3 × " + p.cluster.Members[0].How
 	p.url = func(through func(string) string) string {
 		var hosts []string

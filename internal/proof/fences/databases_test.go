@@ -68,7 +68,7 @@ func postgres(t *testing.T) database {
 	})
 	t.Log(s)
 	return database{
-		DB: openSQL(t, "pgx", s.URL), driver: "pgx", name: s.URL, election: s.URL, dialect: fencesql.PostgreSQL, serial: "bigserial",
+		DB: openSQL(t, "pgx", s.URL), driver: "pgx", name: s.URL, election: s.URL + "?create=true", dialect: fencesql.PostgreSQL, serial: "bigserial",
 		isolations: []sql.IsolationLevel{sql.LevelDefault, sql.LevelRepeatableRead, sql.LevelSerializable},
 		again: func(err error) bool {
 			var answer *pgconn.PgError

@@ -148,9 +148,9 @@ func (c *Cluster) Leader(ctx context.Context) (int, error) {
 	return slices.MaxFunc(claims, func(a, b claim) int { return cmp.Compare(a.term, b.term) }).member, nil
 }
 
-// Ready blocks until every member that runs and is not isolated has answered a
-// request that takes a majority, asked after Ready was called, and one of them
-// leads; or until ctx ends.
+// Ready makes the bucket of NATS. It blocks until every member that runs and is not
+// isolated has answered a request that takes a majority, asked after Ready was called, and
+// one of them leads; or until ctx ends.
 func (c *Cluster) Ready(ctx context.Context) error {
 	// Attempts can be lost with a leader.
 	for _, i := range c.running() {

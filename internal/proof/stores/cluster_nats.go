@@ -123,23 +123,17 @@ type natsAsker struct {
 	cluster  *Cluster
 }
 
-// answers writes to the bucket, which it makes if it is missing as the adapter does:
-// a write takes a majority of the bucket's stream.
+// answers writes to the bucket, which it makes if it is missing: a write takes a majority of the bucket's stream.
 func (natsAsker) answers(ctx context.Context, s *Store) error {
 	return natsAsk(ctx, s.Address, func(nc *nats.Conn) error {
 		js, err := jetstream.New(nc)
 		if err != nil {
 			return err
 		}
-		subject := "$KV." + natsBucket + ".ready"
-		_, err = js.CreateStream(ctx, jetstream.StreamConfig{
-			Name: "KV_" + natsBucket, Description: "records of elections", Subjects: []string{"$KV." + natsBucket + ".>"},
-			Discard: jetstream.DiscardNew, Replicas: 3, MaxMsgsPerSubject: 1, AllowRollup: true, DenyDelete: true,
-		})
-		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		if err := natsMake(ctx, nc, 3); err != nil {
 			return err
 		}
-		_, err = js.Publish(ctx, subject, nil, jetstream.WithRetryAttempts(0))
+		_, err = js.Publish(ctx, "$KV."+natsBucket+".ready", nil, jetstream.WithRetryAttempts(0))
 		return err
 	})
 }

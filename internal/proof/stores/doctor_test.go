@@ -185,18 +185,15 @@ func doctorFinds(t *testing.T, program string) {
 	exec("create role reader login")
 	exec("create schema slow_clock")
 	exec("create function slow_clock.clock_timestamp() returns timestamptz language sql as $$ select pg_catalog.clock_timestamp() - interval '1 day' $$")
-	must(t, opener(postgres.URL)(t).Close()) // makes the table
 	exec("grant select on elector to reader")
 	for _, table := range []string{"swallowed", "ruled", "unvacuumed"} {
-		must(t, opener(postgres.URL+"?table="+table)(t).Close()) // makes it
+		must(t, opener(postgres.URL+"?create=true&table="+table)(t).Close())
 	}
 	exec("create function nothing() returns trigger language plpgsql as $$ begin return null; end $$")
 	exec("create trigger swallows before update on swallowed for each row execute function nothing()")
 	exec("create rule swallows as on insert to ruled do instead nothing")
 	exec("alter table unvacuumed set (autovacuum_enabled = false)")
-	must(t, opener(unsynced.URL)(t).Close())
 	alone := synced(t)
-	must(t, opener(alone.URL)(t).Close())
 	waiting, err := pgx.Connect(t.Context(), alone.URL)
 	must(t, err)
 	defer waiting.Close(context.Background())

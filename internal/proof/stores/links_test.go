@@ -27,8 +27,6 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/api/option"
-
-	"github.com/elector-go/elector/backends"
 )
 
 // A link is an open connection to a store, for one key.
@@ -83,15 +81,11 @@ func (l etcdLink) get(ctx context.Context) (string, error) {
 type natsLink struct{ NATSRecords }
 
 func openNATSLink(ctx context.Context, s *Store) (link, func(), error) {
-	b, err := backends.Open(ctx, s.URL) // makes the bucket
+	nc, err := NATSConnect(ctx, s.Address)
 	if err != nil {
 		return nil, nil, err
 	}
-	nc, err := NATSConnect(ctx, s.Address)
-	if err != nil {
-		return nil, nil, errors.Join(err, b.Close())
-	}
-	return natsLink{NewNATSRecords(nc, natsBucket, "link")}, nc.Close, b.Close()
+	return natsLink{NewNATSRecords(nc, natsBucket, "link")}, nc.Close, nil
 }
 
 func (l natsLink) put(ctx context.Context, value string) error {

@@ -16,6 +16,11 @@ import (
 	"github.com/elector-go/elector/conformance"
 )
 
+// Processes of a new store that start at once all get the table.
+func TestMySQLCreatesAtOnce(t *testing.T) {
+	createAtOnce(t, obtain(t, MySQL).URL+"&table=fresh")
+}
+
 func TestMySQL(t *testing.T) {
 	s := obtain(t, MySQL)
 	b := opener(s.URL)(t) // makes the table

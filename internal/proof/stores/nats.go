@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/elector-go/elector/internal/proof/internal/binaries"
 )
@@ -19,7 +20,34 @@ import (
 // natsBucket is the bucket of the tests.
 const natsBucket = "elections"
 
-func startNATS(ctx context.Context) (*Store, error) { return startNATSWith(ctx, "") }
+// startNATS starts one server, which has the bucket of elections.
+func startNATS(ctx context.Context) (*Store, error) {
+	s, err := startNATSWith(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	err = natsAsk(ctx, s.Address, func(nc *nats.Conn) error { return natsMake(ctx, nc, 1) })
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("making the bucket: %w", err), s.Stop())
+	}
+	return s, nil
+}
+
+// natsMake makes the bucket, if it is missing, as the adapter does.
+func natsMake(ctx context.Context, nc *nats.Conn, replicas int) error {
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return err
+	}
+	_, err = js.CreateStream(ctx, jetstream.StreamConfig{
+		Name: "KV_" + natsBucket, Description: "records of elections", Subjects: []string{"$KV." + natsBucket + ".>"},
+		Discard: jetstream.DiscardNew, Replicas: replicas, MaxMsgsPerSubject: 1, AllowRollup: true, DenyDelete: true,
+	})
+	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		err = nil
+	}
+	return err
+}
 
 // startNATSWith starts one server with more settings. Its readiness is asked with the
 // options.
@@ -102,7 +130,7 @@ func NATSConnect(ctx context.Context, address string, options ...nats.Option) (*
 }
 
 // NATSWithUsers starts a NATS, whatever address the environment has, which wants a
-// password. Admin may do everything, and has made the bucket of URL; User has the
+// password. Admin may do everything, the bucket too, which is missing; User has the
 // permissions alone, which are lines of the server's configuration.
 func NATSWithUsers(ctx context.Context, permissions string) (*Store, error) {
 	admin, user := Login{"admin", rand.Text()}, Login{"tester", rand.Text()}

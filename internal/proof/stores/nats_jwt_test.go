@@ -93,7 +93,7 @@ func TestNATSJWT(t *testing.T) {
 	s, err := startNATSWith(t.Context(), o.settings, nats.UserCredentials(admin))
 	must(t, err)
 	defer func() { must(t, s.Stop()) }()
-	opener(s.URL + "?creds=" + admin)(t).Close() // makes the bucket
+	opener(s.URL + "?create=true&creds=" + admin)(t).Close()
 	url := s.URL + "?creds=" + file
 	write := func(content []byte) { t.Helper(); must(t, os.WriteFile(file, content, 0o600)) }
 

@@ -61,7 +61,6 @@ func TestNATS(t *testing.T) {
 	s := obtain(t, NATS)
 	const prefix = "suite"
 	url := s.URL + "?prefix=" + prefix
-	opener(url)(t).Close() // makes the bucket
 	conform(t, NATS, s.How, conformance.Harness{
 		Open:         opener(url),
 		OpenReadOnly: readOnlyOpener(url),
@@ -77,8 +76,9 @@ func natsSetups(t *testing.T, s *Store) map[string]func(testing.TB) error {
 	setups := map[string]func(testing.TB) error{
 		"no server":            func(t testing.TB) error { return openError(t, "nats://"+vacantAddress(t)+"/b") },
 		"an unknown parameter": func(t testing.TB) error { return openError(t, s.URL+"?direct=true") },
+		"no bucket":            func(t testing.TB) error { return openError(t, "nats://"+s.Address+"/nowhere") },
 		"TLS":                  func(t testing.TB) error { return openError(t, "natss"+s.URL[len("nats"):]) },
-		"too many replicas":    func(t testing.TB) error { return openError(t, "nats://"+s.Address+"/three?replicas=3") },
+		"too many replicas":    func(t testing.TB) error { return openError(t, "nats://"+s.Address+"/three?create=true&replicas=3") },
 	}
 	nc := natsConn(t, s.Address)
 	js, err := jetstream.New(nc)
@@ -136,6 +136,17 @@ func natsCreateAsync(nc *nats.Conn, c jetstream.StreamConfig) error {
 	return nil
 }
 
+// Processes of a new store that start at once all get the bucket.
+func TestNATSCreatesAtOnce(t *testing.T) {
+	createAtOnce(t, "nats://"+obtain(t, NATS).Address+"/fresh?create=true")
+	c := cluster(t, NATS)
+	var all []string
+	for _, m := range c.Members {
+		all = append(all, m.Address)
+	}
+	createAtOnce(t, "nats://"+strings.Join(all, ",")+"/fresh?create=true")
+}
+
 func TestNATSCluster(t *testing.T) { testCluster(t, NATS) }
 
 // The suite on a bucket with three replicas, each handle with another server first.
@@ -170,7 +181,7 @@ func TestNATSReader(t *testing.T) {
 	s, err := NATSWithUsers(t.Context(), NATSRights)
 	must(t, err)
 	defer func() { must(t, s.Stop()) }()
-	opener(natsAs(s, s.Admin, ""))(t).Close() // makes the bucket
+	opener(natsAs(s, s.Admin, "?create=true"))(t).Close()
 	candidate := natsAs(s, s.User, "")
 	readers, err := NATSWithUsers(t.Context(), NATSReaderRights)
 	must(t, err)
@@ -181,7 +192,7 @@ func TestNATSReader(t *testing.T) {
 		}
 	}
 	missing := strings.Replace(natsAs(readers, readers.Admin, ""), "/"+natsBucket, "/missing", 1)
-	opener(natsAs(readers, readers.Admin, ""))(t).Close()
+	opener(natsAs(readers, readers.Admin, "?create=true"))(t).Close()
 	readsOnly(t, natsAs(readers, readers.Admin, ""), natsAs(readers, readers.User, ""), missing)
 }
 
@@ -197,9 +208,9 @@ func TestNATSDenied(t *testing.T) {
 			must(t, err)
 			defer func() { must(t, s.Stop()) }()
 			if name != "no bucket" {
-				opener(natsAs(s, s.Admin, ""))(t).Close()
+				opener(natsAs(s, s.Admin, "?create=true"))(t).Close()
 			}
-			if err := openError(t, natsAs(s, s.User, "")); !errors.Is(err, backends.ErrDenied) || !strings.Contains(err.Error(), test.says) {
+			if err := openError(t, natsAs(s, s.User, "?create=true")); !errors.Is(err, backends.ErrDenied) || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("got %v, want ErrDenied with %q", err, test.says)
 			}
 		})
@@ -222,7 +233,7 @@ func TestNATSRotates(t *testing.T) {
 	s, err := NATSWithUsers(ctx, NATSRights)
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Stop()) })
-	must(t, opener(s.Admin.In(s.URL))(t).Close()) // makes the bucket
+	must(t, opener(natsAs(s, s.Admin, "?create=true"))(t).Close())
 	rotates(t, s.PasswordURL, s.User, func(l Login) {
 		s.User = l
 		must(t, NATSPermit(ctx, s, NATSRights))
@@ -271,7 +282,7 @@ func TestNATSCredentials(t *testing.T) {
 				login = "u:p@"
 			}
 			url := test.scheme + "://" + login + s.Address + "/b"
-			leadOnce(t, url+test.query)
+			leadOnce(t, url+test.query+"&create=true")
 			if err := openError(t, url); !errors.Is(err, backends.ErrDenied) && !errors.Is(err, backends.ErrMisconfigured) && !strings.Contains(err.Error(), "tls_first=true") {
 				t.Errorf("without %s: %v", test.query, err)
 			}

@@ -14,6 +14,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/elector-go/elector/backends"
+	_ "github.com/elector-go/elector/backends/postgres"
 	"github.com/elector-go/elector/internal/proof/internal/binaries"
 )
 
@@ -34,8 +36,8 @@ host replication ` + postgresAdmin + ` ` + from + ` trust
 }
 
 // startPostgres starts PostgreSQL. URL is a database where no password is
-// needed; PasswordURL is one that wants User's, in which User may connect and
-// nothing else until Admin grants more.
+// needed, with the table of elections; PasswordURL is one that wants User's, without
+// a table, in which User may connect and nothing else until Admin grants more.
 func startPostgres(ctx context.Context, m manner) (*Store, error) {
 	bin, fetched, err := binaries.Postgres()
 	if err != nil {
@@ -121,7 +123,19 @@ func postgresStore(ctx context.Context, address, how string, server runner) (*St
 	if err := postgresSecure(ctx, address, store.User); err != nil {
 		return nil, errors.Join(fmt.Errorf("making the database that wants passwords: %w", err), store.Stop())
 	}
+	if err := creates(ctx, store.URL); err != nil {
+		return nil, errors.Join(fmt.Errorf("making the table: %w", err), store.Stop())
+	}
 	return store, nil
+}
+
+// creates makes what keeps the records, as somebody does once for a new store.
+func creates(ctx context.Context, storeURL string) error {
+	b, err := backends.Open(ctx, storeURL+"?create=true")
+	if err != nil {
+		return err
+	}
+	return b.Close()
 }
 
 // postgresName returns "PostgreSQL" and the version of the programs in bin.

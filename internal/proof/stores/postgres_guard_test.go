@@ -389,7 +389,7 @@ func TestPostgresGuardRefuses(t *testing.T) {
 	l.exec("create database elsewhere")
 	elsewhere := as("postgres", "elsewhere")
 	wants("a database without the table", transact(elsewhere, h), backends.ErrMisconfigured, `database of table "public"."elector"`)
-	b, err := backends.Open(ctx, strings.TrimSuffix(l.url, "/postgres")+"/elsewhere")
+	b, err := backends.Open(ctx, strings.TrimSuffix(l.url, "/postgres")+"/elsewhere?create=true")
 	must(t, err)
 	defer b.Close()
 	wants("a database with another table", transact(elsewhere, h), backends.ErrStale, "database elsewhere has no record")

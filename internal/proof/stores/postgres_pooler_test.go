@@ -149,7 +149,7 @@ func TestPostgresCreates(t *testing.T) {
 	must(t, err)
 	defer admin.Close(context.Background())
 	for range 2 {
-		must(t, opener(s.URL+"?table=fresh")(t).Close())
+		must(t, opener(s.URL+"?create=true&table=fresh")(t).Close())
 		if n := log.count("elector: created the table"); n != 1 || log.count("level=WARN") != 0 || log.count(`\"public\".\"fresh\"`) != 1 {
 			t.Errorf("of one table created the log tells %d times: %s", n, &log.text)
 		}
@@ -161,7 +161,39 @@ func TestPostgresCreates(t *testing.T) {
 	}
 	_, err = admin.Exec(t.Context(), "alter table fresh reset (fillfactor)")
 	must(t, err)
-	must(t, opener(s.URL+"?table=fresh")(t).Close())
+	must(t, opener(s.URL+"?create=true&table=fresh")(t).Close())
+}
+
+// Processes of a new store that start at once all get the table.
+func TestPostgresCreatesAtOnce(t *testing.T) {
+	createAtOnce(t, begin(t, Postgres).URL+"?create=true&table=fresh")
+}
+
+// createAtOnce opens handles by a URL that creates what is missing.
+func createAtOnce(t *testing.T, storeURL string) {
+	t.Helper()
+	handles := make([]backends.Backend, 8)
+	var all sync.WaitGroup
+	for i := range handles {
+		all.Go(func() {
+			b, err := backends.Open(t.Context(), storeURL)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			t.Cleanup(func() { b.Close() })
+			handles[i] = b
+		})
+	}
+	if all.Wait(); t.Failed() {
+		return
+	}
+	made := swap(t, handles[0], "a", backends.Record{}, term(1))
+	for _, b := range handles {
+		if r, err := b.Load(t.Context(), "a"); err != nil || r != made {
+			t.Errorf("got %+v, %v; want the record that another handle has written", r, err)
+		}
+	}
 }
 
 // A server without TLS is no reason where TLS is only preferred.

@@ -40,7 +40,7 @@ func TestPostgresRotates(t *testing.T) {
 	password := func(secret string) { t.Helper(); write("pass", fmt.Appendf(nil, "*:*:*:*:%s\n", secret)) }
 
 	before := testca.New()
-	exec("grant create on schema public to " + s.User.User)
+	exec("grant select, insert, update on elector to " + s.User.User)
 	must(t, PostgresServes(ctx, s, before, before))
 	must(t, PostgresAdmits(ctx, s, "hostssl all "+s.User.User+" 127.0.0.1/32 scram-sha-256 clientcert=verify-ca"))
 	write("root.pem", before.PEM())

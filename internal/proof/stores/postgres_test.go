@@ -93,8 +93,12 @@ func postgresSetups(s *Store, exec func(testing.TB, string, ...any)) map[string]
 	setups := map[string]func(testing.TB) error{
 		"no server":   func(t testing.TB) error { return openError(t, "postgres://"+vacantAddress(t)+"/db") },
 		"no database": func(t testing.TB) error { return openError(t, s.URL+"_that_is_not_there") },
-		"no table, and not to be created": func(t testing.TB) error {
-			return openError(t, s.URL+"?table=nowhere&create=false")
+		"no table": func(t testing.TB) error {
+			err := openError(t, s.URL+"?table=nowhere")
+			if !strings.Contains(err.Error(), "create=true") || !strings.Contains(err.Error(), `create table "public"."nowhere"`) {
+				t.Errorf("it does not say how the table is created: %v", err)
+			}
+			return err
 		},
 		"an unknown parameter": func(t testing.TB) error { return openError(t, s.URL+"?tabel=elector") },
 		"a server that takes no writes": func(t testing.TB) error {
@@ -109,7 +113,7 @@ func postgresSetups(s *Store, exec func(testing.TB, string, ...any)) map[string]
 		setups["a wrong password"] = func(t testing.TB) error {
 			return openError(t, Login{s.User.User, "not-the-password"}.In(s.PasswordURL))
 		}
-		setups["no right to create the table"] = func(t testing.TB) error { return openError(t, s.User.In(s.PasswordURL)) }
+		setups["no right to create the table"] = func(t testing.TB) error { return openError(t, s.User.In(s.PasswordURL)+"?create=true") }
 	}
 	for i, definition := range []string{
 		"table %s (id int)",

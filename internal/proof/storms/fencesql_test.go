@@ -32,7 +32,7 @@ func TestFenceSQL(t *testing.T) {
 	t.Cleanup(func() { must(t, elections.Close()) })
 	exec(t, home, noted)
 	// copied has the table of another election store, and so has the data's database.
-	copied, err := backends.Open(t.Context(), at(server.URL, "data"))
+	copied, err := backends.Open(t.Context(), at(server.URL, "data")+"?create=true")
 	must(t, err)
 	must(t, copied.Close())
 

@@ -23,9 +23,10 @@ It writes one election, elector-doctor, which nothing else uses: acquires it, re
 it 20 times (5 times on a store that limits the write rate) and vacates it. The vacant
 record stays. Several doctors may run at the same time. If the URL names several hosts,
 doctor writes through one and reads through each other one: hosts of two stores are a
-failure. Like any candidate, doctor creates a missing table or directory. With
---read-only it writes and creates nothing, needs only the right to read, and compares the
-hosts by the record that an earlier run has left.
+failure. Like any candidate, doctor creates a missing directory, and with create=true
+in the URL a missing table or bucket. With --read-only it writes and creates nothing,
+needs only the right to read, and compares the hosts by the record that an earlier run
+has left.
 
 Then doctor looks at the groups of package partition that the store lists, a line for
 each: at most for 1.1 TTL, until all members have renewed and all partitions are where

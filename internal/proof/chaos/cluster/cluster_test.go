@@ -20,6 +20,9 @@ func onThree(t *testing.T, kind string) {
 	c, err := stores.StartCluster(t.Context(), kind, 3)
 	must(t, err)
 	t.Cleanup(func() { must(t, c.Stop()) })
+	ctx, cancel := context.WithTimeout(t.Context(), enough)
+	defer cancel()
+	must(t, c.Ready(ctx)) // NATS has the bucket then
 	for _, k := range []struct {
 		name  string
 		round func(t *testing.T, s *scene, number int)

@@ -178,7 +178,7 @@ func securedEtcd(s *scene) right {
 
 func securedPostgres(s *scene) right {
 	as := s.store.Admin.In(s.store.PasswordURL)
-	s.handle(as) // makes the table
+	s.handle(as + "?create=true")
 	admin, err := pgx.Connect(s.context(), as)
 	s.must(err, "connecting to PostgreSQL")
 	s.Cleanup(func() { admin.Close(context.Background()) })
@@ -189,7 +189,7 @@ func securedPostgres(s *scene) right {
 }
 
 func securedMySQL(s *scene) right {
-	s.handle(s.store.Admin.In(s.store.PasswordURL) + "?create=true") // makes the table
+	s.handle(s.store.Admin.In(s.store.PasswordURL) + "?create=true")
 	return sqlRight(s, "secured.elector", func(statement string) error { return s.store.MySQLExec(s.context(), statement) })
 }
 
@@ -247,7 +247,7 @@ func securedNATS(s *scene) right {
 	s.must(err, "starting a NATS with users")
 	s.Cleanup(func() { must(s, store.Stop()) })
 	s.store = store
-	s.handle(store.Admin.In(store.URL)) // makes the bucket
+	s.handle(store.Admin.In(store.URL) + "?create=true")
 	return right{store.User, store.User.In(store.URL),
 		func() error { return stores.NATSPermit(s.context(), store, `publish: { deny: ">" }`) },
 		func() error { return stores.NATSPermit(s.context(), store, stores.NATSRights) }}

@@ -19,7 +19,11 @@ type natsRecords struct {
 }
 
 func openNATS(ctx context.Context, u *url.URL) (Records, func() error, error) {
-	b, err := backends.Open(ctx, u.String()) // makes the bucket
+	query := u.Query()
+	query.Set("create", "true")
+	with := *u
+	with.RawQuery = query.Encode()
+	b, err := backends.Open(ctx, with.String())
 	if err != nil {
 		return nil, nil, err
 	}
