@@ -45,7 +45,7 @@ const (
 //   - ErrMisconfigured if the blob has another election's token, or one that is no
 //     number.
 //   - Any other error of the client. Whether the blob was written is unknown.
-func Write(ctx context.Context, client *blockblob.Client, holding backends.Lease, content []byte, options *blockblob.UploadOptions) error {
+func Write(ctx context.Context, client *blockblob.Client, lease backends.Lease, content []byte, options *blockblob.UploadOptions) error {
 	o := blockblob.UploadOptions{}
 	if options != nil {
 		o = *options
@@ -54,7 +54,7 @@ func Write(ctx context.Context, client *blockblob.Client, holding backends.Lease
 	if o.AccessConditions != nil {
 		held = o.AccessConditions.LeaseAccessConditions
 	}
-	return replace(ctx, client, holding, func(old *state, condition *blob.ModifiedAccessConditions, fence map[string]*string) error {
+	return replace(ctx, client, lease, func(old *state, condition *blob.ModifiedAccessConditions, fence map[string]*string) error {
 		u := o
 		u.Metadata = fenced(o.Metadata, fence)
 		u.AccessConditions = &blob.AccessConditions{LeaseAccessConditions: held, ModifiedAccessConditions: condition}
@@ -70,9 +70,9 @@ func Write(ctx context.Context, client *blockblob.Client, holding backends.Lease
 // Claim sends three requests, and behaves like Write otherwise. It returns the
 // errors of Write, and one with the code [bloberror.BlobNotFound] if there is no
 // blob: then create it with Write.
-func Claim(ctx context.Context, client *blockblob.Client, holding backends.Lease) ([]byte, error) {
+func Claim(ctx context.Context, client *blockblob.Client, lease backends.Lease) ([]byte, error) {
 	var content []byte
-	err := replace(ctx, client, holding, func(old *state, condition *blob.ModifiedAccessConditions, fence map[string]*string) error {
+	err := replace(ctx, client, lease, func(old *state, condition *blob.ModifiedAccessConditions, fence map[string]*string) error {
 		if old.missing != nil {
 			return old.missing
 		}
@@ -102,10 +102,10 @@ type state struct {
 
 // replace calls write for the state of a blob, until no other write comes in
 // between.
-func replace(ctx context.Context, client *blockblob.Client, holding backends.Lease, write func(old *state, condition *blob.ModifiedAccessConditions, fence map[string]*string) error) error {
+func replace(ctx context.Context, client *blockblob.Client, lease backends.Lease, write func(old *state, condition *blob.ModifiedAccessConditions, fence map[string]*string) error) error {
 	failed, failedAt := error(nil), azcore.ETag("")
 	for {
-		a, err := holding.Acquisition()
+		a, err := lease.Acquisition()
 		if err != nil {
 			return err
 		}

@@ -84,7 +84,7 @@ func TestConsistent(t *testing.T) {
 			b.Watch(ctx, "a", func(backends.Record) { f.set("elector/a", []byte("foreign")) })
 		},
 		"Commit": func(ctx context.Context) {
-			Commit(ctx, holding{acquisition: backends.Acquisition{Backend: b, Election: "a", Record: record}})
+			Commit(ctx, fakeLease{acquisition: backends.Acquisition{Backend: b, Election: "a", Record: record}})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

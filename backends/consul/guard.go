@@ -47,8 +47,8 @@ func (e *RefusedError) Error() string {
 //     compares another index, for example. Nothing was written.
 //   - ErrDenied if the token lacks a permission. Nothing was written.
 //   - Any other error of the request. Whether something was written is unknown.
-func Commit(ctx context.Context, holding backends.Lease, operations ...Operation) ([]Pair, error) {
-	c, err := conditionOf(holding)
+func Commit(ctx context.Context, lease backends.Lease, operations ...Operation) ([]Pair, error) {
+	c, err := conditionOf(lease)
 	if err != nil {
 		return nil, err
 	}
@@ -92,8 +92,8 @@ func Commit(ctx context.Context, holding backends.Lease, operations ...Operation
 //
 // Guard makes no request. It returns the lease's error if that is over, and
 // ErrMisconfigured if its election is not on Consul.
-func Guard(holding backends.Lease) (Operation, error) {
-	c, err := conditionOf(holding)
+func Guard(lease backends.Lease) (Operation, error) {
+	c, err := conditionOf(lease)
 	if err != nil {
 		return Operation{}, err
 	}
@@ -107,8 +107,8 @@ type condition struct {
 	election, key string
 }
 
-func conditionOf(holding backends.Lease) (condition, error) {
-	a, b, err := fencing.Acquisition[*Backend](holding, "Consul")
+func conditionOf(lease backends.Lease) (condition, error) {
+	a, b, err := fencing.Acquisition[*Backend](lease, "Consul")
 	if err != nil {
 		return condition{}, err
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/elector-go/elector/backends/memory"
 )
 
-// A holding is a lease with this acquisition, or why it is over.
-type holding struct {
+// A fakeLease is a lease with this acquisition, or why it is over.
+type fakeLease struct {
 	acquisition backends.Acquisition
 	over        error
 }
 
-func (h holding) Acquisition() (backends.Acquisition, error) { return h.acquisition, h.over }
+func (h fakeLease) Acquisition() (backends.Acquisition, error) { return h.acquisition, h.over }
 
 // A guarded write succeeds in the states of the acquisition and in no other. Of
 // the guard keys only the latest is kept.
@@ -55,7 +55,7 @@ func TestCommit(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			lease := holding{acquisition: backends.Acquisition{Backend: b, Election: "a", Record: first}}
+			lease := fakeLease{acquisition: backends.Acquisition{Backend: b, Election: "a", Record: first}}
 			results, err := Commit(t.Context(), lease, Operation{Verb: "set", Key: "mark", Value: []byte("1")})
 			if !errors.Is(err, test.want) || f.pairs["mark"].ModifyIndex > 0 != (test.want == nil) {
 				t.Errorf("got %+v and %v, want %v; the key is %+v", results, err, test.want, f.pairs["mark"])
@@ -93,7 +93,7 @@ func TestCommitRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFake()
 			f.instead("/v1/txn", refusingOperations(test.refused...))
-			lease := holding{acquisition: backends.Acquisition{Backend: f.backend(), Election: "a", Record: record}}
+			lease := fakeLease{acquisition: backends.Acquisition{Backend: f.backend(), Election: "a", Record: record}}
 			_, err := Commit(t.Context(), lease, Operation{Verb: "set", Key: "mark"})
 			of, ok := as[*RefusedError](err)
 			if err == nil || test.want != nil && !errors.Is(err, test.want) || ok != (test.place >= 0) || ok && of.Operation != test.place || !strings.Contains(err.Error(), "election a on consul://h") {
@@ -111,16 +111,16 @@ func TestGuardRefuses(t *testing.T) {
 	over, elsewhere := errors.New("it is over"), memory.New()
 	defer elsewhere.Close()
 	for name, test := range map[string]struct {
-		holding
+		fakeLease
 		want error
 		text string
 	}{
-		"a lease that is over":     {holding{over: over}, over, "it is over"},
-		"a lease of another store": {holding{acquisition: backends.Acquisition{Backend: elsewhere, Election: "invoice"}}, backends.ErrMisconfigured, "election invoice is on memory:"},
+		"a lease that is over":     {fakeLease{over: over}, over, "it is over"},
+		"a lease of another store": {fakeLease{acquisition: backends.Acquisition{Backend: elsewhere, Election: "invoice"}}, backends.ErrMisconfigured, "election invoice is on memory:"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, guard := Guard(test.holding)
-			_, commit := Commit(context.Background(), test.holding)
+			_, guard := Guard(test.fakeLease)
+			_, commit := Commit(context.Background(), test.fakeLease)
 			for _, err := range []error{guard, commit} {
 				if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
 					t.Errorf("got %v, want %v with %q", err, test.want, test.text)
@@ -132,7 +132,7 @@ func TestGuardRefuses(t *testing.T) {
 
 // The operation is written as Consul reads it.
 func TestGuard(t *testing.T) {
-	o, err := Guard(holding{acquisition: backends.Acquisition{Backend: newFake().backend(), Election: "a", Record: record}})
+	o, err := Guard(fakeLease{acquisition: backends.Acquisition{Backend: newFake().backend(), Election: "a", Record: record}})
 	text, _ := json.Marshal(o)
 	if err != nil || string(text) != `{"Verb":"get","Key":"elector/a/guard-n"}` {
 		t.Errorf("got %s, %v", text, err)

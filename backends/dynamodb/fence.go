@@ -55,8 +55,8 @@ const (
 // An emulator that does not return the item for which a condition failed, such as
 // dynalite, cannot tell ErrStale from the input's own condition: Put then returns
 // the client's error if the input has one, and ErrStale otherwise.
-func Put(ctx context.Context, client *dynamodb.Client, holding backends.Lease, input *dynamodb.PutItemInput) (*dynamodb.PutItemOutput, error) {
-	a, err := holding.Acquisition()
+func Put(ctx context.Context, client *dynamodb.Client, lease backends.Lease, input *dynamodb.PutItemInput) (*dynamodb.PutItemOutput, error) {
+	a, err := lease.Acquisition()
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func admit(item map[string]types.AttributeValue, a backends.Acquisition) error {
 // A Term fences transactions with a lease: see Claim. Many goroutines may call
 // its methods.
 type Term struct {
-	holding backends.Lease
+	lease   backends.Lease
 	claimed backends.Acquisition
 	table   string
 	store   string
@@ -129,8 +129,8 @@ type Term struct {
 // does. Its errors are the lease's if that is over; ErrMisconfigured if the
 // election is not on DynamoDB; ErrStale if a later acquisition has claimed; and
 // those of the backend's Load.
-func Claim(ctx context.Context, holding backends.Lease) (*Term, error) {
-	a, err := holding.Acquisition()
+func Claim(ctx context.Context, lease backends.Lease) (*Term, error) {
+	a, err := lease.Acquisition()
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func Claim(ctx context.Context, holding backends.Lease) (*Term, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: election %s is on %s; its lease cannot fence a transaction of DynamoDB; use Put", backends.ErrMisconfigured, a.Election, store)
 	}
-	t := &Term{holding, a, b.table, store, make(chan struct{}, 1)}
+	t := &Term{lease, a, b.table, store, make(chan struct{}, 1)}
 	token, nonce := number(a.Record.Token), text(a.Record.Attempt.Nonce)
 	put := &dynamodb.PutItemInput{
 		TableName:                 &t.table,
@@ -181,7 +181,7 @@ func (t *Term) stale(err error) error {
 // go to the account and the region of the election's table. Check makes no request.
 // It returns the lease's error if that is over.
 func (t *Term) Check() (types.TransactWriteItem, error) {
-	if _, err := t.holding.Acquisition(); err != nil {
+	if _, err := t.lease.Acquisition(); err != nil {
 		return types.TransactWriteItem{}, err
 	}
 	return types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{

@@ -20,8 +20,8 @@ import (
 //     was resigned. Nothing was written, and the worker must stop.
 //   - ErrDenied if the client's user lacks a permission. Nothing was written.
 //   - Any other error of the client. Whether something was written is unknown.
-func Commit(ctx context.Context, kv clientv3.KV, holding backends.Lease, operations ...clientv3.Op) (*clientv3.TxnResponse, error) {
-	c, err := conditionOf(holding)
+func Commit(ctx context.Context, kv clientv3.KV, lease backends.Lease, operations ...clientv3.Op) (*clientv3.TxnResponse, error) {
+	c, err := conditionOf(lease)
 	if err != nil {
 		return nil, err
 	}
@@ -43,8 +43,8 @@ func Commit(ctx context.Context, kv clientv3.KV, holding backends.Lease, operati
 //
 // Guard makes no request. It returns the lease's error if that is over, and
 // ErrMisconfigured if its election is not on etcd.
-func Guard(holding backends.Lease) ([]clientv3.Cmp, error) {
-	c, err := conditionOf(holding)
+func Guard(lease backends.Lease) ([]clientv3.Cmp, error) {
+	c, err := conditionOf(lease)
 	if err != nil {
 		return nil, err
 	}
@@ -54,8 +54,8 @@ func Guard(holding backends.Lease) ([]clientv3.Cmp, error) {
 // A condition is what a lease's record has as long as its acquisition is the latest.
 type condition struct{ store, election, key, stem string }
 
-func conditionOf(holding backends.Lease) (condition, error) {
-	a, b, err := fencing.Acquisition[*Backend](holding, "etcd")
+func conditionOf(lease backends.Lease) (condition, error) {
+	a, b, err := fencing.Acquisition[*Backend](lease, "etcd")
 	if err != nil {
 		return condition{}, err
 	}

@@ -16,18 +16,18 @@ import (
 	"github.com/elector-go/elector/backends/memory"
 )
 
-// A holding is a lease with this acquisition, or why it is over.
-type holding struct {
+// A fakeLease is a lease with this acquisition, or why it is over.
+type fakeLease struct {
 	acquisition backends.Acquisition
 	over        error
 }
 
-func (h holding) Acquisition() (backends.Acquisition, error) { return h.acquisition, h.over }
+func (h fakeLease) Acquisition() (backends.Acquisition, error) { return h.acquisition, h.over }
 
 // The comparisons hold in the states of the acquisition and in no other.
 func TestGuard(t *testing.T) {
 	r := backends.Record{Holder: "h", Token: 5, TTL: time.Second, RenewEvery: time.Millisecond, Attempt: backends.Attempt{Nonce: "N", Sequence: 1}}
-	guard, err := Guard(holding{acquisition: backends.Acquisition{Backend: newBackend("etcd://h/p/", "p/"), Election: "a", Record: r}})
+	guard, err := Guard(fakeLease{acquisition: backends.Acquisition{Backend: newBackend("etcd://h/p/", "p/"), Election: "a", Record: r}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,16 +72,16 @@ func TestGuardRefuses(t *testing.T) {
 	defer elsewhere.Close()
 	var none struct{ clientv3.KV } // every request panics
 	for name, test := range map[string]struct {
-		holding
+		fakeLease
 		want error
 		text string
 	}{
-		"a lease that is over":     {holding{over: over}, over, "it is over"},
-		"a lease of another store": {holding{acquisition: backends.Acquisition{Backend: elsewhere, Election: "invoice"}}, backends.ErrMisconfigured, "election invoice is on memory:"},
+		"a lease that is over":     {fakeLease{over: over}, over, "it is over"},
+		"a lease of another store": {fakeLease{acquisition: backends.Acquisition{Backend: elsewhere, Election: "invoice"}}, backends.ErrMisconfigured, "election invoice is on memory:"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, guard := Guard(test.holding)
-			_, commit := Commit(context.Background(), none, test.holding)
+			_, guard := Guard(test.fakeLease)
+			_, commit := Commit(context.Background(), none, test.fakeLease)
 			for _, err := range []error{guard, commit} {
 				if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
 					t.Errorf("got %v, want %v with %q", err, test.want, test.text)

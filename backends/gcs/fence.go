@@ -41,8 +41,8 @@ const (
 //   - ErrMisconfigured if the object has another election's token, or one that is
 //     no number.
 //   - Any other error of the client. Whether the object was written is unknown.
-func Write(ctx context.Context, object *storage.ObjectHandle, holding backends.Lease, content []byte, set func(*storage.Writer)) error {
-	return replace(ctx, object, holding, func(w *storage.Writer, _ *storage.ObjectAttrs) ([]byte, error) {
+func Write(ctx context.Context, object *storage.ObjectHandle, lease backends.Lease, content []byte, set func(*storage.Writer)) error {
+	return replace(ctx, object, lease, func(w *storage.Writer, _ *storage.ObjectAttrs) ([]byte, error) {
 		if set != nil {
 			set(w)
 		}
@@ -60,9 +60,9 @@ func Write(ctx context.Context, object *storage.ObjectHandle, holding backends.L
 // Claim sends three requests, and behaves like Write otherwise. It returns the
 // errors of Write, and [storage.ErrObjectNotExist] if there is no object: then
 // create it with Write.
-func Claim(ctx context.Context, object *storage.ObjectHandle, holding backends.Lease) ([]byte, error) {
+func Claim(ctx context.Context, object *storage.ObjectHandle, lease backends.Lease) ([]byte, error) {
 	var content []byte
-	err := replace(ctx, object, holding, func(w *storage.Writer, old *storage.ObjectAttrs) (_ []byte, err error) {
+	err := replace(ctx, object, lease, func(w *storage.Writer, old *storage.ObjectAttrs) (_ []byte, err error) {
 		if old == nil {
 			return nil, storage.ErrObjectNotExist
 		}
@@ -80,10 +80,10 @@ func Claim(ctx context.Context, object *storage.ObjectHandle, holding backends.L
 
 // replace writes what next returns for the old object, nil if there is none, until
 // no other write comes in between.
-func replace(ctx context.Context, object *storage.ObjectHandle, holding backends.Lease, next func(w *storage.Writer, old *storage.ObjectAttrs) ([]byte, error)) error {
+func replace(ctx context.Context, object *storage.ObjectHandle, lease backends.Lease, next func(w *storage.Writer, old *storage.ObjectAttrs) ([]byte, error)) error {
 	failed, failedAt := error(nil), int64(0)
 	for {
-		a, err := holding.Acquisition()
+		a, err := lease.Acquisition()
 		if err != nil {
 			return err
 		}

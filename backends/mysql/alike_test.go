@@ -78,7 +78,7 @@ func TestGuardAlike(t *testing.T) {
 		if _, err := b.Load(t.Context(), "reports"); err != nil {
 			t.Fatal(err)
 		}
-		h := holding{Backend: b, Election: "reports", Record: backends.Record{Holder: "h", Token: 7, Attempt: backends.Attempt{Nonce: "a", Sequence: 1}}}
+		h := fakeLease{Backend: b, Election: "reports", Record: backends.Record{Holder: "h", Token: 7, Attempt: backends.Attempt{Nonce: "a", Sequence: 1}}}
 		statement, err := Guard(h)
 		if err != nil {
 			t.Fatal(err)
@@ -112,7 +112,7 @@ func TestGuardAlike(t *testing.T) {
 			{Number: 1649, Message: "Unknown locale: 'elector: no guard on this server'"},
 		} {
 			b := (&fake{variables: serving()}).backend(t, Options{})
-			got := explain(holding{Backend: b, Election: "reports"}, fmt.Errorf("wrapped: %w", err))
+			got := explain(fakeLease{Backend: b, Election: "reports"}, fmt.Errorf("wrapped: %w", err))
 			if !errors.Is(got, backends.ErrMisconfigured) || !strings.Contains(got.Error(), "nothing was committed") || Refused(got) {
 				t.Errorf("%v: got %v", err, got)
 			}

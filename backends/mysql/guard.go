@@ -48,12 +48,12 @@ const (
 //
 // Guard makes no request. It returns the lease's error if the lease is over, and
 // ErrMisconfigured if the election is not on MySQL.
-func Guard(holding backends.Lease) (statement string, err error) {
-	return guardOf(holding, "")
+func Guard(lease backends.Lease) (statement string, err error) {
+	return guardOf(lease, "")
 }
 
-func guardOf(holding backends.Lease, also string) (statement string, err error) {
-	a, b, err := fencing.Acquisition[*Backend](holding, "MySQL")
+func guardOf(lease backends.Lease, also string) (statement string, err error) {
+	a, b, err := fencing.Acquisition[*Backend](lease, "MySQL")
 	if err != nil {
 		return "", err
 	}
@@ -107,8 +107,8 @@ func Refused(err error) bool {
 // is afterwards what it was.
 //
 // Package fencesql has a Transact for elections on any store.
-func Transact(ctx context.Context, db *sql.DB, holding backends.Lease, work func(*sql.Tx) error) error {
-	if _, _, err := fencing.Acquisition[*Backend](holding, "MySQL"); err != nil {
+func Transact(ctx context.Context, db *sql.DB, lease backends.Lease, work func(*sql.Tx) error) error {
+	if _, _, err := fencing.Acquisition[*Backend](lease, "MySQL"); err != nil {
 		return err
 	}
 	conn, err := db.Conn(ctx)
@@ -124,16 +124,16 @@ func Transact(ctx context.Context, db *sql.DB, holding backends.Lease, work func
 	if err := work(tx); err != nil {
 		return err
 	}
-	a, _, err := fencing.Acquisition[*Backend](holding, "MySQL")
+	a, _, err := fencing.Acquisition[*Backend](lease, "MySQL")
 	if err != nil {
 		return err
 	}
-	statement, err := guardOf(holding, fmt.Sprintf(bound, max(int(a.Remaining.Seconds()), 1)))
+	statement, err := guardOf(lease, fmt.Sprintf(bound, max(int(a.Remaining.Seconds()), 1)))
 	if err != nil {
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, statement); err != nil {
-		return explain(holding, err) // the server has set none of the variables
+		return explain(lease, err) // the server has set none of the variables
 	}
 	err = tx.Commit()
 	release(ctx, conn)
@@ -150,14 +150,14 @@ func release(ctx context.Context, conn *sql.Conn) {
 }
 
 // explain adds to an error of a guard what to do about it.
-func explain(holding backends.Lease, err error) error {
+func explain(lease backends.Lease, err error) error {
 	if Refused(err) {
 		return fmt.Errorf("%w: another acquisition has followed, or the lease was resigned, or the record is gone; nothing was committed: %w", backends.ErrStale, err)
 	}
 	if unlike(err) {
 		return fmt.Errorf("%w: %w: nothing was committed: %w", backends.ErrMisconfigured, errUnguarded, err)
 	}
-	_, b, over := fencing.Acquisition[*Backend](holding, "MySQL")
+	_, b, over := fencing.Acquisition[*Backend](lease, "MySQL")
 	if over != nil {
 		return err
 	}

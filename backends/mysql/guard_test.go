@@ -12,13 +12,13 @@ import (
 	"github.com/elector-go/elector/backends/memory"
 )
 
-type holding backends.Acquisition
+type fakeLease backends.Acquisition
 
-func (h holding) Acquisition() (backends.Acquisition, error) { return backends.Acquisition(h), nil }
+func (h fakeLease) Acquisition() (backends.Acquisition, error) { return backends.Acquisition(h), nil }
 
 func TestGuard(t *testing.T) {
 	b := &Backend{table: table{"db", "elector"}, base: backends.NewBase("mysql://h/db", nil)}
-	h := holding{Backend: b, Election: "reports", Record: backends.Record{Holder: "h", Token: 7, Attempt: backends.Attempt{Nonce: `a'b\c`, Sequence: 1}}}
+	h := fakeLease{Backend: b, Election: "reports", Record: backends.Record{Holder: "h", Token: 7, Attempt: backends.Attempt{Nonce: `a'b\c`, Sequence: 1}}}
 	statement, err := Guard(h)
 	if err != nil {
 		t.Fatal(err)

@@ -27,8 +27,8 @@ import (
 // On a bucket with replicas the guarded writes of one election go one after the other:
 // Put sends a write again that was refused only because another one was under way, or by a
 // leader of the stream that was deposed. Then the value may be written twice.
-func Put(ctx context.Context, holding backends.Lease, key string, value []byte) (revision uint64, err error) {
-	c, err := conditionOf(holding)
+func Put(ctx context.Context, lease backends.Lease, key string, value []byte) (revision uint64, err error) {
+	c, err := conditionOf(lease)
 	if err == nil {
 		err = c.checkKey(key)
 	}
@@ -54,8 +54,8 @@ func Put(ctx context.Context, holding backends.Lease, key string, value []byte) 
 // leader reads with it what the leader before it has written. Get takes one round trip,
 // two on a bucket with replicas. Its errors are those of Guard, and any other error of the
 // request.
-func Get(ctx context.Context, holding backends.Lease, key string) (value []byte, revision uint64, err error) {
-	c, err := conditionOf(holding)
+func Get(ctx context.Context, lease backends.Lease, key string) (value []byte, revision uint64, err error) {
+	c, err := conditionOf(lease)
 	if err == nil {
 		err = c.checkKey(key)
 	}
@@ -87,8 +87,8 @@ func (c condition) checkKey(key string) error {
 //
 // Guard makes no request. It returns the lease's error if that is over, and
 // ErrMisconfigured if its election is not on NATS.
-func Guard(holding backends.Lease) (natsgo.Header, error) {
-	c, err := conditionOf(holding)
+func Guard(lease backends.Lease) (natsgo.Header, error) {
+	c, err := conditionOf(lease)
 	if err != nil {
 		return nil, err
 	}
@@ -105,8 +105,8 @@ type condition struct {
 	seq               uint64
 }
 
-func conditionOf(holding backends.Lease) (condition, error) {
-	a, b, err := fencing.Acquisition[*Backend](holding, "NATS")
+func conditionOf(lease backends.Lease) (condition, error) {
+	a, b, err := fencing.Acquisition[*Backend](lease, "NATS")
 	if err != nil {
 		return condition{}, err
 	}

@@ -15,13 +15,13 @@ import (
 	"github.com/elector-go/elector/backends/memory"
 )
 
-// A holding is a lease with this acquisition, or why it is over.
-type holding struct {
+// A fakeLease is a lease with this acquisition, or why it is over.
+type fakeLease struct {
 	acquisition backends.Acquisition
 	over        error
 }
 
-func (h holding) Acquisition() (backends.Acquisition, error) { return h.acquisition, h.over }
+func (h fakeLease) Acquisition() (backends.Acquisition, error) { return h.acquisition, h.over }
 
 // A guarded write succeeds in the states of the acquisition and in no other.
 func TestPut(t *testing.T) {
@@ -49,7 +49,7 @@ func TestPut(t *testing.T) {
 				last = mustSwap(t, b, "a", last, to(last))
 			}
 			f.sent()
-			lease := holding{acquisition: backends.Acquisition{Backend: b, Election: "a", Record: first}}
+			lease := fakeLease{acquisition: backends.Acquisition{Backend: b, Election: "a", Record: first}}
 			value := []byte("1")
 			revision, err := Put(t.Context(), lease, "data.x", value)
 			value[0] = '2' // the caller's again, although the library may send it later
@@ -78,17 +78,17 @@ func TestPutRefused(t *testing.T) {
 	f := newFake()
 	b := f.backend()
 	first := mustSwap(t, b, "a", backends.Record{}, record)
-	lease := holding{acquisition: backends.Acquisition{Backend: b, Election: "a", Record: first}}
+	lease := fakeLease{acquisition: backends.Acquisition{Backend: b, Election: "a", Record: first}}
 	for _, key := range []string{"", "elector", "elector.a.x.term", "a.*", "a.>", "a b", "a..b", ".a", "a."} {
 		if _, err := Put(t.Context(), lease, key, nil); !errors.Is(err, backends.ErrMisconfigured) {
 			t.Errorf("key %q: %v", key, err)
 		}
 	}
 	over := errors.New("over")
-	if _, err := Put(t.Context(), holding{over: over}, "a", nil); !errors.Is(err, over) {
+	if _, err := Put(t.Context(), fakeLease{over: over}, "a", nil); !errors.Is(err, over) {
 		t.Errorf("a lease that is over: %v", err)
 	}
-	elsewhere := holding{acquisition: backends.Acquisition{Backend: memory.New(), Election: "a", Record: record}}
+	elsewhere := fakeLease{acquisition: backends.Acquisition{Backend: memory.New(), Election: "a", Record: record}}
 	if _, err := Guard(elsewhere); !errors.Is(err, backends.ErrMisconfigured) || !strings.Contains(err.Error(), "NATS") {
 		t.Errorf("an election on another store: %v", err)
 	}
@@ -112,7 +112,7 @@ func TestPutWhileAnotherIsUnderWay(t *testing.T) {
 	f := newFake()
 	b := f.backend()
 	first := mustSwap(t, b, "a", backends.Record{}, record)
-	lease := holding{acquisition: backends.Acquisition{Backend: b, Election: "a", Record: first}}
+	lease := fakeLease{acquisition: backends.Acquisition{Backend: b, Election: "a", Record: first}}
 	left := 3
 	f.instead("$KV.b.data", func(ctx context.Context, m *natsgo.Msg) (*natsgo.Msg, error) {
 		if left--; left == 0 {
@@ -137,7 +137,7 @@ func TestGuard(t *testing.T) {
 	f := newFake()
 	b := f.backend()
 	first := mustSwap(t, b, "a", backends.Record{}, record)
-	header, err := Guard(holding{acquisition: backends.Acquisition{Backend: b, Election: "a", Record: first}})
+	header, err := Guard(fakeLease{acquisition: backends.Acquisition{Backend: b, Election: "a", Record: first}})
 	life, _, _ := strings.Cut(string(first.Version), ".")
 	if err != nil || header.Get("Nats-Expected-Last-Subject-Sequence") != "8" || header.Get("Nats-Expected-Last-Subject-Sequence-Subject") != "$KV.b.elector.a."+life+".term" || header.Get("Nats-Expected-Stream") != "KV_b" {
 		t.Errorf("got %v, %v", header, err)
@@ -151,7 +151,7 @@ func TestGet(t *testing.T) {
 	if err := b.prepare(t.Context(), Options{}); err != nil {
 		t.Fatal(err)
 	}
-	lease := holding{acquisition: backends.Acquisition{Backend: b, Election: "a", Record: mustSwap(t, b, "a", backends.Record{}, record)}}
+	lease := fakeLease{acquisition: backends.Acquisition{Backend: b, Election: "a", Record: mustSwap(t, b, "a", backends.Record{}, record)}}
 	if value, revision, err := Get(t.Context(), lease, "data"); err != nil || value != nil || revision != 0 {
 		t.Errorf("a key that is not there: %q, %d, %v", value, revision, err)
 	}
@@ -187,7 +187,7 @@ func TestPutAfterDeletion(t *testing.T) {
 		}
 		f.deleteKey(t, "a")
 		now := mustSwap(t, b, "a", backends.Record{}, acquired(record))
-		lease := holding{acquisition: backends.Acquisition{Backend: b, Election: "a", Record: first}}
+		lease := fakeLease{acquisition: backends.Acquisition{Backend: b, Election: "a", Record: first}}
 		if _, err := Put(t.Context(), lease, "data", nil); !errors.Is(err, backends.ErrStale) {
 			t.Errorf("under the lease from before: got %v, want ErrStale", err)
 		}

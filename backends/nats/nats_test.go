@@ -212,7 +212,7 @@ func TestBucketMadeAnew(t *testing.T) {
 	if found, err := b.Load(t.Context(), "a"); err != nil || found != now || found.Version == second.Version {
 		t.Errorf("read %+v, %v; want %+v", found, err, now)
 	}
-	lease := holding{acquisition: backends.Acquisition{Backend: b, Election: "a", Record: first}}
+	lease := fakeLease{acquisition: backends.Acquisition{Backend: b, Election: "a", Record: first}}
 	if _, err := Put(t.Context(), lease, "data", nil); !errors.Is(err, backends.ErrStale) {
 		t.Errorf("a write under the lease from before: got %v, want ErrStale", err)
 	}
@@ -608,7 +608,7 @@ func TestRefusalByADeposedLeader(t *testing.T) {
 	refuses(false)
 	second := mustSwap(t, b, "a", first, renewed(first))
 	refuses(false)
-	if _, err := Put(t.Context(), holding{acquisition: backends.Acquisition{Backend: b, Election: "a", Record: second}}, "data", nil); err != nil {
+	if _, err := Put(t.Context(), fakeLease{acquisition: backends.Acquisition{Backend: b, Election: "a", Record: second}}, "data", nil); err != nil {
 		t.Errorf("a guarded write: %v", err)
 	}
 	refuses(true)

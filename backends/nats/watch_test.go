@@ -42,7 +42,7 @@ func TestEndsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		b := f.backend()
-		lease := holding{acquisition: backends.Acquisition{Backend: b, Election: "a", Record: mustSwap(t, b, "a", backends.Record{}, record)}}
+		lease := fakeLease{acquisition: backends.Acquisition{Backend: b, Election: "a", Record: mustSwap(t, b, "a", backends.Record{}, record)}}
 		dead := make(chan struct{})
 		f.instead("", func(context.Context, *natsgo.Msg) (*natsgo.Msg, error) {
 			f.waits()

@@ -248,7 +248,7 @@ func TestGuardAlike(t *testing.T) {
 	for _, like := range []string{"CockroachDB", "YugabyteDB"} {
 		b := &Backend{table: table{"public", "elector"}, guarded: true, like: like}
 		b.base = backends.NewBase("postgres://h/db", b.classify)
-		h := holding{Backend: b, Election: "reports", Record: check.Good()}
+		h := fakeLease{Backend: b, Election: "reports", Record: check.Good()}
 		_, guard := Guard(h)
 		transact := Transact(t.Context(), nil, h, func(pgx.Tx) error { t.Error("work ran"); return nil })
 		transactDB := TransactDB(t.Context(), nil, h, func(*sql.Tx) error { t.Error("work ran"); return nil })

@@ -46,8 +46,8 @@ from (select from %[2]s where name = %[3]s and token = %[4]d and holder <> '' an
 // Guard makes no request. It returns the lease's error if the lease is over, and
 // ErrMisconfigured if the election is not on PostgreSQL itself or its table lacks the
 // index.
-func Guard(holding backends.Lease) (statement string, err error) {
-	a, b, err := acquisition(holding)
+func Guard(lease backends.Lease) (statement string, err error) {
+	a, b, err := acquisition(lease)
 	if err != nil {
 		return "", err
 	}
@@ -97,8 +97,8 @@ func Refused(err error) bool {
 // The server ends the transaction if it stands idle for as long as the lease was
 // valid when it began. So a leader that is stopped in a transaction does not hold up
 // its successor for longer than one that crashes.
-func Transact(ctx context.Context, pool *pgxpool.Pool, holding backends.Lease, work func(pgx.Tx) error) error {
-	bound, err := bounded(holding)
+func Transact(ctx context.Context, pool *pgxpool.Pool, lease backends.Lease, work func(pgx.Tx) error) error {
+	bound, err := bounded(lease)
 	if err != nil {
 		return err
 	}
@@ -124,20 +124,20 @@ func Transact(ctx context.Context, pool *pgxpool.Pool, holding backends.Lease, w
 	if status() == none {
 		return errEnded
 	}
-	statement, err := Guard(holding)
+	statement, err := Guard(lease)
 	if err != nil {
 		return err
 	}
 	_, err = tx.Exec(ctx, statement+"; commit") // if the guard fails, the server ignores the rest
-	return explain(holding, err)
+	return explain(lease, err)
 }
 
 // TransactDB is [Transact] for database/sql, with any driver. It has two more round
 // trips, and it cannot see that work has ended the transaction with a statement of its
 // own: that writes without a guard. Package fencesql has a Transact for elections on any
 // store.
-func TransactDB(ctx context.Context, db *sql.DB, holding backends.Lease, work func(*sql.Tx) error) error {
-	bound, err := bounded(holding)
+func TransactDB(ctx context.Context, db *sql.DB, lease backends.Lease, work func(*sql.Tx) error) error {
+	bound, err := bounded(lease)
 	if err != nil {
 		return err
 	}
@@ -152,12 +152,12 @@ func TransactDB(ctx context.Context, db *sql.DB, holding backends.Lease, work fu
 	if err := work(tx); err != nil {
 		return err
 	}
-	statement, err := Guard(holding)
+	statement, err := Guard(lease)
 	if err != nil {
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, statement); err != nil {
-		return explain(holding, err)
+		return explain(lease, err)
 	}
 	return tx.Commit()
 }
@@ -165,8 +165,8 @@ func TransactDB(ctx context.Context, db *sql.DB, holding backends.Lease, work fu
 var errEnded = errors.New("elector: the work of a guarded transaction has ended the transaction itself, without the guard")
 
 // acquisition returns what a guard compares with, and the backend.
-func acquisition(holding backends.Lease) (backends.Acquisition, *Backend, error) {
-	a, b, err := fencing.Acquisition[*Backend](holding, "PostgreSQL")
+func acquisition(lease backends.Lease) (backends.Acquisition, *Backend, error) {
+	a, b, err := fencing.Acquisition[*Backend](lease, "PostgreSQL")
 	if err == nil && b.like != "" {
 		err = fmt.Errorf("%w: election %s is on %s, where the row lock of a guard may keep no successor out; fence the write with its token, see package fencesql", backends.ErrMisconfigured, a.Election, b.like)
 	} else if err == nil && !b.guarded {
@@ -176,8 +176,8 @@ func acquisition(holding backends.Lease) (backends.Acquisition, *Backend, error)
 }
 
 // bounded returns the statement that bounds how long a transaction stands idle.
-func bounded(holding backends.Lease) (statement string, err error) {
-	a, _, err := acquisition(holding)
+func bounded(lease backends.Lease) (statement string, err error) {
+	a, _, err := acquisition(lease)
 	return fmt.Sprintf("set local idle_in_transaction_session_timeout = %d", idle(a)), err
 }
 
@@ -192,7 +192,7 @@ func literal(s string) string {
 }
 
 // explain adds to an error of a guard what to do about it.
-func explain(holding backends.Lease, err error) error {
+func explain(lease backends.Lease, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -200,7 +200,7 @@ func explain(holding backends.Lease, err error) error {
 		return fmt.Errorf("%w: another acquisition has followed, or the record is gone; nothing was committed: %w", backends.ErrStale, err)
 	}
 	var server interface{ SQLState() string } // of several drivers
-	_, b, over := acquisition(holding)
+	_, b, over := acquisition(lease)
 	if over != nil || !errors.As(err, &server) {
 		return err
 	}

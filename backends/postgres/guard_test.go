@@ -13,13 +13,13 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
-type holding backends.Acquisition
+type fakeLease backends.Acquisition
 
-func (h holding) Acquisition() (backends.Acquisition, error) { return backends.Acquisition(h), nil }
+func (h fakeLease) Acquisition() (backends.Acquisition, error) { return backends.Acquisition(h), nil }
 
 func TestGuard(t *testing.T) {
 	b := &Backend{table: table{"public", "elector"}, guarded: true, base: backends.NewBase("postgres://h/db", nil)}
-	h := holding{Backend: b, Election: "reports", Record: backends.Record{Token: 7, Attempt: backends.Attempt{Nonce: `a'b\c`, Sequence: 1}}}
+	h := fakeLease{Backend: b, Election: "reports", Record: backends.Record{Token: 7, Attempt: backends.Attempt{Nonce: `a'b\c`, Sequence: 1}}}
 	contains := func(t *testing.T, text string) {
 		t.Helper()
 		if statement, err := Guard(h); err != nil || !strings.Contains(statement, text) {

@@ -24,8 +24,8 @@ type Command []any
 //     were run, and their answers are returned; those after it were not run.
 //   - ErrDenied if the user lacks a right for the script. Nothing was written.
 //   - Any other error of the request. Whether something was written is unknown.
-func Commit(ctx context.Context, holding backends.Lease, commands ...Command) ([]any, error) {
-	key, stem, b, err := conditionOf(holding)
+func Commit(ctx context.Context, lease backends.Lease, commands ...Command) ([]any, error) {
+	key, stem, b, err := conditionOf(lease)
 	if err != nil {
 		return nil, err
 	}
@@ -78,13 +78,13 @@ const mostWords = 7000
 // Guard makes no request. It returns the lease's error if that is over, and
 // ErrMisconfigured if its election is not on Redis, or on a server that may lose
 // acknowledged writes: there no comparison finds every later acquisition.
-func Guard(holding backends.Lease) (key, prefix string, err error) {
-	key, prefix, _, err = conditionOf(holding)
+func Guard(lease backends.Lease) (key, prefix string, err error) {
+	key, prefix, _, err = conditionOf(lease)
 	return key, prefix, err
 }
 
-func conditionOf(holding backends.Lease) (key, stem string, b *Backend, err error) {
-	a, b, err := fencing.Acquisition[*Backend](holding, "Redis")
+func conditionOf(lease backends.Lease) (key, stem string, b *Backend, err error) {
+	a, b, err := fencing.Acquisition[*Backend](lease, "Redis")
 	if err != nil {
 		return "", "", nil, err
 	}

@@ -44,8 +44,8 @@ const (
 //   - ErrMisconfigured if the object has another election's token, or one that is
 //     no number.
 //   - Any other error of the client. Whether the object was written is unknown.
-func Write(ctx context.Context, client *s3.Client, bucket, key string, holding backends.Lease, content []byte, set func(*s3.PutObjectInput)) error {
-	return replace(ctx, client, bucket, key, holding, func(in *s3.PutObjectInput, _ *s3.HeadObjectOutput) ([]byte, error) {
+func Write(ctx context.Context, client *s3.Client, bucket, key string, lease backends.Lease, content []byte, set func(*s3.PutObjectInput)) error {
+	return replace(ctx, client, bucket, key, lease, func(in *s3.PutObjectInput, _ *s3.HeadObjectOutput) ([]byte, error) {
 		if set != nil {
 			set(in)
 		}
@@ -62,9 +62,9 @@ func Write(ctx context.Context, client *s3.Client, bucket, key string, holding b
 // Claim sends three requests, and behaves like Write otherwise. It returns the errors
 // of Write, types.NoSuchKey if there is no object (then create it with Write), and
 // ErrMisconfigured if the object has another Content-Encoding than gzip.
-func Claim(ctx context.Context, client *s3.Client, bucket, key string, holding backends.Lease) ([]byte, error) {
+func Claim(ctx context.Context, client *s3.Client, bucket, key string, lease backends.Lease) ([]byte, error) {
 	var content []byte
-	err := replace(ctx, client, bucket, key, holding, func(in *s3.PutObjectInput, old *s3.HeadObjectOutput) (_ []byte, err error) {
+	err := replace(ctx, client, bucket, key, lease, func(in *s3.PutObjectInput, old *s3.HeadObjectOutput) (_ []byte, err error) {
 		get := &s3.GetObjectInput{Bucket: &bucket, Key: &key}
 		if old != nil {
 			get.IfMatch = old.ETag
@@ -89,10 +89,10 @@ func Claim(ctx context.Context, client *s3.Client, bucket, key string, holding b
 
 // replace writes what next returns for the old object, nil if there is none, until
 // no other write comes in between.
-func replace(ctx context.Context, client *s3.Client, bucket, key string, holding backends.Lease, next func(in *s3.PutObjectInput, old *s3.HeadObjectOutput) ([]byte, error)) error {
+func replace(ctx context.Context, client *s3.Client, bucket, key string, lease backends.Lease, next func(in *s3.PutObjectInput, old *s3.HeadObjectOutput) ([]byte, error)) error {
 	failed, failedAt := error(nil), ""
 	for {
-		a, err := holding.Acquisition()
+		a, err := lease.Acquisition()
 		if err != nil {
 			return err
 		}

@@ -23,8 +23,8 @@ import (
 //     written.
 //   - Any other error of the connection. If an answer has an error, nothing was
 //     written; otherwise that is unknown.
-func Multi(conn *zk.Conn, holding backends.Lease, operations ...any) ([]zk.MultiResponse, error) {
-	c, err := conditionOf(holding)
+func Multi(conn *zk.Conn, lease backends.Lease, operations ...any) ([]zk.MultiResponse, error) {
+	c, err := conditionOf(lease)
 	if err != nil {
 		return nil, err
 	}
@@ -47,8 +47,8 @@ func Multi(conn *zk.Conn, holding backends.Lease, operations ...any) ([]zk.Multi
 //
 // Guard makes no request. It returns the lease's error if that is over, and
 // ErrMisconfigured if its election is not on ZooKeeper.
-func Guard(holding backends.Lease) ([]any, error) {
-	c, err := conditionOf(holding)
+func Guard(lease backends.Lease) ([]any, error) {
+	c, err := conditionOf(lease)
 	if err != nil {
 		return nil, err
 	}
@@ -58,8 +58,8 @@ func Guard(holding backends.Lease) ([]any, error) {
 // A condition is the znodes that exist as long as a lease's acquisition is the latest.
 type condition struct{ store, election, path, id string }
 
-func conditionOf(holding backends.Lease) (condition, error) {
-	a, b, err := fencing.Acquisition[*Backend](holding, "ZooKeeper")
+func conditionOf(lease backends.Lease) (condition, error) {
+	a, b, err := fencing.Acquisition[*Backend](lease, "ZooKeeper")
 	if err != nil {
 		return condition{}, err
 	}

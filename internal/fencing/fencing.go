@@ -13,8 +13,8 @@ import (
 // made. If that is not a B, which keeps elections in the store, a guard has nothing to
 // compare with, and if the store may lose the record of a later acquisition, a guard
 // that compares with it promises nothing: both are ErrMisconfigured.
-func Acquisition[B backends.Backend](holding backends.Lease, store string) (a backends.Acquisition, b B, err error) {
-	if a, err = holding.Acquisition(); err != nil {
+func Acquisition[B backends.Backend](lease backends.Lease, store string) (a backends.Acquisition, b B, err error) {
+	if a, err = lease.Acquisition(); err != nil {
 		return a, b, err
 	}
 	b, ok := backends.As[B](a.Backend)

@@ -21,14 +21,14 @@ import (
 	"github.com/elector-go/elector/backends/postgres"
 )
 
-// A holding is the lease of a leader that takes it for valid for a number of looks,
+// A fakeLease is the lease of a leader that takes it for valid for a number of looks,
 // whatever the store has.
-type holding struct {
+type fakeLease struct {
 	of    backends.Acquisition
 	looks int
 }
 
-func (h *holding) Acquisition() (backends.Acquisition, error) {
+func (h *fakeLease) Acquisition() (backends.Acquisition, error) {
 	if h.looks == 0 {
 		return backends.Acquisition{}, elector.ErrLost
 	}
@@ -36,8 +36,8 @@ func (h *holding) Acquisition() (backends.Acquisition, error) {
 	return h.of, nil
 }
 
-func believes(b backends.Backend, election string, r backends.Record) *holding {
-	return &holding{backends.Acquisition{Backend: b, Election: election, Record: r, Remaining: time.Minute}, 1 << 30}
+func believes(b backends.Backend, election string, r backends.Record) *fakeLease {
+	return &fakeLease{backends.Acquisition{Backend: b, Election: election, Record: r, Remaining: time.Minute}, 1 << 30}
 }
 
 // acquires replaces a record by that of another acquisition.
@@ -153,8 +153,8 @@ func TestPostgresTransact(t *testing.T) {
 			}{
 				"an error":             {ctx, h, func(opened) error { return failed }, func(err error) bool { return err == failed }},
 				"a panic":              {ctx, h, func(opened) error { panic("work") }, func(err error) bool { return err.Error() == "panic: work" }},
-				"a lease that ends":    {ctx, &holding{h.of, 1}, nothing, func(err error) bool { return errors.Is(err, elector.ErrLost) }},
-				"a lease that is over": {ctx, &holding{h.of, 0}, func(o opened) error { panic("work") }, func(err error) bool { return errors.Is(err, elector.ErrLost) }},
+				"a lease that ends":    {ctx, &fakeLease{h.of, 1}, nothing, func(err error) bool { return errors.Is(err, elector.ErrLost) }},
+				"a lease that is over": {ctx, &fakeLease{h.of, 0}, func(o opened) error { panic("work") }, func(err error) bool { return errors.Is(err, elector.ErrLost) }},
 				"a context that ends":  {inTheMiddle, h, func(opened) error { end(); return nil }, func(err error) bool { return errors.Is(err, context.Canceled) }},
 				"an error that is ignored": {ctx, h, func(o opened) error { o.exec("select 1/0"); return nil }, func(err error) bool {
 					return strings.Contains(err.Error(), "25P02") || strings.Contains(err.Error(), "aborted")

@@ -95,10 +95,10 @@ func (b *azureBlob) Do(r *policy.Request) (*http.Response, error) {
 	return answer, err
 }
 
-func (b *azureBlob) acquired(ctx context.Context, holding backends.Lease) error {
-	_, err := azureblob.Claim(ctx, b.Client, holding)
+func (b *azureBlob) acquired(ctx context.Context, lease backends.Lease) error {
+	_, err := azureblob.Claim(ctx, b.Client, lease)
 	if bloberror.HasCode(err, bloberror.BlobNotFound) {
-		err = azureblob.Write(ctx, b.Client, holding, nil, nil)
+		err = azureblob.Write(ctx, b.Client, lease, nil, nil)
 	}
 	return err
 }

@@ -145,8 +145,8 @@ func (h *history) input(number int64) *dynamodb.PutItemInput {
 	return &dynamodb.PutItemInput{TableName: &h.table, Item: item, ReturnValues: types.ReturnValueAllOld}
 }
 
-func (h *history) fenced(ctx context.Context, holding backends.Lease, token uint64, number int64) error {
-	answer, err := fence.Put(ctx, h.client, holding, h.input(number))
+func (h *history) fenced(ctx context.Context, lease backends.Lease, token uint64, number int64) error {
+	answer, err := fence.Put(ctx, h.client, lease, h.input(number))
 	if err != nil {
 		return err
 	}
@@ -156,12 +156,12 @@ func (h *history) fenced(ctx context.Context, holding backends.Lease, token uint
 	return nil
 }
 
-func (h *history) acquired(ctx context.Context, holding backends.Lease) error {
-	a, err := holding.Acquisition()
+func (h *history) acquired(ctx context.Context, lease backends.Lease) error {
+	a, err := lease.Acquisition()
 	if err != nil {
 		return err
 	}
-	return h.fenced(ctx, holding, a.Record.Token, -int64(a.Record.Token))
+	return h.fenced(ctx, lease, a.Record.Token, -int64(a.Record.Token))
 }
 
 func (h *history) put(ctx context.Context, a *Attempt) error {
@@ -234,13 +234,13 @@ func met(ctx context.Context, try func() error) error {
 	}
 }
 
-func (l *list) acquired(ctx context.Context, holding backends.Lease) error {
-	a, err := holding.Acquisition()
+func (l *list) acquired(ctx context.Context, lease backends.Lease) error {
+	a, err := lease.Acquisition()
 	if err != nil {
 		return err
 	}
 	var term *fence.Term
-	if err := met(ctx, func() error { term, err = fence.Claim(ctx, holding); return err }); err != nil {
+	if err := met(ctx, func() error { term, err = fence.Claim(ctx, lease); return err }); err != nil {
 		return err
 	}
 	l.mutex.Lock()

@@ -58,14 +58,14 @@ type blob struct {
 	acquisitions, writes []Mark
 }
 
-func (b *blob) acquired(ctx context.Context, holding backends.Lease) error {
-	a, err := holding.Acquisition()
+func (b *blob) acquired(ctx context.Context, lease backends.Lease) error {
+	a, err := lease.Acquisition()
 	if err != nil {
 		return err
 	}
-	_, err = gcs.Claim(ctx, b.ObjectHandle, holding)
+	_, err = gcs.Claim(ctx, b.ObjectHandle, lease)
 	if errors.Is(err, storage.ErrObjectNotExist) {
-		err = gcs.Write(ctx, b.ObjectHandle, holding, nil, nil)
+		err = gcs.Write(ctx, b.ObjectHandle, lease, nil, nil)
 	}
 	if err != nil {
 		return err

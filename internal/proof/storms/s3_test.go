@@ -39,7 +39,7 @@ func TestS3(t *testing.T) {
 	storm := func(name string, claim func(*document, context.Context, backends.Lease) error, write func(*document, context.Context, *Attempt) error) Storm {
 		d := &document{client: client, bucket: u.Host, key: "data/" + name}
 		s := Storm{Election: name, Every: 100 * time.Millisecond, Pause: 100 * time.Millisecond, Seed: 1}
-		s.Acquired = func(ctx context.Context, holding backends.Lease) error { return claim(d, ctx, holding) }
+		s.Acquired = func(ctx context.Context, lease backends.Lease) error { return claim(d, ctx, lease) }
 		s.Write = func(ctx context.Context, a *Attempt) error { return write(d, ctx, a) }
 		for range 3 {
 			b, err := s3.New(t.Context(), client, &s3.Options{Bucket: u.Host})
@@ -67,10 +67,10 @@ type document struct {
 
 var content = []byte("the report\n")
 
-func (d *document) claim(ctx context.Context, holding backends.Lease) error {
-	_, err := s3.Claim(ctx, d.client, d.bucket, d.key, holding)
+func (d *document) claim(ctx context.Context, lease backends.Lease) error {
+	_, err := s3.Claim(ctx, d.client, d.bucket, d.key, lease)
 	if errors.As(err, new(*types.NoSuchKey)) {
-		err = s3.Write(ctx, d.client, d.bucket, d.key, holding, content, nil)
+		err = s3.Write(ctx, d.client, d.bucket, d.key, lease, content, nil)
 	}
 	return err
 }
@@ -82,14 +82,14 @@ func (d *document) write(ctx context.Context, a *Attempt) error {
 	})
 }
 
-func (d *document) claimBeside(ctx context.Context, holding backends.Lease) error {
-	return d.put(ctx, holding, nil, nil)
+func (d *document) claimBeside(ctx context.Context, lease backends.Lease) error {
+	return d.put(ctx, lease, nil, nil)
 }
 
 // put is a broken fence: it reads the metadata, and writes on the condition that the
 // content is the same.
-func (d *document) put(ctx context.Context, holding backends.Lease, a *Attempt, change func(*awss3.PutObjectInput)) error {
-	acquisition, err := holding.Acquisition()
+func (d *document) put(ctx context.Context, lease backends.Lease, a *Attempt, change func(*awss3.PutObjectInput)) error {
+	acquisition, err := lease.Acquisition()
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func openConsul(u *url.URL) Data {
 
 func (consulData) prefix(election string) string { return "data/" + election + "/" }
 
-// A moved holding writes through another server than its election.
+// A moved lease writes through another server than its election.
 type moved struct {
 	backends.Lease
 	to *consul.Backend
@@ -49,9 +49,9 @@ func (m moved) Acquisition() (backends.Acquisition, error) {
 	return a, err
 }
 
-func (d consulData) Write(ctx context.Context, holding backends.Lease, election string, w Write) error {
+func (d consulData) Write(ctx context.Context, lease backends.Lease, election string, w Write) error {
 	server := d.backends[int(w.Number)%len(d.backends)]
-	_, err := consul.Commit(ctx, moved{holding, server}, consul.Operation{Verb: "cas", Key: fmt.Sprintf("%s%s-%d", d.prefix(election), w.Candidate, w.Number), Value: []byte(w.String())})
+	_, err := consul.Commit(ctx, moved{lease, server}, consul.Operation{Verb: "cas", Key: fmt.Sprintf("%s%s-%d", d.prefix(election), w.Candidate, w.Number), Value: []byte(w.String())})
 	return err
 }
 

@@ -41,9 +41,9 @@ func parse(line string) (w Write, err error) {
 // Data is data in one store. Its methods may be called at the same time. They
 // block until the store has answered, or ctx ends.
 type Data interface {
-	// Write adds a write to the data of the holding's election. It returns
+	// Write adds a write to the data of the lease's election. It returns
 	// ErrStale if the store's guard refused it.
-	Write(ctx context.Context, holding backends.Lease, election string, w Write) error
+	Write(ctx context.Context, lease backends.Lease, election string, w Write) error
 
 	// Read returns the writes to the data of an election, in the store's own
 	// order.
@@ -112,13 +112,13 @@ func (d *etcdData) connect(ctx context.Context) (*clientv3.Client, error) {
 
 func (*etcdData) prefix(election string) string { return etcd.DefaultPrefix + "data/" + election + "/" }
 
-func (d *etcdData) Write(ctx context.Context, holding backends.Lease, election string, w Write) error {
+func (d *etcdData) Write(ctx context.Context, lease backends.Lease, election string, w Write) error {
 	client, err := d.connect(ctx)
 	if err != nil {
 		return err
 	}
 	put := clientv3.OpPut(fmt.Sprintf("%s%s-%d", d.prefix(election), w.Candidate, w.Number), w.String())
-	_, err = etcd.Commit(ctx, client, holding, put)
+	_, err = etcd.Commit(ctx, client, lease, put)
 	return err
 }
 
@@ -161,8 +161,8 @@ func Table(role string) string {
 
 const appending = `insert into data values ($1, array[$2]) on conflict (election) do update set writes = data.writes || excluded.writes`
 
-func (d postgresData) Write(ctx context.Context, holding backends.Lease, election string, w Write) error {
-	return postgres.Transact(ctx, d.pool, holding, func(tx pgx.Tx) error {
+func (d postgresData) Write(ctx context.Context, lease backends.Lease, election string, w Write) error {
+	return postgres.Transact(ctx, d.pool, lease, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, appending, election, w.String())
 		return err
 	})

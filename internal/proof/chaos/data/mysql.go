@@ -32,8 +32,8 @@ func openMySQL(u *url.URL) (Data, error) {
 	return mySQLData{sql.OpenDB(server)}, nil
 }
 
-func (d mySQLData) Write(ctx context.Context, holding backends.Lease, election string, w Write) error {
-	return mysql.Transact(ctx, d.db, holding, func(tx *sql.Tx) error {
+func (d mySQLData) Write(ctx context.Context, lease backends.Lease, election string, w Write) error {
+	return mysql.Transact(ctx, d.db, lease, func(tx *sql.Tx) error {
 		line := w.String() + "\n"
 		_, err := tx.ExecContext(ctx, "insert into data values (?, ?) on duplicate key update writes = concat(writes, ?)", election, line, line)
 		return err

@@ -55,7 +55,7 @@ func (s *natsServer) open(ctx context.Context) (*nats.Backend, error) {
 	return s.handle.Load(), err
 }
 
-// A natsMoved holding writes through another server than its election.
+// A natsMoved lease writes through another server than its election.
 type natsMoved struct {
 	backends.Lease
 	to *nats.Backend
@@ -68,12 +68,12 @@ func (m natsMoved) Acquisition() (backends.Acquisition, error) {
 	return a, err
 }
 
-func (d *natsData) Write(ctx context.Context, holding backends.Lease, election string, w Write) error {
+func (d *natsData) Write(ctx context.Context, lease backends.Lease, election string, w Write) error {
 	server, err := d.servers[int(w.Number)%len(d.servers)].open(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = nats.Put(ctx, natsMoved{holding, server}, fmt.Sprintf("data.%s.%s-%d", election, w.Candidate, w.Number), []byte(w.String()))
+	_, err = nats.Put(ctx, natsMoved{lease, server}, fmt.Sprintf("data.%s.%s-%d", election, w.Candidate, w.Number), []byte(w.String()))
 	return err
 }
 

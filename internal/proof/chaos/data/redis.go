@@ -21,8 +21,8 @@ func openRedis(u *url.URL) Data {
 	return redisData{goredis.NewClient(&goredis.Options{Addr: u.Host, Username: u.User.Username(), Password: password, Protocol: 2, MaxRetries: -1, ContextTimeoutEnabled: true, DisableIdentity: true})}
 }
 
-func (d redisData) Write(ctx context.Context, holding backends.Lease, election string, w Write) error {
-	_, err := redis.Commit(ctx, holding, redis.Command{"RPUSH", "data:" + election, w.String()})
+func (d redisData) Write(ctx context.Context, lease backends.Lease, election string, w Write) error {
+	_, err := redis.Commit(ctx, lease, redis.Command{"RPUSH", "data:" + election, w.String()})
 	return err
 }
 
