@@ -401,7 +401,8 @@ type proposal struct {
 
 // Proclaim publishes a new value with the record, under the same token, and
 // blocks until the store has acknowledged it. If ctx ends first, Proclaim returns
-// the cause, and a later renewal may still publish the value. If the store
+// the cause, and a later renewal may still publish the value; called again, Proclaim
+// then returns nil at once. If the store
 // refuses the value, Proclaim returns the store's error at once, and the old value stays.
 // It returns ErrLost or ErrResigned after the end of the lease, and ErrInvalid
 // for a value that has more than 4096 bytes, is not UTF-8 or contains a NUL.

@@ -25,6 +25,25 @@ func TestMinWriteInterval(t *testing.T) {
 		t.Errorf("renewals more often than the store allows: %v", err)
 	}
 	t.Run("apart", func(t *testing.T) { synctest.Test(t, writesApart) })
+	t.Run("impatient", func(t *testing.T) { synctest.Test(t, proclaimsImpatiently) })
+}
+
+// Who waits for less than the interval, and tries again at once, learns that a renewal has
+// published the value.
+func proclaimsImpatiently(t *testing.T) {
+	l := win(t, join(t, throttling{memory.New()}, elector.Options{TTL: 5 * time.Second}))
+	begun, tries, err := time.Now(), 0, error(nil)
+	for ; tries == 0 || err != nil && tries < 20; tries++ {
+		ctx, cancel := context.WithTimeout(t.Context(), 750*time.Millisecond)
+		err = l.Proclaim(ctx, "value")
+		cancel()
+	}
+	if took := time.Since(begun); err != nil || took > 1200*time.Millisecond {
+		t.Errorf("after %d tries and %v: %v", tries, took, err)
+	}
+	if err := l.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
 }
 
 func writesApart(t *testing.T) {

@@ -52,7 +52,11 @@ func (l *Lease) due() bool {
 	for l.pending == nil {
 		select {
 		case p := <-l.proposals:
-			if p.ctx.Err() == nil {
+			switch {
+			case p.ctx.Err() != nil:
+			case p.value == l.value && p.value == l.own.record.Value: // a renewal has published it
+				p.done <- nil
+			default:
 				l.pending, l.value = p, p.value
 				return true
 			}

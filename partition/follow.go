@@ -43,7 +43,8 @@ func (f *follower) publish(ctx context.Context) {
 	if n == f.published || !f.read {
 		return
 	}
-	ctx, cancel := g.clock.WithTimeout(ctx, g.options.RequestTimeout)
+	// Where writes must be apart, this one may have to wait, for at most a renewal interval.
+	ctx, cancel := g.clock.WithTimeout(ctx, g.options.RenewEvery+g.options.RequestTimeout)
 	defer cancel()
 	err := f.s.lease.Proclaim(ctx, n.String())
 	if f.complain("cannot write its seat", err); err != nil {

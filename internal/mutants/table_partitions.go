@@ -132,6 +132,8 @@ var partitionMutants = []mutant{
 		"partition/govern.go", `created := !f.record.Exists()`, `created := false`}),
 	hostile("an edited plan not followed", "the table", "TestPlanEdited", edit{
 		"partition/reads.go", ` || f.text != o.Record.Value // also`, ` // also`}),
+	{name: "a seat written in less time than two writes are apart", breaks: "liveness", catch: "TestSlowWriting", pkg: "./partition", edits: []edit{{
+		"partition/follow.go", `g.options.RenewEvery+g.options.RequestTimeout`, `g.options.RequestTimeout`}}},
 }
 
 // hostile makes a mutant that one of the package's own tests must catch.

@@ -82,7 +82,7 @@ var points = []overlay.Edit{
 	before(sqlFile, wire.Guarded, "		err = tx.Commit()\n"),
 
 	importing("renew.go", inModule),
-	before("renew.go", wire.Renew, "	r, f := e.swap(ctx, l.limit(), swapping, true, before, next)"),
+	before("renew.go", wire.Renew, "	pending := e.beginSwap(ctx, how, write)"),
 	before("renew.go", wire.Renewed, "	if f == nil {\n		return l.adopt(r), false"),
 
 	importing("release.go", `	"github.com/elector-go/elector/internal/annex"`),
