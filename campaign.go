@@ -56,7 +56,7 @@ import (
 // in time, Campaign first releases the record, as long as the lease could have lasted; after
 // a deposition it waits until another candidate has led, for at most TTL*(1+ClockDrift).
 // Campaign returns ErrBusy while this Elector campaigns or has a valid lease. After a request
-// to resign (see RequestResign) a lease stays valid although its context has ended:
+// to resign (see [operate.Operator]) a lease stays valid although its context has ended:
 // call its Release first.
 func (e *Elector) Campaign(ctx context.Context) (*Lease, error) {
 	return e.exclusive(ctx, e.campaign)

@@ -32,7 +32,7 @@ type Leader struct {
 
 	// RequestedBy is the ID of the process that has requested the leader to
 	// resign, if one has, and Draining is set once the leader has met the request:
-	// see RequestResign.
+	// see [operate.Operator].
 	RequestedBy string
 	Draining    bool
 

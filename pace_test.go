@@ -10,6 +10,7 @@ import (
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/backends/memory"
+	"github.com/elector-go/elector/internal/fault"
 )
 
 // A store may bear only so many writes in a second.
@@ -97,4 +98,26 @@ func (r *refusing) Swap(ctx context.Context, name string, prev, next backends.Re
 		return backends.Record{}, err
 	}
 	return r.Backend.Swap(ctx, name, prev, next)
+}
+
+// What this process has published is no answer to a proposal while another write, which may
+// still count, has another value.
+func TestProclaimedBack(t *testing.T) {
+	onStage(t, elector.Options{TTL: time.Minute, Value: "old"}, func(t *testing.T, s *stage) {
+		l := s.run()
+		s.fault.Always(func(ctx context.Context, c fault.Call, send fault.Send) (backends.Record, error) {
+			if c.Op == "swap" && c.Next.Value == "new" {
+				send(ctx)
+			}
+			return backends.Record{}, backends.ErrUnavailable
+		})
+		for _, value := range []string{"new", "old", "old"} {
+			ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+			if err := l.Proclaim(ctx, value); err == nil {
+				t.Errorf("%s is proclaimed, and the store has not answered", value)
+			}
+			cancel()
+		}
+		s.plain()
+	})
 }

@@ -160,7 +160,7 @@ func (l *Lease) workReturned(ctx context.Context) {
 //
 // A worker in Run must have ended its work before it calls its lease's Release,
 // because the release is written at once. Run then returns, unless another process has
-// requested the resignation: see RequestResign. To stop a worker in an orderly way,
+// requested the resignation: see [operate.Operator]. To stop a worker in an orderly way,
 // call Resign on the Elector.
 //
 // A release is the last renewal: it is tried again until the lease would have ended

@@ -49,23 +49,34 @@ func (l *Lease) reportEnd() {
 // due reports whether to renew now: at the time for it, or for a proposal. One at a time is
 // tried until it is decided.
 func (l *Lease) due() bool {
-	for l.pending == nil {
+	for {
+		passed := l.next <= l.e.clock.Now().Mono
+		if l.pending != nil {
+			return passed
+		}
 		select {
 		case p := <-l.proposals:
-			switch {
-			case p.ctx.Err() != nil:
-			case p.value == l.value && p.value == l.own.record.Value: // a renewal has published it
-				p.done <- nil
-			default:
-				l.pending, l.value = p, p.value
+			if l.accept(p) || passed {
 				return true
 			}
-			continue
 		default:
+			return passed
 		}
-		break
 	}
-	return l.next <= l.e.clock.Now().Mono
+}
+
+// accept reports whether a proposal is to be written. One whose value a renewal has published,
+// as a caller who no longer waits proposed it, is not, unless another write may still count.
+func (l *Lease) accept(p *proposal) bool {
+	switch {
+	case p.ctx.Err() != nil:
+		return false
+	case p.value == l.value && p.value == l.own.record.Value && len(l.own.sent) == 1:
+		p.done <- nil
+		return false
+	}
+	l.pending, l.value = p, p.value
+	return true
 }
 
 // renewNow renews the lease, or puts that off, and sets the time of the next renewal.

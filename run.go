@@ -31,7 +31,7 @@ import (
 // (see ErrDeposed), the record is then released, as long as the lease could have lasted: before
 // Run campaigns again, or after it has returned, and Close waits for that.
 // A record that still shows its own lost lease this Elector may take over at once. After a
-// deposition or a request (see RequestResign) this candidate first waits until another one has led,
+// deposition or a request (see [operate.Operator]) this candidate first waits until another one has led,
 // for at most TTL*(1+ClockDrift).
 //
 // A panic in work passes through Run: the lease ends at once, and the record is

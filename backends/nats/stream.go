@@ -123,9 +123,9 @@ func (b *Backend) prepare(ctx context.Context, o Options) error {
 	return b.suitable(i.Config)
 }
 
-// createCommand makes the bucket on a cluster.
+// createCommand makes the bucket.
 func (b *Backend) createCommand() string {
-	return "nats kv add " + b.bucket + " --replicas=3 --history=1 --storage=file"
+	return "nats kv add " + b.bucket + " --history=1 --storage=file --replicas=3 (1 where there is one server)"
 }
 
 // create makes the bucket as nats.go's CreateKeyValue does, but without direct reads.

@@ -44,7 +44,7 @@
 // A change of holder, token, value or extensions sends a NOTIFY on the channel named as
 // the table (without schema), with the election's name as payload, unless listen=false.
 // Renewals send none, because NOTIFY takes a server-wide lock when it commits. A change
-// that sends one waits for this lock for half of the remaining time. Watch is
+// that sends one waits for this lock for half of the time that its request has. Watch is
 // thus a hint of new leaders, values, extensions and vacancies; waiters also read.
 //
 // # Fencing

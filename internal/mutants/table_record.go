@@ -97,7 +97,9 @@ var recordMutants = []mutant{
 	{name: "a reason to stop forgotten", breaks: "Resign", catch: "resigned", pkg: ".", parent: "TestResignWhileDraining", edits: []edit{{
 		"lease.go", `next.why = max(s.why, why)`, `next.why = max(s.why, why*reason(1-min(1, s.phase)))`}}},
 	{name: "a published value proclaimed again", breaks: "Proclaim", catch: "impatient", pkg: ".", parent: "TestMinWriteInterval", edits: []edit{{
-		"renew.go", `case p.value == l.value && p.value == l.own.record.Value:`, `case false:`}}},
+		"renew.go", `case p.value == l.value && p.value == l.own.record.Value && len(l.own.sent) == 1:`, `case false:`}}},
+	{name: "a proposal answered while another write may count", breaks: "Proclaim", catch: "TestProclaimedBack", pkg: ".", edits: []edit{{
+		"renew.go", ` && len(l.own.sent) == 1:`, `:`}}},
 	{name: "a user's error decides how a lease ends", breaks: "Errors", catch: "deposed/run_false", pkg: ".", parent: "TestOpaqueErrors", edits: []edit{{
 		"health.go", `err = usersError{err}`, `_ = usersError{err}`}}},
 	{name: "a conflict believed beside another error", breaks: "7", catch: "stands_alone", pkg: ".", parent: "TestKindOf", edits: []edit{{
