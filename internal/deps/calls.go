@@ -41,6 +41,7 @@ var callers = []struct {
 	{"/internal/fakehttp", nil, "for tests of adapters"},
 	{"/internal/fault", nil, "faults in front of a backend"},
 	{"/internal/mute", nil, "for tests of adapters"},
+	{"/internal/fuzz", nil, "for tests of adapters"},
 	{"/internal/pictures", quiet, "it draws real runs"},
 	{"/examples/singleton", nil, "it measures what it shows"},
 }
