@@ -325,7 +325,7 @@ func TestBatchRefused(t *testing.T) {
 				leases := govern(t, c, 200, o)
 				pass(2 * batchEvery)
 				c.set(func() { spoil(c) })
-				for _, most := range []int{40, 4} {
+				for _, most := range []int{80, 4} { // of more than 200
 					c.taken()
 					pass(batchEvery)
 					together := slices.DeleteFunc(c.taken(), func(n int) bool { return n == 1 })
