@@ -209,7 +209,7 @@ func (v *sharedBackend) apart(what string, answer error, batch []backends.Change
 			continue
 		}
 		for _, renewal := range batch {
-			if next, ok := v.after(renewal); renewal.Name == r.el.name && ok && len(batch) > 3 && next.together >= len(batch) {
+			if next, ok := v.after(renewal); renewal.Name == r.el.name && ok && len(batch) > 3 && next.together >= max(len(batch), 4*next.largest+1) {
 				s.Errorf("after an error of a whole batch its leases are renewed in smaller ones, because one of them may be the reason: %s was renewed with %d after a batch of %d of which %s", r.ID(), next.together, len(batch), what)
 			}
 		}

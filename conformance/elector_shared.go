@@ -21,12 +21,14 @@ type sharedBackend struct {
 	faults       []*batchFault
 	acknowledged map[string]int           // by election: renewals
 	renewals     map[string][]sentRenewal // by election
+	largest      int                      // renewals that were answered together since the last fault
 }
 
 // A sentRenewal is a renewal that was sent.
 type sentRenewal struct {
 	attempt  backends.Attempt
 	together int // how many went as one
+	largest  int // how many had been answered together since the last fault
 }
 
 // A batchFault replaces the next batch that it is for.
@@ -93,6 +95,7 @@ func (v *sharedBackend) SwapMany(ctx context.Context, renewals []backends.Change
 		outcomes = fault.answer(ctx, renewals, send)
 	} else {
 		outcomes = send(ctx)
+		v.answers(outcomes)
 	}
 	for i, o := range outcomes {
 		v.acknowledge(renewals[i].Name, renewals[i].Next.Attempt, o.Err)
@@ -105,7 +108,16 @@ func (v *sharedBackend) renews(name string, a backends.Attempt, together int) {
 	v.leaves(a)
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
-	v.renewals[name] = append(v.renewals[name], sentRenewal{a, together})
+	v.renewals[name] = append(v.renewals[name], sentRenewal{a, together, v.largest})
+}
+
+// answers records that renewals were answered together.
+func (v *sharedBackend) answers(outcomes []backends.Outcome) {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	if slices.ContainsFunc(outcomes, func(o backends.Outcome) bool { return o.Err == nil }) {
+		v.largest = max(v.largest, len(outcomes))
+	}
 }
 
 // acknowledge records the answer to a renewal.
@@ -125,6 +137,7 @@ func (v *sharedBackend) fault(names []string) *batchFault {
 	for i, f := range v.faults {
 		if len(names) > 1 && f.isFor(names) {
 			v.faults = slices.Delete(v.faults, i, i+1)
+			v.largest = 1
 			return f
 		}
 	}
