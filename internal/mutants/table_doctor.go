@@ -29,4 +29,14 @@ var doctorMutants = []mutant{
 		"judge.go", `	return at < len(d.shown)-1`, `	return false`}}},
 	{name: "a doctor that takes a record of another store for another process", breaks: "causes", catch: "TestTwoStores", edits: []edit{{
 		"judge.go", `	case still.Attempt == p.record.Attempt:`, `	case still.Attempt == p.record.Attempt && false:`}}},
+	{name: "a doctor that excuses stale reads on every store", breaks: "causes", catch: "TestCauses", edits: []edit{{
+		"patient.go", `	if p.late == "" || p.behind {`, `	if p.behind {`}}},
+	{name: "a doctor that excuses reads that stay stale", breaks: "causes", catch: "TestCauses", edits: []edit{{
+		"patient.go", `	case p.behind:`, `	case p.behind && p.late == "":`}}},
+	{name: "a doctor that takes a late read for a replica's", breaks: "causes", catch: "TestCauses", edits: []edit{{
+		"patient.go", `p.behind = p.behind || p.stale(r)`, `p.behind = true`}}},
+	{name: "a doctor that takes a late read for a second store", breaks: "causes", catch: "TestCauses", edits: []edit{{
+		"judge.go", `	if err == nil {
+		still, err = p.again(`, `	if false {
+		still, err = p.again(`}}},
 }

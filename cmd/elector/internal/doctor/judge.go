@@ -87,6 +87,9 @@ func (p *patient) refused(ctx context.Context, next backends.Record) error {
 // has written nor an earlier one.
 func (p *patient) differs(ctx context.Context, r backends.Record) error {
 	still, err := p.load(ctx, p.first)
+	if err == nil {
+		still, err = p.again(ctx, p.first, still, func(r backends.Record) bool { return r.Attempt == p.record.Attempt })
+	}
 	switch {
 	case err != nil:
 		return err

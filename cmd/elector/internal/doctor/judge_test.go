@@ -22,6 +22,7 @@ type liar struct {
 	store *memory.Store
 	swaps atomic.Int32
 	first backends.Record
+	last  backends.Record // that this handle has shown
 }
 
 func (l *liar) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
@@ -38,9 +39,7 @@ func (l *liar) Swap(ctx context.Context, name string, prev, next backends.Record
 		l.store.Put(name, backends.Encode(name, l.first)) // the writes since
 		return backends.Record{}, backends.ErrConflict
 	case l.how == "another" && n > 1:
-		other := l.first
-		other.Holder, other.Token, other.Attempt.Nonce = "intruder", other.Token+1, fmt.Sprint("intruder", n)
-		l.store.Put(name, backends.Encode(name, other))
+		l.intrude(name, n)
 	case l.how == "ignores", l.how == "repeats":
 		l.store.Put(name, backends.Encode(name, next))
 		return l.Load(ctx, name)
@@ -49,14 +48,37 @@ func (l *liar) Swap(ctx context.Context, name string, prev, next backends.Record
 	if n == 1 {
 		l.first = r
 	}
+	if err == nil {
+		l.last = r
+	}
+	if l.how == "another-once" && n == 5 {
+		l.intrude(name, n)
+	}
 	if l.how == "relabels" && err == nil {
 		r.Version += "'"
 	}
 	return r, err
 }
 
+// intrude writes the record as another process would.
+func (l *liar) intrude(name string, n int32) {
+	other := l.first
+	other.Holder, other.Token, other.Attempt.Nonce = "intruder", other.Token+1, fmt.Sprint("intruder", n)
+	l.store.Put(name, backends.Encode(name, other))
+}
+
 func (l *liar) Load(ctx context.Context, name string) (backends.Record, error) {
 	r, err := l.Backend.Load(ctx, name)
+	last := l.last
+	if l.last = r; err == nil && last.Exists() {
+		switch l.how {
+		case "stays": // what it has shown once
+			l.last = last
+			return last, nil
+		case "late", "another-once": // by one read
+			return last, nil
+		}
+	}
 	if l.how == "repeats" && r.Exists() {
 		r.Version = "the same"
 	}
@@ -68,7 +90,8 @@ func (l *liar) SwapMany(context.Context, []backends.Change) []backends.Outcome {
 var liars = map[string]*memory.Store{}
 
 func init() {
-	backends.Register("liar", func(_ context.Context, u *url.URL) (backends.Backend, error) {
+	late["late"] = "it is slow"
+	open := func(_ context.Context, u *url.URL) (backends.Backend, error) {
 		key := u.Path
 		if u.Query().Has("two") {
 			key += u.Host
@@ -77,7 +100,9 @@ func init() {
 			liars[key] = memory.NewStore()
 		}
 		return &liar{Backend: liars[key].Handle(), how: strings.Trim(u.Path, "/"), store: liars[key]}, nil
-	})
+	}
+	backends.Register("liar", open)
+	backends.Register("late", open)
 }
 
 // Each way in which a store can be wrong has its cause and its cure, and none of them is
@@ -99,6 +124,10 @@ func TestCauses(t *testing.T) {
 		{"liar://a/another", "write", `"intruder", with token`, "one doctor at a time", true},
 		{"liar://a/ignores", "compare-and-swap", "accepted", "can have two leaders", true},
 		{"liar://a/relabels", "compare-and-swap", "under another version", "leases are lost", true},
+		{"liar://a/late", "linearizable reads", "19 of 20 reads did not show", "through no cache or replica", true},
+		{"late://a/late", "linearizable reads", "19 of 20 reads did not show the write that was acknowledged before, and did when they were made again: it is slow", "", false},
+		{"late://a/stays", "linearizable reads", "19 of 20 reads did not show", "through no cache or replica", true},
+		{"late://a/another-once", "compare-and-swap", "are refused", "", false},
 		{"liar://a/repeats", "compare-and-swap", "gave two states the version", "there can be two leaders", true},
 	} {
 		var lines []Line

@@ -7,16 +7,28 @@ import (
 	"fmt"
 	mathrand "math/rand/v2"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/elector-go/elector/backends"
 )
+
+// late says, by the scheme of the URL, why a read may miss a write that was acknowledged a
+// moment before, on a store whose own protocol allows that for a moment and on which it is
+// harmless. Such a read is made again, and must then show the write: a replica or a cache is
+// no excuse.
+var late = map[string]string{"zookeeper": lateZooKeeper, "zookeepers": lateZooKeeper}
+
+const lateZooKeeper = "ZooKeeper's leader may answer a read before it has applied a write that a follower has acknowledged. " +
+	"Elections are safe all the same: a change that is based on such a read is refused"
 
 // A patient is a store whose scratch election is read and written through two
 // handles.
 type patient struct {
 	*doctor
 	first, second backends.Backend
+	late          string // why its reads may be late, or empty
+	behind        bool   // a read was stale that may not be late, or stayed stale
 
 	doing  string // the check under way
 	record backends.Record
@@ -27,7 +39,8 @@ type patient struct {
 }
 
 func newPatient(d *doctor, first, second backends.Backend) *patient {
-	return &patient{doctor: d, first: first, second: second, states: map[backends.Version]backends.Attempt{}}
+	scheme, _, _ := strings.Cut(d.URL, ":")
+	return &patient{doctor: d, first: first, second: second, late: late[scheme], states: map[backends.Version]backends.Attempt{}}
 }
 
 // trips is how many round trips are measured, and fewTrips if the store limits the
@@ -71,10 +84,12 @@ func (p *patient) examine(ctx context.Context) (err error) {
 	}
 	later("read", "the election "+Election+" can be read", "", nil)
 	later("write", "the election "+Election+" can be written", "", nil)
-	if stale > 0 {
-		later("linearizable reads", fmt.Sprintf("%d of %d reads did not show the write that was acknowledged before", stale, len(p.writes)),
-			"read from the primary, through no cache or replica: with stale reads there can be two leaders", backends.ErrMisconfigured)
-	} else {
+	switch missed := fmt.Sprintf("%d of %d reads did not show the write that was acknowledged before", stale, len(p.writes)); {
+	case p.behind:
+		later("linearizable reads", missed, "read from the primary, through no cache or replica: with stale reads there can be two leaders", backends.ErrMisconfigured)
+	case stale > 0:
+		later("linearizable reads", missed+", and did when they were made again: "+p.late, "", nil)
+	default:
 		later("linearizable reads", fmt.Sprintf("each of %d reads showed the write that was acknowledged before, on another connection", len(p.writes)), "", nil)
 	}
 	accepted, err := p.swapStale(ctx)
@@ -159,17 +174,40 @@ func (p *patient) renew(ctx context.Context) (stale int, err error) {
 		}
 		p.doing = "read"
 		r, err := p.load(ctx, p.second)
+		if err == nil && p.stale(r) {
+			stale++
+			r, err = p.again(ctx, p.second, r, p.stale)
+			p.behind = p.behind || p.stale(r)
+		}
 		switch {
 		case err != nil:
 			return stale, err
-		case r.Attempt == p.record.Attempt:
-		case r.Attempt.Nonce == p.record.Attempt.Nonce, r.Token < p.record.Token:
-			stale++
-		default:
+		case r.Attempt != p.record.Attempt && !p.stale(r):
 			return stale, p.differs(ctx, r)
 		}
 	}
 	return stale, nil
+}
+
+// stale reports whether r is a state from before the record that was written last.
+func (p *patient) stale(r backends.Record) bool {
+	return r.Attempt != p.record.Attempt && (r.Attempt.Nonce == p.record.Attempt.Nonce || r.Token < p.record.Token)
+}
+
+// again reads until the record is not r's old state any more, on a store whose reads may be
+// late, and returns the last record that it has read.
+func (p *patient) again(ctx context.Context, b backends.Backend, r backends.Record, old func(backends.Record) bool) (backends.Record, error) {
+	if p.late == "" || p.behind {
+		return r, nil
+	}
+	for end := time.Now().Add(patience); old(r) && time.Now().Before(end); {
+		pause(ctx, jitter())
+		var err error
+		if r, err = p.load(ctx, b); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
 }
 
 // swapStale writes to older states, and returns what was accepted.
