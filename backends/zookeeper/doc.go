@@ -25,11 +25,19 @@
 //
 // A read is a sync and then a get, one after the other, because the client library
 // cannot be told to send two requests in order. So a read takes two round trips, and an
-// uncontended acquisition three. A read sees every change that was acknowledged before,
-// through any server, including a follower that lags behind. ZooKeeper itself makes one
-// exception: its leader, cut off from its followers, answers a sync until it notices,
-// for at most syncLimit ticks. Such a read can be out of date; a change based on it is
-// then refused, because changes need a majority.
+// uncontended acquisition three. A read through a follower sees every change that was
+// acknowledged before. A read through ZooKeeper's leader can be out of date, because the
+// leader waits for nothing when a client of its own syncs:
+//
+//   - It sends a commit to its followers before it applies it: for as long as its threads
+//     then wait for a processor it does not show what a follower has acknowledged.
+//   - Cut off from the majority it answers until it notices, for at most syncLimit ticks,
+//     and so do followers that are cut off together with it.
+//
+// Elections stay safe: a change that is based on such a read is refused, because changes
+// compare the record and need a majority. Only a write is answered after all that came
+// before it. This package makes none to read: it would go to the disk of each server, for
+// each process that looks.
 //
 // Writes are sent once. While there is no session, requests are refused at once: the
 // client library would keep them and send them when it has a session again, long after
@@ -62,7 +70,8 @@
 //
 // Once a leader has acquired the election, no guarded write of an earlier leader can
 // succeed, so the new leader can rely on what it then reads. But a server may lag
-// behind: sync before the first read.
+// behind, and a sync is not enough, see Consistency: before the first read make a Multi
+// on the same connection, which may be one without operations.
 //
 // The connection is yours: a [Backend] does not share its own. It must be to the same
 // ensemble, or the checks find no znodes and every write is refused as stale. It must
