@@ -106,8 +106,14 @@ func (k clerk) mustShow(t *testing.T, want backends.Record) {
 	ctx, cancel := context.WithTimeout(t.Context(), enough)
 	defer cancel()
 	must(t, until(ctx, 2*time.Second, func(ctx context.Context) (err error) {
-		got, err = k.Load(ctx, "record")
-		return err
+		if got, err = k.Load(ctx, "record"); err != nil || got.Token >= want.Token || k.c.Kind != ZooKeeper {
+			return err
+		}
+		// ZooKeeper's leader answers before it has applied what a follower has acknowledged.
+		if l, err := k.c.Leader(ctx); err != nil || l != k.member {
+			return err
+		}
+		return errors.New("the leader is behind")
 	}))
 	if got.Token != want.Token {
 		t.Errorf("member %d shows token %d, want %d", k.member, got.Token, want.Token)
