@@ -80,9 +80,9 @@ func (a *acquisition) next(prev backends.Record, holder, value string) backends.
 			r.Extensions = rule.Replaced(r.Extensions, prev)
 		}
 	case holder == "":
-		r.Extensions = annex.Released(prev, a.why, a.successor, a.pause, now)
+		r.Extensions = a.e.annex.Released(prev, a.why, a.successor, a.pause, now)
 	default:
-		r.Extensions = annex.Renewed(prev)
+		r.Extensions = a.e.annex.Renewed(prev)
 	}
 	a.sent = append(a.sent, write{a.number, start, a.token, holder == "", value, r.Extensions.Class('c')})
 	return r

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
-	"github.com/elector-go/elector/internal/annex"
 	"github.com/elector-go/elector/internal/rule"
 	"github.com/elector-go/elector/internal/store"
 )
@@ -69,7 +68,7 @@ func (c *candidacy) refusal(ctx context.Context, f *failure) {
 // logLeader logs a leader, or a pause, unless that is what it logged last.
 func (c *candidacy) logLeader(s rule.Snapshot) {
 	r := s.Record
-	pause := annex.PauseOf(r)
+	pause := c.e.annex.Of(r).Pause
 	now := logged{Token(r.Token), pause != nil}
 	if r.Vacant() && pause == nil || now == c.logged {
 		return

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
-	"github.com/elector-go/elector/internal/annex"
 	"github.com/elector-go/elector/internal/rule"
 	"github.com/elector-go/elector/operate"
 )
@@ -62,16 +61,17 @@ func (l Leader) now() Leader {
 
 // leader returns who leads, according to a state just seen.
 func (e *Elector) leader(r backends.Record) Leader {
-	q := annex.RequestOf(r)
-	l := Leader{ID: r.Holder, Token: Token(r.Token), Value: r.Value, TTL: r.TTL, Successor: annex.BidOf(r).ID, RequestedBy: q.By, Draining: q.Draining, Lossy: e.lossy}
+	said := e.annex.Of(r)
+	q := said.Request
+	l := Leader{ID: r.Holder, Token: Token(r.Token), Value: r.Value, TTL: r.TTL, Successor: said.Bid.ID, RequestedBy: q.By, Draining: q.Draining, Lossy: e.lossy}
 	paused := true
 	if s := e.view.Snapshot(); s.Any && r.Version == s.Record.Version {
 		now := e.now()
 		l.Unchanged = now - s.Since
 		l.Lapsed = !r.Vacant() && now >= s.Lapse
-		paused = now < pausedUntil(s)
+		paused = now < e.pausedUntil(s)
 	}
-	if p := annex.PauseOf(r); p != nil && paused {
+	if p := said.Pause; p != nil && paused {
 		l.Pause = &operate.Pause{Reason: p.Reason, For: p.For, By: p.By}
 	}
 	return l
@@ -92,8 +92,8 @@ func (e *Elector) heldBy(r backends.Record) *failure {
 
 // pausedUntil returns the time until which the pause in the record last seen keeps
 // candidates from leading, 0 if there is none.
-func pausedUntil(s rule.Snapshot) time.Duration {
-	switch p := annex.PauseOf(s.Record); {
+func (e *Elector) pausedUntil(s rule.Snapshot) time.Duration {
+	switch p := e.annex.Of(s.Record).Pause; {
 	case p == nil:
 		return 0
 	case p.For == 0:

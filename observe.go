@@ -71,7 +71,7 @@ func (e *Elector) observe(ctx context.Context, w *watcher, yield func(Leader) bo
 			if s := e.view.Snapshot(); !shown.Vacant() {
 				lapse = s.Lapse
 			} else if shown.Pause != nil {
-				lapse = pausedUntil(s)
+				lapse = e.pausedUntil(s)
 			}
 			changed, err = w.wait(ctx, version, lapse)
 		}

@@ -53,7 +53,7 @@ func (e *Elector) confirm(ctx context.Context, l *Lease) error {
 		return fmt.Errorf("the pause was written, and then could not be read: %w", err)
 	case r.Attempt.Nonce != l.own.nonce:
 		return fmt.Errorf("%w: another process has led or resumed since", operate.ErrNotPaused)
-	case annex.PauseOf(r) == nil:
+	case e.annex.Of(r).Pause == nil:
 		return fmt.Errorf("%w: the store took the pause, but the record does not have it: the backend, or another process, drops extensions", ErrMisconfigured)
 	}
 	return nil
@@ -66,7 +66,7 @@ func (o operator) Resume(ctx context.Context) error {
 		switch {
 		case err != nil:
 			return err
-		case annex.PauseOf(r) == nil:
+		case d.annex.Of(r).Pause == nil:
 			return notPaused(r)
 		}
 		l, err := d.seize(ctx)

@@ -112,7 +112,7 @@ func (l *Lease) writeRelease(on occasion) {
 	case on == leaseEnded, on == workReturned && phase != lost:
 		state, err = l.vacate()
 	}
-	if phase == deposed || l.status.Load().why == requested || on != workPanicked && annex.RequestOf(l.own.record).Token != 0 { // the renewals still run beside a panic
+	if phase == deposed || l.status.Load().why == requested || on != workPanicked && e.annex.Of(l.own.record).Request.Token != 0 { // the renewals still run beside a panic
 		e.standBack(l.own.nonce)
 	}
 	l.finish(state, err)

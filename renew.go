@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
-	"github.com/elector-go/elector/internal/annex"
 	"github.com/elector-go/elector/internal/store"
 )
 
@@ -288,7 +287,7 @@ func (l *Lease) adopt(r backends.Record) *failure {
 // obeyRequest tells the worker to stop if the record, as it was read last, has a request
 // for this lease.
 func (l *Lease) obeyRequest() {
-	q := annex.RequestOf(l.own.record)
+	q := l.e.annex.Of(l.own.record).Request
 	if q.Token == 0 || l.status.Load().why >= requested {
 		return
 	}

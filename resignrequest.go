@@ -74,7 +74,7 @@ func (p *pending) settle(ctx context.Context) error {
 		if p.token == 0 {
 			p.token = Token(r.Token)
 		}
-		l, q := e.leader(r), annex.RequestOf(r)
+		l, q := e.leader(r), e.annex.Of(r).Request
 		switch {
 		case first && (l.ID == "" || l.Token != p.token):
 			return p.leadsNoMore(r)
@@ -173,7 +173,7 @@ func (p *pending) late(ctx context.Context) error {
 	switch {
 	case !p.found:
 		return fmt.Errorf("%w; the record was not seen with the request", err)
-	case annex.RequestOf(p.seen).Draining:
+	case p.e.annex.Of(p.seen).Request.Draining:
 		return fmt.Errorf("%w; %q has met the request, and its worker has not returned yet", err, p.seen.Holder)
 	case p.seen.Attempt != p.with:
 		return fmt.Errorf("%w; %q renews and keeps the request: its version of this library does not know requests; stop that process", err, p.seen.Holder)

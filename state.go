@@ -40,7 +40,7 @@ func (e *Elector) State() CandidateState {
 		return Stopping
 	case e.refused.Load():
 		return Refused
-	case pausedUntil(s) > now:
+	case e.pausedUntil(s) > now:
 		return Paused
 	case e.standsBack(s):
 		return StandingBack

@@ -32,6 +32,7 @@ import (
 
 // A courtesy is what an Elector knows of when to try, and when to let others try first.
 type courtesy struct {
+	annex     annex.Reader
 	resumes   bool // this candidate ends a pause
 	priority  atomic.Int64
 	back      atomic.Pointer[standing]
@@ -39,17 +40,17 @@ type courtesy struct {
 }
 
 // successor returns the ID of the candidate that should lead after a vacancy.
-func successor(r backends.Record) string {
-	if !r.Exists() || !r.Vacant() {
+func (e *Elector) successor(r backends.Record) string {
+	if !r.Vacant() {
 		return ""
 	}
-	return annex.BidOf(r).ID
+	return e.annex.Of(r).Bid.ID
 }
 
 // preferred returns the ID of the candidate that should lead after a crash of the leader:
 // one with a priority, or that was named. A volunteer has no preference.
-func preferred(r backends.Record) string {
-	if b := annex.BidOf(r); r.Exists() && !r.Vacant() && b.Rank > 0 {
+func (e *Elector) preferred(r backends.Record) string {
+	if b := e.annex.Of(r).Bid; !r.Vacant() && b.Rank > 0 {
 		return b.ID
 	}
 	return ""
@@ -58,24 +59,24 @@ func preferred(r backends.Record) string {
 // goesFirst reports whether this candidate need not wait a random time, once the record may
 // be taken over.
 func (e *Elector) goesFirst(s rule.Snapshot) bool {
-	return e.succeeds(s) || preferred(s.Record) == e.o.ID
+	return e.succeeds(s) || e.preferred(s.Record) == e.o.ID
 }
 
 // succeeds reports whether this candidate is the successor of the vacancy last seen.
-func (e *Elector) succeeds(s rule.Snapshot) bool { return successor(s.Record) == e.o.ID }
+func (e *Elector) succeeds(s rule.Snapshot) bool { return e.successor(s.Record) == e.o.ID }
 
 // turn returns the time from which this candidate tries to lead, and the other candidate
 // that it lets try before, if there is one.
 func (e *Elector) turn(s rule.Snapshot) (from time.Duration, first string) {
-	if until := pausedUntil(s); until > e.now() && !e.resumes {
+	if until := e.pausedUntil(s); until > e.now() && !e.resumes {
 		return until, ""
 	}
 	if e.standsBack(s) {
 		from = e.back.Load().until
 	}
-	id, free := preferred(s.Record), s.Free
+	id, free := e.preferred(s.Record), s.Free
 	if s.Record.Vacant() && s.Followed {
-		id, free = successor(s.Record), s.Since
+		id, free = e.successor(s.Record), s.Since
 	}
 	if id == "" || id == e.o.ID || free == rule.Never {
 		return from, ""
@@ -178,7 +179,7 @@ func (p *bidding) own(b annex.Bid) bool { return b.ID == p.e.o.ID && b.Rank < an
 // lowers its bid once: if two have one ID, the higher rank wins. One that lowers it to 0
 // withdraws, so that others can volunteer.
 func (p *bidding) bid(r backends.Record, rank int64) (b annex.Bid, write bool) {
-	there, highest := annex.BidOf(r), int64(noBid)
+	there, highest := p.e.annex.Of(r).Bid, int64(noBid)
 	if !there.None() {
 		highest = there.Rank
 	}
@@ -207,7 +208,7 @@ func (e *Elector) waits(s rule.Snapshot) bool {
 func (p *bidding) next(s rule.Snapshot) time.Duration {
 	e, r := p.e, s.Record
 	rank := e.rank()
-	if _, write := p.bid(r, rank); !e.waits(s) || !write && (e.o.Healthy == nil || !p.own(annex.BidOf(r))) {
+	if _, write := p.bid(r, rank); !e.waits(s) || !write && (e.o.Healthy == nil || !p.own(e.annex.Of(r).Bid)) {
 		p.due = rule.Never
 		return p.due
 	}
@@ -257,7 +258,7 @@ func (p *bidding) act(ctx context.Context) {
 // the background: otherwise the others wait for a candidate that does not come.
 func (p *bidding) withdraw(ctx context.Context) {
 	s := p.e.view.Snapshot()
-	if p.e.waits(s) && (p.own(annex.BidOf(s.Record)) || p.term == s.Term) { // a bid may not have been seen yet
+	if p.e.waits(s) && (p.own(p.e.annex.Of(s.Record).Bid) || p.term == s.Term) { // a bid may not have been seen yet
 		p.later(func() { p.write(context.WithoutCancel(ctx), noBid) })
 	}
 }
@@ -291,7 +292,7 @@ func (p *bidding) write(ctx context.Context, rank int64) {
 	if !write || !e.waits(s) {
 		return
 	}
-	there := annex.BidOf(s.Record)
+	there := e.annex.Of(s.Record).Bid
 	lowers := !there.None() && rank < there.Rank
 	if !lowers {
 		p.lowered.Store(noBid - 1)

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -28,6 +29,45 @@ const (
 	MaxHistory   = 512 // bytes
 )
 
+// An Annex is what the extensions of a record say of who should lead, and who should not.
+type Annex struct {
+	Bid     Bid
+	Request Request
+	Pause   *Pause // nil if there is none
+	of      question
+}
+
+// A question is all of a record that decides what its Annex is.
+type question struct {
+	extensions backends.Extensions
+	token      uint64
+	vacant     bool
+}
+
+// A Reader reads the extensions of an election's records. It decodes those of a state once,
+// however often it is asked, and those of a renewal only if they have changed. The zero
+// Reader is ready for use. Many goroutines may use it.
+type Reader struct {
+	latest  atomic.Pointer[Annex]
+	Decoded atomic.Int64 // records that it had to decode
+}
+
+// Of returns what the extensions of a record say. Callers must not change it.
+func (d *Reader) Of(r backends.Record) Annex {
+	if !r.Exists() || r.Extensions == "" {
+		return Annex{}
+	}
+	of := question{r.Extensions, r.Token, r.Vacant()}
+	if a := d.latest.Load(); a != nil && a.of == of {
+		return *a
+	}
+	bid := bidOf(r)
+	a := &Annex{bid, requestOf(r, bid), pauseOf(r), of}
+	d.latest.Store(a)
+	d.Decoded.Add(1)
+	return *a
+}
+
 // Acquired returns the extensions of an acquisition that replaces prev: those that are
 // kept, with the new term in the history. now is the time of day when it is sent.
 func Acquired(prev backends.Record, id string, token uint64, now time.Time) backends.Extensions {
@@ -36,8 +76,8 @@ func Acquired(prev backends.Record, id string, token uint64, now time.Time) back
 
 // Renewed returns the extensions of a renewal of r: the same, with a request marked as
 // one that the leader follows.
-func Renewed(r backends.Record) backends.Extensions {
-	q := RequestOf(r)
+func (d *Reader) Renewed(r backends.Record) backends.Extensions {
+	q := d.Of(r).Request
 	if q.Token == 0 || q.Draining {
 		return r.Extensions
 	}
@@ -52,9 +92,10 @@ func Renewed(r backends.Record) backends.Extensions {
 // with the end of the term in the history, and who should lead next. successor is the
 // ID of the candidate that the leader named, if it named one. With a pause no candidate
 // should lead; one that finds no room, see Pauses, is left out.
-func Released(r backends.Record, why Reason, successor string, pause *Pause, now time.Time) backends.Extensions {
-	x, next := r.Extensions.Class('k').Without(HistoryName), BidOf(r)
-	if why == Resigned && RequestOf(r).Token != 0 {
+func (d *Reader) Released(r backends.Record, why Reason, successor string, pause *Pause, now time.Time) backends.Extensions {
+	x, said := r.Extensions.Class('k').Without(HistoryName), d.Of(r)
+	next := said.Bid
+	if why == Resigned && said.Request.Token != 0 {
 		why = Requested
 	}
 	if successor != "" {

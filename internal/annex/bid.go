@@ -33,8 +33,8 @@ func (b Bid) Into(x backends.Extensions) (backends.Extensions, error) {
 	return x.With(BidName, b.String())
 }
 
-// BidOf returns the bid that a record has.
-func BidOf(r backends.Record) Bid {
+// bidOf returns the bid that a record has.
+func bidOf(r backends.Record) Bid {
 	value, _ := r.Extensions.Get(BidName)
 	f := Split(value, 3)
 	rank, err := strconv.ParseInt(f[0], 10, 64)

@@ -10,6 +10,9 @@ import (
 	"github.com/elector-go/elector/backends"
 )
 
+// of decodes the extensions of a record.
+func of(r backends.Record) Annex { return new(Reader).Of(r) }
+
 // What others write into a record, as bids, requests and histories, is read or counts
 // as nothing; what is written is read as it was.
 func FuzzAnnex(f *testing.F) {
@@ -25,10 +28,10 @@ func FuzzAnnex(f *testing.F) {
 			}
 			r.Extensions = x
 		}
-		if b := BidOf(r); !b.None() && CheckID(b.ID) != nil || b.Rank < 0 || b.Rank > Named {
+		if b := of(r).Bid; !b.None() && CheckID(b.ID) != nil || b.Rank < 0 || b.Rank > Named {
 			t.Errorf("%q is the bid %+v", value, b)
 		}
-		if q := RequestOf(r); q.Token != 0 && (q.Token != token || q.By != Legible(q.By) || q.To != "" && CheckID(q.To) != nil) {
+		if q := of(r).Request; q.Token != 0 && (q.Token != token || q.By != Legible(q.By) || q.To != "" && CheckID(q.To) != nil) {
 			t.Errorf("%q for token %d is the request %+v", value, token, q)
 		}
 		r.Token = min(max(token, 1), backends.MaxToken-1)
@@ -53,14 +56,14 @@ func FuzzAnnex(f *testing.F) {
 		vacancy := backends.Record{Version: "3"}
 		if x, err := vacancy.Extensions.With(PauseName, value); err == nil {
 			vacancy.Extensions = x
-			if p := PauseOf(vacancy); p == nil || p.For < 0 || p.For > MaxPause || p.By != Legible(p.By) {
+			if p := of(vacancy).Pause; p == nil || p.For < 0 || p.For > MaxPause || p.By != Legible(p.By) {
 				t.Errorf("%q is the pause %+v", value, p)
 			}
 		}
 		if p := (Pause{time.Duration(min(token, 1<<34)) * time.Millisecond, Legible(id), value}); p.Check() == nil {
 			x, err := p.Into("")
 			vacancy.Extensions = x
-			if read := PauseOf(vacancy); err != nil || read == nil || *read != p {
+			if read := of(vacancy).Pause; err != nil || read == nil || *read != p {
 				t.Errorf("%+v is read as %+v, %v", p, read, err)
 			}
 		}
@@ -71,12 +74,12 @@ func FuzzAnnex(f *testing.F) {
 		b, q := Bid{3, id, "nonce"}, Request{token, "nonce", id, Legible(id), true}
 		r.Token, r.Extensions = token, ""
 		r.Extensions, _ = b.Into(r.Extensions)
-		if BidOf(r) != b {
-			t.Errorf("%+v is read as %+v", b, BidOf(r))
+		if of(r).Bid != b {
+			t.Errorf("%+v is read as %+v", b, of(r).Bid)
 		}
 		r.Extensions, _ = q.Into(r.Extensions)
-		if b = BidOf(r); b != (Bid{Named, id, "nonce"}) || RequestOf(r) != q {
-			t.Errorf("%+v is read as %+v, and %+v as %+v", b, BidOf(r), q, RequestOf(r))
+		if b = of(r).Bid; b != (Bid{Named, id, "nonce"}) || of(r).Request != q {
+			t.Errorf("%+v is read as %+v, and %+v as %+v", b, of(r).Bid, q, of(r).Request)
 		}
 		if strings.ContainsAny(b.String()+q.String(), "\"\\<>&\x00") {
 			t.Errorf("%q or %q needs escapes in JSON", b, q)

@@ -51,14 +51,11 @@ func (p Pause) Into(x backends.Extensions) (backends.Extensions, error) {
 	return x.With(PauseName, p.String())
 }
 
-// PauseOf returns the pause that a vacancy has, nil if it has none. A text that makes no
+// pauseOf returns the pause that a vacancy has, nil if it has none. A text that makes no
 // sense is a pause without an end: no candidate leads on a guess.
-func PauseOf(r backends.Record) *Pause {
-	if !r.Exists() || !r.Vacant() {
-		return nil
-	}
+func pauseOf(r backends.Record) *Pause {
 	value, ok := r.Extensions.Get(PauseName)
-	if !ok {
+	if !ok || !r.Vacant() {
 		return nil
 	}
 	f := Split(value, 3)

@@ -36,11 +36,11 @@ func (q Request) String() string {
 	return Join(strconv.FormatUint(q.Token, 10), q.Nonce, Legible(q.By), mark)
 }
 
-// RequestOf returns the request that a record has for its present leader. One for
-// another token is ignored.
-func RequestOf(r backends.Record) Request {
+// requestOf returns the request that a record with this bid has for its present leader. One
+// for another token is ignored.
+func requestOf(r backends.Record, b Bid) Request {
 	value, ok := r.Extensions.Get(RequestName)
-	if !ok || !r.Exists() || r.Vacant() {
+	if !ok || r.Vacant() {
 		return Request{}
 	}
 	f := Split(value, 4)
@@ -48,7 +48,7 @@ func RequestOf(r backends.Record) Request {
 		return Request{}
 	}
 	q := Request{Token: r.Token, Nonce: f[1], By: Legible(f[2]), Draining: f[3] == drainingMark}
-	if b := BidOf(r); b.Rank == Named && b.Nonce == q.Nonce {
+	if b.Rank == Named && b.Nonce == q.Nonce {
 		q.To = b.ID
 	}
 	return q

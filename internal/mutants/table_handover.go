@@ -4,14 +4,14 @@ package main
 var handoverMutants = []mutant{
 	// Handover: a successor, and requests to resign.
 	{name: "everybody takes the successor's way", breaks: "successor", catch: "named_by_the_leader", pkg: ".", parent: "TestSuccessor", edits: []edit{{
-		"succession.go", `return successor(s.Record) == e.o.ID`, `return successor(s.Record) != ""`}, {
+		"succession.go", `return e.successor(s.Record) == e.o.ID`, `return e.successor(s.Record) != ""`}, {
 		"succession.go", `id == "" || id == e.o.ID ||`, `id == id ||`}}},
 	{name: "a successor taken for evidence of a vacancy", breaks: "3", catch: "after_a_crash", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"internal/rule/view.go", `	case v.record.Vacant(), v.claim`, `	case v.record.Vacant(), v.record.Extensions.Names("{\"t_bid\":\"\"}"), v.claim`}}},
 	{name: "a successor used after a crash", breaks: "successor", catch: "after_a_crash", pkg: ".", parent: "TestSuccessor", edits: []edit{{
-		"succession.go", `!r.Exists() || !r.Vacant()`, `!r.Exists()`}}},
+		"succession.go", `if !r.Vacant() {`, `if !r.Exists() {`}}},
 	{name: "a successor that swaps on a record that does not exist", breaks: "successor", catch: "of_a_record_that_is_gone", pkg: ".", parent: "TestSuccessor", edits: []edit{{
-		"succession.go", `!r.Exists() || !r.Vacant()`, `!r.Vacant()`}, {
+		"internal/annex/annex.go", `if !r.Exists() || r.Extensions == "" {`, `if r.Extensions == "" {`}, {
 		"internal/rule/view.go", `	if Critical(v.record) == "" {`, `	if !v.record.Exists() {
 		s.Record.Extensions = v.last.Extensions
 	}
@@ -65,6 +65,13 @@ var handoverMutants = []mutant{
 	{name: "a request without room beside the history", breaks: "rec/request", catch: "escapes", pkg: ".", parent: "TestRequestRoom", edits: []edit{{
 		"internal/annex/request.go", `if _, has := x.Get(name); err == nil || !has {`, `if err == nil || err != nil {`}}},
 
+	{name: "extensions decoded for each question", breaks: "successor", catch: "TestDecodedOnce", pkg: ".", edits: []edit{{
+		"internal/annex/annex.go", `a != nil && a.of == of`, `a != nil && a.of == of && false`}}},
+	{name: "a request decoded for one leader shown to the next", breaks: "rec/request", catch: "TestReader", pkg: "./internal/annex", edits: []edit{{
+		"internal/annex/annex.go", `question{r.Extensions, r.Token, r.Vacant()}`, `question{r.Extensions, 0, r.Vacant()}`}}},
+	{name: "what was decoded for a leader said of its vacancy", breaks: "pause", catch: "TestReader", pkg: "./internal/annex", edits: []edit{{
+		"internal/annex/annex.go", `question{r.Extensions, r.Token, r.Vacant()}`, `question{r.Extensions, r.Token, false}`}}},
+
 	// Volunteers.
 	{name: "a bid taken for evidence that its candidate may lead", breaks: "3", catch: "mx/two-valid", edits: []edit{{
 		"internal/rule/view.go", `	case v.record.Vacant(), v.claim`, `	case v.record.Vacant(), v.record.Extensions.Names("{\"t_bid\":\"\"}"), v.claim`}}},
@@ -107,7 +114,7 @@ var handoverMutants = []mutant{
 	{name: "a withdrawal that failed taken for done", breaks: "Priority", catch: "withdrawn,_and_the_write_fails", pkg: ".", parent: "TestPriority", edits: []edit{{
 		"succession.go", `f == nil && lowers`, `f == nil || lowers`}}},
 	{name: "a successor that is not healthy keeps its place", breaks: "Priority", catch: "sick_later", pkg: ".", parent: "TestPriority", edits: []edit{{
-		"succession.go", `!write && (e.o.Healthy == nil || !p.own(annex.BidOf(r)))`, `!write`}}},
+		"succession.go", `!write && (e.o.Healthy == nil || !p.own(e.annex.Of(r).Bid))`, `!write`}}},
 	{name: "two candidates with one ID overwrite each other without end", breaks: "Priority", catch: "twins", pkg: ".", parent: "TestPriority", edits: []edit{{
 		"succession.go", ` && p.lowered.Load() != b.Rank`, ``}}},
 	{name: "a priority announced to what was pushed late", breaks: "Priority", catch: "pushed_late", pkg: ".", parent: "TestPriority", edits: []edit{{

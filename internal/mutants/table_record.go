@@ -126,9 +126,9 @@ var recordMutants = []mutant{
 	{name: "a kept extension dropped", breaks: "rec/kept", catch: "of_a_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
 		"internal/annex/annex.go", `prev.Extensions.Class('k')`, `prev.Extensions.Class('x')`}}},
 	{name: "an extension of the term passed on", breaks: "rec/term", catch: "of_a_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
-		"acquisition.go", `annex.Released(prev, a.why, a.successor, a.pause, now)`, `prev.Extensions`}}},
+		"acquisition.go", `a.e.annex.Released(prev, a.why, a.successor, a.pause, now)`, `prev.Extensions`}}},
 	{name: "a renewal drops what belongs to the term", breaks: "rec/term", catch: "of_a_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
-		"acquisition.go", `annex.Renewed(prev)`, `prev.Extensions.Class('k')`}}},
+		"acquisition.go", `a.e.annex.Renewed(prev)`, `prev.Extensions.Class('k')`}}},
 	{name: "a requester writes an attempt", breaks: "rec/request", catch: "of_a_dead_leader", pkg: ".", parent: "TestRequest", edits: []edit{{
 		"holder_test.go", `change(t, s.store, set(t, "t_request", time.Now().String()))`, `change(t, s.store, func(r *backends.Record) { r.Attempt.Sequence++ })`}}},
 	{name: "C restarted by an extension", breaks: "rec/request", catch: "of_a_dead_leader", pkg: ".", parent: "TestRequest", edits: []edit{{

@@ -87,7 +87,7 @@ func (c *checker) mayAcquire(n *node, prev, next backends.Record, now moment) {
 		c.w.broken("guarantee 5", "%s asks for token %d after it has seen %d", n.name, next.Token, highest)
 	}
 	nonce := prev.Attempt.Nonce
-	if p := annex.PauseOf(prev); p != nil && !strings.HasPrefix(next.Holder, "resume by ") {
+	if p := said(prev).Pause; p != nil && !strings.HasPrefix(next.Holder, "resume by ") {
 		if stood := now.mono - w.first[c.root(prev.Version)]; p.For == 0 || stood < p.For {
 			c.w.broken("pause", "%s leads although it has seen a pause of %v for %v", n.name, p.For, stood)
 		}
@@ -133,7 +133,7 @@ func (c *checker) apply(n *node, next backends.Record, swap func() (backends.Rec
 	c.last = c.w.now()
 	c.old = append(c.old, before)
 	c.passesOn(n, c.live, next)
-	if annex.PauseOf(c.live) != nil && !strings.HasPrefix(next.Holder, "resume by ") {
+	if said(c.live).Pause != nil && !strings.HasPrefix(next.Holder, "resume by ") {
 		c.pauses[1]++
 	} else if p, paused := next.Extensions.Get(annex.PauseName); paused && p != "" {
 		c.pauses[0]++

@@ -78,10 +78,13 @@ func (d *dice) forges(r *backends.Record) bool {
 	return bids(r, []string{"", "8", "8 1 ", "-1 1 n1", "8 1 %zz", "8 1 " + strings.Repeat("x", 300), h, h + " " + h}[d.below(8)])
 }
 
+// said returns what the extensions of a record say.
+func said(r backends.Record) annex.Annex { return new(annex.Reader).Of(r) }
+
 // doubles writes the bid of the candidate that leads, or the bid that stands once more
 // and with another rank.
 func (d *dice) doubles(r *backends.Record) bool {
-	b := annex.BidOf(*r)
+	b := said(*r).Bid
 	if b.None() || d.chance(0.5) {
 		b.ID = r.Holder
 	}
@@ -92,7 +95,7 @@ func (d *dice) doubles(r *backends.Record) bool {
 // stale writes a bid that stood before, as it was: in this term or in another one.
 func (x *wild) stale(r *backends.Record) bool {
 	x.mutex.Lock()
-	old, is := x.bid, annex.BidOf(*r)
+	old, is := x.bid, said(*r).Bid
 	if !is.None() {
 		x.bid = is
 	}
@@ -116,9 +119,9 @@ func (k bidKind) String() string {
 
 // counts counts the bid of a word for the leader, which is applied.
 func (c *checker) counts(next backends.Record) {
-	b := annex.BidOf(next)
+	b := said(next).Bid
 	switch {
-	case b.None() || b == annex.BidOf(c.live):
+	case b.None() || b == said(c.live).Bid:
 	case b.Rank == annex.Named:
 		c.bids[ofNamed]++
 	case b.Rank > 0:

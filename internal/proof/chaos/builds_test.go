@@ -23,7 +23,7 @@ import (
 // releases write the critical ones too.
 var nextBuild = []overlay.Edit{
 	{File: "acquisition.go", Old: "annex.Acquired(prev, holder, a.token, now)", New: "nextBars(nextExtends(annex.Acquired(prev, holder, a.token, now)))"},
-	{File: "acquisition.go", Old: "annex.Released(prev, a.why, a.successor, a.pause, now)", New: "nextBars(annex.Released(prev, a.why, a.successor, a.pause, now))"},
+	{File: "acquisition.go", Old: "a.e.annex.Released(prev, a.why, a.successor, a.pause, now)", New: "nextBars(a.e.annex.Released(prev, a.why, a.successor, a.pause, now))"},
 	{File: "nextbuild.go", New: `package elector
 
 import (
