@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,6 +30,8 @@ type carriage struct {
 	listens  bool          // to contexts
 	swallows bool          // outcomes are left out
 	turns    bool          // outcomes are in the wrong order
+	denied   string        // a name that the store refuses, and each request that has it
+	denials  int           // requests of several renewals that it has refused so
 	large    chan struct{} // requests of several renewals hang until it is closed
 }
 
@@ -42,12 +45,19 @@ func (c *carriage) Describe() backends.Description {
 
 func (c *carriage) Swap(ctx context.Context, name string, prev, next backends.Record) (backends.Record, error) {
 	c.carries(1)
+	if c.denies(name) {
+		return backends.Record{}, backends.ErrDenied
+	}
 	c.hear(ctx)
 	return c.BatchSwapper.Swap(ctx, name, prev, next)
 }
 
 func (c *carriage) SwapMany(ctx context.Context, renewals []backends.Change) []backends.Outcome {
 	c.carries(len(renewals))
+	if slices.ContainsFunc(renewals, func(r backends.Change) bool { return c.denies(r.Name) }) {
+		c.set(func() { c.denials++ })
+		return backends.Outcomes(len(renewals), backends.ErrDenied)
+	}
 	c.mutex.Lock()
 	refuses, swallows, turns := c.refuses, c.swallows, c.turns
 	c.mutex.Unlock()
@@ -90,6 +100,12 @@ func (c *carriage) carries(n int) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.sizes = append(c.sizes, n)
+}
+
+func (c *carriage) denies(name string) bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return name == c.denied
 }
 
 // taken returns the sizes of the requests since the last call.
@@ -339,6 +355,47 @@ func TestBatchRefused(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Where the right to one name is away, the store refuses each batch that has it. All others
+// keep their leases, without a failure. The one that is refused soon goes by itself, logs each
+// of its causes once, and comes back by itself.
+func TestOneDenied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &carriage{BatchSwapper: memory.New()}
+		others := govern(t, c, 50, elector.Options{})
+		log := levels{slog.DiscardHandler, new(atomic.Int64), new(atomic.Int64), new(atomic.Int64)}
+		e, err := elector.New(c, "denied", &elector.Options{TTL: batchTTL, RenewEvery: batchEvery, Logger: slog.New(log)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		leads := make(chan *elector.Lease, 9)
+		go e.Run(t.Context(), func(ctx context.Context, l *elector.Lease) error {
+			leads <- l
+			<-ctx.Done()
+			return nil
+		})
+		l := wait(t, leads, "one leads")
+		pass(2 * batchEvery)
+		c.set(func() { c.denied = "denied" })
+		pass(20 * batchTTL)
+		if l.Check() == nil || e.State() != elector.Refused {
+			t.Errorf("the one that is denied is %q, and its lease: %v", e.State(), l.Check())
+		}
+		c.set(func() {
+			if c.denials == 0 || c.denials > 8 {
+				t.Errorf("it was refused together with others %d times", c.denials)
+			}
+			c.denied = ""
+		})
+		if n := log.refused.Load(); n == 0 || n > 2 || log.mild.Load() > 0 { // its renewals, and its campaign
+			t.Errorf("%d errors and %d warnings are logged", n, log.mild.Load())
+		}
+		pass(batchTTL)
+		wait(t, leads, "it leads again")
+		allValid(t, others)
+		e.Close()
+	})
 }
 
 // A backend that ignores its contexts keeps a bounded number of batches, the

@@ -35,6 +35,8 @@ var sharingMutants = []mutant{
 			}
 		}
 		h.outcome(l, b, r, o, refused, now)`}}},
+	{name: "one denied name fails the renewals of all others", breaks: "BatchSwapper", catch: "TestOneDenied", pkg: ".", edits: []edit{{
+		"internal/store/batch.go", `case notTried(o.Err), backends.Permanent(o.Err) && (r.build == nil || r.change.Prev.Exists()):`, `case notTried(o.Err):`}}},
 	{name: "Close does not wait for a batch", breaks: "10", catch: "elector/batch/closed", pkg: suite, parent: "TestMemory", edits: []edit{{
 		"internal/store/batch.go", `	r.client.active.Add(1)
 `, ``}, {
