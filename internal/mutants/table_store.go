@@ -25,8 +25,8 @@ func joinsLater(outcome string) []edit {
 		}
 		r.line.add(r, h.clock.Now().Mono)
 `}, {
-		"internal/store/batch.go", `		outcomes = l.many(ctx, all)
-`, `		outcomes = l.many(ctx, all)
+		"internal/store/batch.go", `		outcomes = h.send(ctx, l, all)
+`, `		outcomes = h.send(ctx, l, all)
 		h.mutex.Lock()
 		for _, r := range b.requests[len(all):] {
 			all, outcomes = append(all, r), append(outcomes, backends.Outcome{` + outcome + `})
@@ -128,7 +128,7 @@ var storeMutants = []mutant{
 `, `	if true {
 `}),
 	stored("a handle dropped while a batch is under way", "hung", "TestHandleStays", edit{
-		"handle.go", `		h.enter()
+		"handle.go", `		b.requests[0].client.enter()
 		go`, `		go`}),
 	{name: "a write about to be sent dropped with its campaign", breaks: "7", catch: "TestCancelledWhenSent", pkg: ".", edits: []edit{{
 		"acquire.go", `ctx.Err() != nil && pending == nil && a.number == 0:`, `ctx.Err() != nil && a.number == 0:`}}},

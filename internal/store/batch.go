@@ -108,15 +108,11 @@ func (h *handle) carry(l *line, b *batch) {
 		hurried()
 		h.land(l, b, all, outcomes, ctx.Err())
 	}()
-	switch len(all) {
-	case 0:
-	case 1:
-		outcomes = l.send(ctx, all)
-	default:
-		outcomes = l.many(ctx, all)
+	if len(all) > 0 {
+		outcomes = h.send(ctx, l, all)
 	}
 	if len(outcomes) != len(all) {
-		outcomes = backends.Outcomes(len(all), badAnswer(len(outcomes), len(all)))
+		outcomes = backends.Outcomes(len(all), fmt.Errorf("%w: the backend answered %d of %d requests", backends.ErrUnavailable, len(outcomes), len(all)))
 	}
 }
 

@@ -16,7 +16,7 @@ type Client struct {
 	backend backends.Backend
 	clock   clock.Clock
 	active  *sync.WaitGroup // counts the requests under way
-	own     *handle         // of a backend that cannot be a key, nil otherwise
+	key     any             // of its handle: the backend, or the client of a backend that cannot be a key
 
 	// Guarded by the handle's mutex.
 	hung [ranks]int // requests whose time is over, and that have not returned
@@ -26,10 +26,9 @@ type Client struct {
 // New returns a Client. A request that its caller has given up counts in active until it
 // returns, if nobody else waits for it.
 func New(b backends.Backend, c clock.Clock, active *sync.WaitGroup) *Client {
-	client := &Client{backend: b, clock: c, active: active}
+	client := &Client{backend: b, clock: c, active: active, key: b}
 	if !reflect.ValueOf(b).Comparable() {
-		client.own = newHandle(b, c)
-		client.own.own = true
+		client.key = client
 	}
 	return client
 }

@@ -22,8 +22,8 @@ const (
 type handle struct {
 	backend backends.Backend
 	clock   clock.Clock
-	own     bool // of one client
-	users   int  // requests, batches and places, guarded by the mutex of handles
+	key     any // in handles
+	users   int // requests, batches and places, guarded by the mutex of handles
 
 	mutex sync.Mutex
 	lines [kinds]line
@@ -31,78 +31,68 @@ type handle struct {
 	under int           // requests under way that keep their place
 	trip  time.Duration // of the slowest of the latest swaps
 	due   time.Duration // when to dispatch next, 0 if no timer runs
-	stop  func() bool   // stops that timer
 }
 
-// handles has a handle for each backend that is in use.
+// handles has a handle for each backend that is in use, by the key of its clients.
 var handles = struct {
 	sync.Mutex
-	of map[backends.Backend]*handle
-}{of: map[backends.Backend]*handle{}}
+	of map[any]*handle
+}{of: map[any]*handle{}}
 
 // enter returns the handle of the client's backend, which is in use until leave.
 func (c *Client) enter() *handle {
 	handles.Lock()
 	defer handles.Unlock()
-	h := c.own
+	h := handles.of[c.key]
 	if h == nil {
-		if h = handles.of[c.backend]; h == nil {
-			h = newHandle(c.backend, c.clock)
-			handles.of[c.backend] = h
-		}
+		h = newHandle(c)
+		handles.of[c.key] = h
 	}
 	h.users++
 	return h
-}
-
-// enter is Client.enter for a handle that is in use.
-func (h *handle) enter() {
-	handles.Lock()
-	defer handles.Unlock()
-	h.users++
 }
 
 func (h *handle) leave() {
 	handles.Lock()
 	defer handles.Unlock()
-	if h.users--; h.users == 0 && !h.own {
-		delete(handles.of, h.backend)
+	if h.users--; h.users == 0 {
+		delete(handles.of, h.key)
 	}
 }
 
-func newHandle(backend backends.Backend, c clock.Clock) *handle {
-	h, d := &handle{backend: backend, clock: c, wire: plainWires}, backend.Describe()
-	h.lines[swaps] = line{kind: swaps, size: size{most: 1, now: 1}, wires: plainWires, send: func(ctx context.Context, all []*Request) []backends.Outcome {
-		r := all[0]
-		record, err := backend.Swap(ctx, r.name, r.change.Prev, r.change.Next)
-		return []backends.Outcome{{Record: record, Err: err}}
-	}}
-	h.lines[loads] = line{kind: loads, size: size{most: 1, now: 1}, wires: plainWires, send: func(ctx context.Context, all []*Request) []backends.Outcome {
-		record, err := backend.Load(ctx, all[0].name)
-		return []backends.Outcome{{Record: record, Err: err}}
-	}}
-	if b, ok := backend.(backends.BatchSwapper); ok && d.MaxSwaps > 1 {
-		h.lines[swaps].batches(d.MaxSwaps, swapWait, func(ctx context.Context, all []*Request) []backends.Outcome {
-			changes := make([]backends.Change, len(all))
-			for i, r := range all {
-				changes[i] = r.change
-			}
-			return b.SwapMany(ctx, changes)
-		})
-	}
-	if b, ok := backend.(backends.BatchLoader); ok && d.MaxLoads > 1 {
-		h.lines[loads].batches(d.MaxLoads, readWait, func(ctx context.Context, all []*Request) []backends.Outcome {
-			names := make([]string, len(all))
-			for i, r := range all {
-				names[i] = r.name
-			}
-			return b.LoadMany(ctx, names)
-		})
-	}
+func newHandle(c *Client) *handle {
+	h, d := &handle{backend: c.backend, clock: c.clock, key: c.key, wire: plainWires}, c.backend.Describe()
+	_, swapsMany := h.backend.(backends.BatchSwapper)
+	_, loadsMany := h.backend.(backends.BatchLoader)
+	h.lines[swaps] = newLine(swaps, swapsMany, d.MaxSwaps, swapWait)
+	h.lines[loads] = newLine(loads, loadsMany, d.MaxLoads, readWait)
 	if h.lines[swaps].most > 1 && h.lines[loads].most > 1 {
 		h.wire = wires
 	}
 	return h
+}
+
+// send makes the requests of a batch through the backend, as one.
+func (h *handle) send(ctx context.Context, l *line, all []*Request) []backends.Outcome {
+	switch r := all[0]; {
+	case l.kind == swaps && len(all) == 1:
+		record, err := h.backend.Swap(ctx, r.name, r.change.Prev, r.change.Next)
+		return []backends.Outcome{{Record: record, Err: err}}
+	case l.kind == swaps:
+		changes := make([]backends.Change, len(all))
+		for i, r := range all {
+			changes[i] = r.change
+		}
+		return h.backend.(backends.BatchSwapper).SwapMany(ctx, changes)
+	case len(all) == 1:
+		record, err := h.backend.Load(ctx, r.name)
+		return []backends.Outcome{{Record: record, Err: err}}
+	}
+	names := make([]string, len(all))
+	for i, r := range all {
+		names[i] = r.name
+	}
+	return h.backend.(backends.BatchLoader).LoadMany(ctx, names)
 }
 
 // dispatch sends what may be sent now, and sees to it that it is called again. The caller
@@ -118,7 +108,7 @@ func (h *handle) dispatch() {
 		l.under++
 		l.busy++
 		h.under++
-		h.enter()
+		b.requests[0].client.enter()
 		go h.carry(l, b)
 	}
 	due := never
@@ -127,18 +117,15 @@ func (h *handle) dispatch() {
 			due = min(due, d)
 		}
 	}
-	switch {
-	case due == never || h.due != 0 && h.due <= due:
+	if due == never || h.due != 0 && h.due <= due {
 		return
-	case h.stop != nil:
-		h.stop()
 	}
 	h.due = due
-	h.stop = h.clock.AfterFunc(due-now, func() {
+	h.clock.AfterFunc(due-now, func() {
 		h.mutex.Lock()
 		defer h.mutex.Unlock()
-		if h.due == due {
-			h.due, h.stop = 0, nil
+		if h.due == due { // no earlier one was set since
+			h.due = 0
 			h.dispatch()
 		}
 	})

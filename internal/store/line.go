@@ -3,11 +3,8 @@ package store
 import (
 	"cmp"
 	"container/heap"
-	"context"
 	"math"
 	"time"
-
-	"github.com/elector-go/elector/backends"
 )
 
 const never = time.Duration(math.MaxInt64)
@@ -17,8 +14,6 @@ type line struct {
 	kind  kind
 	wires int           // the most on their way
 	wait  time.Duration // for others, at most
-	send  func(context.Context, []*Request) []backends.Outcome
-	many  func(context.Context, []*Request) []backends.Outcome
 
 	size        // of the requests that go together
 	members int // places
@@ -30,9 +25,13 @@ type line struct {
 	hold    time.Duration // for how long they may be held back
 }
 
-// batches makes a line one whose requests may go together.
-func (l *line) batches(most int, wait time.Duration, many func(context.Context, []*Request) []backends.Outcome) {
-	l.size, l.wires, l.wait, l.many = size{most: most, now: most}, wires, wait, many
+// newLine returns a line whose requests go one by one; or together, at most so many, if the
+// backend can.
+func newLine(k kind, can bool, most int, wait time.Duration) line {
+	if !can || most <= 1 {
+		return line{kind: k, size: size{most: 1, now: 1}, wires: plainWires}
+	}
+	return line{kind: k, size: size{most: most, now: most}, wires: wires, wait: wait}
 }
 
 // add lets a request wait. Where others are on their way, or may come, it leaves a moment

@@ -92,10 +92,6 @@ var (
 	errHang    = fmt.Errorf("%w: too many requests hang and ignore their timeouts", backends.ErrUnavailable)
 )
 
-func badAnswer(outcomes, requests int) error {
-	return fmt.Errorf("%w: the backend answered %d of %d requests", backends.ErrUnavailable, outcomes, requests)
-}
-
 // notTried reports whether a request was certainly not made. An error that is
 // another one too may be about another try.
 func notTried(err error) bool {
