@@ -8,8 +8,8 @@ func init() { mutants = append(mutants, storeMutants...) }
 // joinsLater lets requests join one that has left. The outcome of those is the one given.
 func joinsLater(outcome string) []edit {
 	return []edit{{
-		"internal/store/line.go", `	members int // places
-`, `	members int // places
+		"internal/store/line.go", `	members int               // places
+`, `	members int               // places
 	flying  *batch
 `}, {
 		"internal/store/handle.go", `		l.under++
@@ -54,9 +54,9 @@ var storeMutants = []mutant{
 		return r.Over < other.Over
 `, ``}),
 	stored("leases that can hardly be in time go first", "ranks", "TestOrder", edit{
-		"line.go", `case r.Over != 0 && r.Over < now+trip && !r.last && len(p.all) > 0:`, `case r.Over < 0 && !r.last:`}),
+		"line.go", `case r.Over != 0 && r.Over < now+trip && !r.last && n < len(p)-1:`, `case r.Over < 0 && !r.last:`}),
 	stored("a calm renewal goes before an acquisition", "ranks", "TestOrder", edit{
-		"handle.go", `case rank == Keep && l.piles[Keep].all[0].Urgent > now:`, `case false:`}),
+		"handle.go", `case rank == Keep && l.piles[Keep][0].Urgent > now:`, `case false:`}),
 
 	stored("a calm renewal takes the place of a release", "ranks", "TestLeavesPlaces", edit{
 		"handle.go", `h.under >= Gain.share(h.wire) && h.waits(Gain, now)`, `false`}),

@@ -63,12 +63,11 @@ type draft struct {
 
 // A queued request waits in a line, the first time or again.
 type queued struct {
-	line  *line
-	place int           // in its pile; below 0 if it does not wait
-	came  time.Duration // monotonic, first
-	last  bool          // it can hardly be in time
-	most  int           // requests that go together, 0 for any number
-	why   error         // of the last batch, if it is sent again
+	line *line
+	came time.Duration // monotonic, first
+	last bool          // it can hardly be in time
+	most int           // requests that go together, 0 for any number
+	why  error         // of the last batch, if it is sent again
 }
 
 // Swap begins a swap of a record with the name. build returns it, when it is about to be
@@ -152,20 +151,21 @@ func (r *Request) Withdraw() bool {
 func (r *Request) GiveUp(why error) (unsent bool) {
 	h := r.handle
 	h.mutex.Lock()
-	if r.over {
-		h.mutex.Unlock()
-		return false
-	}
-	if b := r.batch; b != nil {
+	b := r.batch
+	switch {
+	case r.over:
+	case b != nil:
 		h.abandon(b, r, unanswered(b.age(h.clock.Now().Mono), why))
-		h.mutex.Unlock()
-		<-b.sent // what build uses is the caller's again
-		return false
+	default:
+		r.line.remove(r)
+		r.end(backends.Outcome{Err: cmp.Or(r.why, errLate)})
+		unsent = !r.built
 	}
-	defer h.mutex.Unlock()
-	r.line.remove(r)
-	r.end(backends.Outcome{Err: cmp.Or(r.why, errLate)})
-	return !r.built
+	h.mutex.Unlock()
+	if b != nil {
+		<-b.sent // what build uses is the caller's again
+	}
+	return unsent
 }
 
 // end ends the request. The caller holds the mutex of the handle.

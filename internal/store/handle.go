@@ -139,7 +139,7 @@ func (h *handle) next(now time.Duration) (*line, Rank) {
 		switch {
 		case l == nil:
 			continue
-		case rank == Keep && l.piles[Keep].all[0].Urgent > now: // there is time for others
+		case rank == Keep && l.piles[Keep][0].Urgent > now: // there is time for others
 			if gain := h.first(Gain, now); gain != nil {
 				return gain, Gain
 			}
@@ -156,7 +156,7 @@ func (h *handle) next(now time.Duration) (*line, Rank) {
 func (h *handle) first(rank Rank, now time.Duration) (first *line) {
 	for k := range h.lines {
 		l := &h.lines[k]
-		if h.may(l, rank, now) && (first == nil || l.piles[rank].all[0].before(first.piles[rank].all[0])) {
+		if h.may(l, rank, now) && (first == nil || l.piles[rank][0].before(first.piles[rank][0])) {
 			first = l
 		}
 	}
@@ -166,7 +166,7 @@ func (h *handle) first(rank Rank, now time.Duration) (first *line) {
 // waits reports whether a request of the rank waits for a place.
 func (h *handle) waits(rank Rank, now time.Duration) bool {
 	for k := range h.lines {
-		if l := &h.lines[k]; len(l.piles[rank].all) > 0 && l.leaves(now) {
+		if l := &h.lines[k]; len(l.piles[rank]) > 0 && l.leaves(now) {
 			return true
 		}
 	}
@@ -175,5 +175,5 @@ func (h *handle) waits(rank Rank, now time.Duration) bool {
 
 // may reports whether a request of the rank may go now.
 func (h *handle) may(l *line, rank Rank, now time.Duration) bool {
-	return len(l.piles[rank].all) > 0 && l.under < rank.share(l.wires) && h.under < rank.share(h.wire) && l.leaves(now)
+	return len(l.piles[rank]) > 0 && l.under < rank.share(l.wires) && h.under < rank.share(h.wire) && l.leaves(now)
 }

@@ -2,8 +2,9 @@ package store
 
 import (
 	"cmp"
-	"container/heap"
 	"math"
+	"slices"
+	"sort"
 	"time"
 )
 
@@ -15,14 +16,14 @@ type line struct {
 	wires int           // the most on their way
 	wait  time.Duration // for others, at most
 
-	size        // of the requests that go together
-	members int // places
-	under   int // requests on their way that keep their place
-	busy    int // those of them whose time is not over
-	piles   [ranks]pile
-	waiting int           // in all piles
-	leave   time.Duration // when they leave, unless they are held back
-	hold    time.Duration // for how long they may be held back
+	size                      // of the requests that go together
+	members int               // places
+	under   int               // requests on their way that keep their place
+	busy    int               // those of them whose time is not over
+	piles   [ranks][]*Request // that wait, in the order in which they go: see before
+	waiting int               // in all piles
+	leave   time.Duration     // when they leave, unless they are held back
+	hold    time.Duration     // for how long they may be held back
 }
 
 // newLine returns a line whose requests go one by one; or together, at most so many, if the
@@ -49,14 +50,22 @@ func (l *line) add(r *Request, now time.Duration) {
 	if l.waiting == 0 || hold < l.hold {
 		l.hold = hold
 	}
-	if l.waiting++; r.came == 0 {
+	if r.came == 0 {
 		r.came = now
 	}
-	heap.Push(&l.piles[r.Rank], r)
+	l.insert(r)
+}
+
+func (l *line) insert(r *Request) {
+	p := l.piles[r.Rank]
+	l.piles[r.Rank] = slices.Insert(p, sort.Search(len(p), func(i int) bool { return r.before(p[i]) }), r)
+	l.waiting++
 }
 
 func (l *line) remove(r *Request) {
-	heap.Remove(&l.piles[r.Rank], r.place)
+	p := l.piles[r.Rank]
+	i := slices.Index(p, r)
+	l.piles[r.Rank] = slices.Delete(p, i, i+1)
 	l.waiting--
 }
 
@@ -83,12 +92,11 @@ func (l *line) gather(first Rank, now, trip time.Duration) *batch {
 	b := &batch{sent: make(chan struct{}), most: l.next()}
 	var apart []*Request
 	take := func(rank Rank) {
-		p := &l.piles[rank]
-		for tries := 2 * l.most; len(p.all) > 0 && len(b.requests) < b.most && tries > 0; tries-- {
-			r := heap.Pop(p).(*Request)
-			l.waiting--
+		p, n := l.piles[rank], 0
+		for ; n < min(len(p), 2*l.most) && len(b.requests) < b.most; n++ {
+			r := p[n]
 			switch {
-			case r.Over != 0 && r.Over < now+trip && !r.last && len(p.all) > 0:
+			case r.Over != 0 && r.Over < now+trip && !r.last && n < len(p)-1:
 				r.last = true
 				apart = append(apart, r)
 			case b.takes(r):
@@ -96,6 +104,8 @@ func (l *line) gather(first Rank, now, trip time.Duration) *batch {
 				apart = append(apart, r)
 			}
 		}
+		l.piles[rank] = slices.Delete(p, 0, n)
+		l.waiting -= n
 	}
 	take(first)
 	for rank := range ranks {
@@ -112,22 +122,15 @@ func (l *line) gather(first Rank, now, trip time.Duration) *batch {
 		b.trial, l.trial = true, true
 	}
 	for _, r := range apart {
-		l.waiting++
-		heap.Push(&l.piles[r.Rank], r)
+		l.insert(r)
 	}
 	l.leave, l.hold = now, 0 // for those that are left, which have waited
 	return b
 }
 
-// A pile has the requests of one rank that wait, by the end of their leases, by when they
-// came, and by name: so what comes at one moment goes in the same order each time.
-type pile struct{ all []*Request }
-
-func (p *pile) Len() int { return len(p.all) }
-
-func (p *pile) Less(i, j int) bool { return p.all[i].before(p.all[j]) }
-
-// before reports whether a request goes before another one of its rank.
+// before reports whether a request goes before another one of its rank: by the end of its
+// lease, by when it came, and by name, so that what comes at one moment goes in the same order
+// each time.
 func (r *Request) before(other *Request) bool {
 	switch {
 	case r.last != other.last:
@@ -136,23 +139,4 @@ func (r *Request) before(other *Request) bool {
 		return r.Over < other.Over
 	}
 	return cmp.Or(cmp.Compare(r.came, other.came), cmp.Compare(r.name, other.name)) < 0
-}
-
-func (p *pile) Swap(i, j int) {
-	p.all[i], p.all[j] = p.all[j], p.all[i]
-	p.all[i].place, p.all[j].place = i, j
-}
-
-func (p *pile) Push(x any) {
-	r := x.(*Request)
-	r.place = len(p.all)
-	p.all = append(p.all, r)
-}
-
-func (p *pile) Pop() any {
-	last := len(p.all) - 1
-	r := p.all[last]
-	p.all[last], p.all = nil, p.all[:last]
-	r.place = -1
-	return r
 }
