@@ -36,11 +36,9 @@ func (c *Client) all(ctx context.Context, k kind, n int, request func(i int) *Re
 	if n == 0 {
 		return nil
 	}
-	h := c.enter()
-	defer h.leave()
-	ctx, cancel := c.clock.WithTimeout(ctx, time.Duration(2+n/h.lines[k].most)*requests[0].Timeout)
-	defer cancel()
 	c.begin(k, requests...)
+	ctx, cancel := c.clock.WithTimeout(ctx, time.Duration(2+n/requests[0].line.most)*requests[0].Timeout)
+	defer cancel()
 	outcomes := make([]backends.Outcome, n)
 	for i, r := range requests {
 		if outcomes[i], _ = r.Wait(ctx); outcomes[i].Err != nil && ctx.Err() != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/elector-go/elector/backends"
@@ -19,6 +18,7 @@ type batch struct {
 	bytes    int
 	trial    bool          // it is larger than others
 	timeout  time.Duration // the longest of them
+	within   time.Duration // the same, or twice that: see limit
 	began    time.Duration // monotonic
 	sent     chan struct{} // closed when what it sends is built
 
@@ -27,7 +27,6 @@ type batch struct {
 	waiting int        // requests that somebody waits for
 	cancel  context.CancelFunc
 	late    bool // its time is over
-	twice   bool // it has twice its time
 	freed   bool // it has lost its place
 	landed  bool
 }
@@ -47,6 +46,7 @@ func (b *batch) takes(r *Request) bool {
 	b.requests = append(b.requests, r)
 	b.bytes += r.bytes
 	b.timeout = max(b.timeout, r.Timeout)
+	b.within = b.timeout
 	b.waiting++
 	r.batch = b
 	r.client.active.Add(1)
@@ -70,14 +70,6 @@ func (h *handle) abandon(b *batch, r *Request, why error) {
 	h.overdue(r.line, b, why)
 }
 
-// time returns how long a request of the batch may take, unless it is given up.
-func (b *batch) time(r *Request) time.Duration {
-	if b.twice {
-		return 2 * b.timeout
-	}
-	return r.Timeout
-}
-
 // age returns for how long the batch is under way, 0 if it is not sent yet.
 func (b *batch) age(now time.Duration) time.Duration {
 	if b.cancel == nil {
@@ -91,11 +83,8 @@ func (h *handle) carry(l *line, b *batch) {
 	ctx, cancel := h.limit(b)
 	defer cancel()
 	all := h.prepare(b, cancel)
-	hurried := h.hurry(b)
 	stop := context.AfterFunc(ctx, func() {
-		h.clock.AfterFunc(min(lastWord, b.timeout/16), func() {
-			h.mutex.Lock()
-			defer h.mutex.Unlock()
+		h.after(min(lastWord, b.timeout/16), func() {
 			if !b.landed && !b.late {
 				l.failed(b, false, h.clock.Now().Mono)
 			}
@@ -105,7 +94,6 @@ func (h *handle) carry(l *line, b *batch) {
 	outcomes := backends.Outcomes(len(all), errGoexit)
 	defer func() { // also when the backend ends its goroutine
 		stop()
-		hurried()
 		h.land(l, b, all, outcomes, ctx.Err())
 	}()
 	if len(all) > 0 {
@@ -117,28 +105,46 @@ func (h *handle) carry(l *line, b *batch) {
 }
 
 // limit returns the context of a batch, which has the values of a request that goes by itself.
-// One for many has twice the time while others wait for its place, as many were answered lately,
-// and no lease of it ends before: where the store, or this process, has too much to do, a request
-// that is made again only adds to that.
+// Of one for many, each request is given up when its own time is over, if others have more. It
+// has twice the time while others wait for its place, as many were answered lately, and no lease
+// of it ends before: where the store, or this process, has too much to do, a request that is made
+// again only adds to that.
 func (h *handle) limit(b *batch) (context.Context, context.CancelFunc) {
 	if r := b.requests[0]; len(b.requests) == 1 {
 		return r.client.clock.WithTimeout(context.WithoutCancel(r.ctx), b.timeout)
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	end := func() { cancel(context.DeadlineExceeded) }
-	stop := h.clock.AfterFunc(b.timeout, func() {
-		h.mutex.Lock()
-		defer h.mutex.Unlock()
+	stops := []func() bool{h.after(b.timeout, func() {
 		now := h.clock.Now().Mono
 		ends := func(r *Request) bool { return r.Over != 0 && r.Over-now < b.timeout }
 		if l := b.requests[0].line; b.waiting > 0 && l.waiting > 0 && l.works(b, now) && !slices.ContainsFunc(b.went, ends) {
-			b.twice = true
+			b.within = 2 * b.timeout
 			h.clock.AfterFunc(b.timeout, end)
 			return
 		}
 		end()
-	})
-	return ctx, func() { stop(); cancel(nil) }
+	})}
+	set := []time.Duration{b.timeout}
+	for _, r := range b.requests {
+		if slices.Contains(set, r.Timeout) {
+			continue
+		}
+		set = append(set, r.Timeout)
+		stops = append(stops, h.after(r.Timeout, func() {
+			for _, other := range b.requests {
+				if other.Timeout <= r.Timeout && other.batch == b && !other.over {
+					h.abandon(b, other, unanswered(other.Timeout, context.DeadlineExceeded))
+				}
+			}
+		}))
+	}
+	return ctx, func() {
+		for _, stop := range stops {
+			stop()
+		}
+		cancel(nil)
+	}
 }
 
 // prepare builds what is sent. What comes too late stays behind.
@@ -178,33 +184,6 @@ func (b *batch) settle(r *Request, o backends.Outcome) {
 	r.end(o)
 }
 
-// hurry gives up each request of a batch when its own time is over, if others have more. It
-// returns a function that stops that.
-func (h *handle) hurry(b *batch) (stop func()) {
-	var stops []func() bool
-	var set []time.Duration
-	for _, r := range b.requests {
-		if r.Timeout == b.timeout || slices.Contains(set, r.Timeout) {
-			continue
-		}
-		set = append(set, r.Timeout)
-		stops = append(stops, h.clock.AfterFunc(r.Timeout, func() {
-			h.mutex.Lock()
-			defer h.mutex.Unlock()
-			for _, other := range b.requests {
-				if other.Timeout <= r.Timeout && other.batch == b && !other.over {
-					h.abandon(b, other, unanswered(other.Timeout, context.DeadlineExceeded))
-				}
-			}
-		}))
-	}
-	return func() {
-		for _, stop := range stops {
-			stop()
-		}
-	}
-}
-
 // unanswered returns the error of a request that had so much time.
 func unanswered(time time.Duration, cause error) error {
 	return fmt.Errorf("%w: no answer within %v (%w)", backends.ErrUnavailable, time, cause)
@@ -223,13 +202,11 @@ func (h *handle) overdue(l *line, b *batch, cause error) {
 		l.hung++
 	}
 	for _, r := range b.requests {
-		b.settle(r, backends.Outcome{Err: unanswered(b.time(r), cause)})
+		b.settle(r, backends.Outcome{Err: unanswered(b.within, cause)})
 	}
 	half := min(longestGrace, b.timeout/4) / 2
 	h.clock.AfterFunc(half, func() { // this process may have stood still, and the backend is about to return
-		h.clock.AfterFunc(half, func() {
-			h.mutex.Lock()
-			defer h.mutex.Unlock()
+		h.after(half, func() {
 			if !b.landed {
 				h.free(l, b)
 				h.dispatch()
@@ -257,7 +234,7 @@ func (h *handle) land(l *line, b *batch, all []*Request, outcomes []backends.Out
 	now := h.clock.Now().Mono
 	for i, o := range outcomes { // backends may return it as it is
 		if ended != nil && errors.Is(o.Err, ended) && !errors.Is(o.Err, backends.ErrUnavailable) {
-			outcomes[i].Err = unanswered(b.time(all[i]), o.Err)
+			outcomes[i].Err = unanswered(b.within, o.Err)
 		}
 	}
 	b.landed = true
@@ -275,18 +252,14 @@ func (h *handle) land(l *line, b *batch, all []*Request, outcomes []backends.Out
 	if b.late {
 		b.count(-1)
 	}
-	var active []*sync.WaitGroup
 	for _, r := range b.requests {
 		if !r.left { // it was not given up while others waited
-			active = append(active, r.client.active)
+			r.client.active.Done()
 		}
 	}
 	h.dispatch()
 	h.mutex.Unlock()
 	h.leave()
-	for _, a := range active {
-		a.Done()
-	}
 }
 
 // count counts a batch that hangs, once for each client. The caller holds the mutex of the

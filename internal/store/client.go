@@ -90,17 +90,12 @@ func (c *Client) Load(ctx context.Context, name string, a Ask, sent func()) *Req
 
 // begin lets requests wait, and sends what may be sent.
 func (c *Client) begin(k kind, all ...*Request) {
-	for _, r := range all {
-		r.handle = c.enter()
-		r.line = &r.handle.lines[k]
-	}
-	if len(all) == 0 {
-		return
-	}
-	h := all[0].handle // which no other takes the place of while it is in use
+	h := c.enter()
+	defer h.leave()
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	for _, r := range all {
+		r.handle, r.line = c.enter(), &h.lines[k]
 		if c.hung[r.Rank] >= mostHung {
 			r.end(backends.Outcome{Err: errHang})
 			continue

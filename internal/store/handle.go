@@ -121,13 +121,20 @@ func (h *handle) dispatch() {
 		return
 	}
 	h.due = due
-	h.clock.AfterFunc(due-now, func() {
-		h.mutex.Lock()
-		defer h.mutex.Unlock()
+	h.after(due-now, func() {
 		if h.due == due { // no earlier one was set since
 			h.due = 0
 			h.dispatch()
 		}
+	})
+}
+
+// after calls f later, with the mutex. It returns a function that stops that.
+func (h *handle) after(d time.Duration, f func()) (stop func() bool) {
+	return h.clock.AfterFunc(d, func() {
+		h.mutex.Lock()
+		defer h.mutex.Unlock()
+		f()
 	})
 }
 
