@@ -66,7 +66,7 @@ type upkeep struct {
 	faults   *backoff
 	finished bool
 
-	renewal atomic.Uint32 // renewalIdle, renewalWaits or renewalSent
+	fault atomic.Pointer[error] // of the last renewal, unless that has worked
 }
 
 // Alarms are what the end of a lease stops.
@@ -116,7 +116,6 @@ type status struct {
 	why   reason
 	start clock.Reading // t0: the lease is valid for H from here
 	cause error         // of the phase: the worker's context has it
-	fault error         // of the last renewal, if that failed
 }
 
 // workOf is the key of a value that the context of a lease's worker has.
@@ -222,22 +221,15 @@ func (l *Lease) valid() error {
 			return nil
 		}
 		next := *s
-		next.phase, next.cause = lost, l.lostBecause(l.expired(s))
-		l.replace(s, next)
+		next.phase, next.cause = lost, l.lostBecause(l.expired())
+		l.replace(s, &next)
 	}
 }
 
 // expired returns why a lease has expired.
-func (l *Lease) expired(s *status) error {
-	fault := s.fault
-	switch l.renewal.Load() {
-	case renewalSent:
-		fault = errUnanswered
-	case renewalWaits:
-		fault = errUnsent
-	}
-	if fault != nil {
-		return fmt.Errorf("it was not renewed within %v; the last try: %w", l.hold, fault)
+func (l *Lease) expired() error {
+	if fault := l.fault.Load(); fault != nil {
+		return fmt.Errorf("it was not renewed within %v; the last try: %w", l.hold, *fault)
 	}
 	return fmt.Errorf("it was not renewed within %v; no renewal has failed, so this process was paused, or StallTimeout kept it from renewing", l.hold)
 }
@@ -245,37 +237,18 @@ func (l *Lease) expired(s *status) error {
 // extend makes the lease valid from start. If the lease is over, extend returns
 // why.
 func (l *Lease) extend(start clock.Reading) error {
-	for {
-		if err := l.valid(); err != nil {
-			return err
-		}
-		s := l.status.Load()
-		next := *s
-		next.start, next.fault = start, nil
-		if s.phase.over() || l.replace(s, next) {
-			return l.valid()
-		}
-	}
-}
-
-// note records the error of a failed renewal.
-func (l *Lease) note(fault error) {
-	for {
-		s := l.status.Load()
-		next := *s
-		next.fault = fault
-		if s.phase.over() || l.replace(s, next) {
-			return
-		}
-	}
+	l.change(func(next *status) bool {
+		next.start = start
+		return l.valid() == nil
+	})
+	return l.valid()
 }
 
 // move takes the lease to a later phase, unless it is over, and raises why. The
 // first cause stays.
 func (l *Lease) move(to phase, why reason, cause error) {
-	for {
-		s := l.status.Load()
-		next := *s
+	l.change(func(next *status) bool {
+		s := *next
 		next.why = max(s.why, why)
 		if !s.phase.over() && s.phase < to {
 			next.phase = to
@@ -283,7 +256,16 @@ func (l *Lease) move(to phase, why reason, cause error) {
 				next.cause = cause
 			}
 		}
-		if next.phase == s.phase && next.why == s.why || l.replace(s, next) {
+		return next.phase != s.phase || next.why != s.why
+	})
+}
+
+// change replaces the status by what f makes of it, unless f returns false.
+func (l *Lease) change(f func(next *status) bool) {
+	for {
+		s := l.status.Load()
+		next := *s
+		if !f(&next) || l.replace(s, &next) {
 			return
 		}
 	}
@@ -292,8 +274,8 @@ func (l *Lease) move(to phase, why reason, cause error) {
 // replace is the one place where a lease moves: first its status is next, then its
 // context ends, and then everything else learns of it. It returns false if s is no
 // longer the status.
-func (l *Lease) replace(s *status, next status) bool {
-	if !l.take(s, &next) {
+func (l *Lease) replace(s, next *status) bool {
+	if !l.take(s, next) {
 		return false
 	}
 	switch {

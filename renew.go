@@ -94,12 +94,13 @@ func (l *Lease) renewNow() {
 	}
 	f := l.renew()
 	if f != nil {
-		l.note(f.err)
+		l.fault.Store(&f.err)
 		if l.valid() == nil {
 			l.faults.failed(f, "token", l.token, "remaining", l.Remaining())
 		}
 		l.next = e.clock.Now().Mono + l.retryAfter()
 	} else {
+		l.fault.Store(nil)
 		l.faults.over("token", l.token)
 		l.next = l.nextRenewal()
 		l.decide(nil)
@@ -176,8 +177,7 @@ func (l *Lease) renew() *failure {
 // when the write that the store shows was sent.
 func (l *Lease) renewOnce() (f *failure, overtaken bool) {
 	e, a, ctx := l.e, l.own, l.lasting
-	l.renewal.Store(renewalWaits)
-	defer l.renewal.Store(renewalIdle)
+	l.fault.Store(&errUnsent)
 	how := l.asks(swapping).gathers(true)
 	write := &swap{prev: a.record, size: store.Size(a.record) + len(e.o.ID) + len(l.value) + len(a.record.Extensions), may: l.mayRenew, next: l.renewed}
 	pending := e.beginSwap(ctx, how, write)
@@ -193,7 +193,6 @@ func (l *Lease) renewOnce() (f *failure, overtaken bool) {
 	if f == nil {
 		return l.adopt(r), false
 	}
-	l.note(f.err)
 	many := l.place.Many()
 	if unsent || many && f.kind != conflicting && f.kind != presenceLost { // the next renewal tells what became of this one
 		return f, false
@@ -226,16 +225,9 @@ func (l *Lease) mayRenew() bool { return l.valid() == nil && !l.stalled() }
 
 // renewed returns what the renewal that is about to be sent writes.
 func (l *Lease) renewed() backends.Record {
-	l.renewal.Store(renewalSent)
+	l.fault.Store(&errUnanswered)
 	return l.own.next(l.own.record, l.e.o.ID, l.value)
 }
-
-// What a renewal is doing.
-const (
-	renewalIdle uint32 = iota
-	renewalWaits
-	renewalSent
-)
 
 // The faults of a renewal that has not been answered when the lease ends.
 var (

@@ -25,7 +25,7 @@ var clockMutants = []mutant{
 		"lease.go", `func (l *Lease) extend(start clock.Reading) error {`, `func (l *Lease) extend(start clock.Reading) error {
 	if !l.status.Load().phase.over() {
 		l.status.Store(&status{start: start})
-	}`}, {"lease.go", `		l.replace(s, next)
+	}`}, {"lease.go", `		l.replace(s, &next)
 	}
 }`, `		return next.cause
 	}

@@ -40,16 +40,9 @@ var stepMutants = []mutant{
 	{name: "step: a newer state ignored", breaks: "see", catch: "TestSteps", pkg: simulation, alone: true, edits: []edit{{
 		"internal/rule/view.go", `return r.Token < v.last.Token || v.earlier(r)`, `return r.Token != v.last.Token || v.earlier(r)`}}},
 	{name: "step: a lease that is over extended", breaks: "lost for good", catch: "TestSteps", pkg: simulation, alone: true, edits: []edit{{
-		"lease.go", `		if err := l.valid(); err != nil {
-			return err
-		}
-		s := l.status.Load()
-		next := *s
-		next.start, next.fault = start, nil
-		if s.phase.over() || l.replace(s, next) {`, `		s := l.status.Load()
-		next := *s
-		next.start, next.fault = start, nil
-		if l.replace(s, next) {`}}},
+		"lease.go", `		next.start = start
+		return l.valid() == nil`, `		next.start = start
+		return true`}}},
 	{name: "step: a release while the worker drains", breaks: "release", catch: "TestSteps", pkg: simulation, alone: true, edits: []edit{{
 		"release.go", `case on == leaseEnded && phase != resigned, on`, `case on`}, {
 		"renew.go", `	for l.valid() == nil && l.due() {
