@@ -58,7 +58,7 @@ type upkeep struct {
 	lasting   context.Context // as that of the lease, and does not end
 
 	// Owned by the goroutine that maintains the lease, then by the one that writes
-	// the release: see release.begin.
+	// the release: see begin.
 	own      *acquisition
 	value    string        // to write with the next renewal
 	next     time.Duration // when that is due, monotonic

@@ -3,7 +3,6 @@ package elector
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"github.com/elector-go/elector/internal/annex"
@@ -25,68 +24,11 @@ import (
 //	workReturned   -          write                never
 //	workPanicked   -          never                never (the phase may still be held)
 type release struct {
-	mutex sync.Mutex
-	state releaseState
-	err   error         // why it failed
-	done  chan struct{} // closed unless it is unwritten or writing
-	named string        // ID of the candidate that should lead next
+	begun atomic.Bool            // it is not unwritten any more
+	named atomic.Pointer[string] // ID of the candidate that should lead next
 	pause atomic.Pointer[annex.Pause]
-}
-
-// A releaseState is how far a release is.
-type releaseState uint8
-
-const (
-	unwritten releaseState = iota
-	writing
-	written
-	failed
-	never
-)
-
-// begin reports whether the caller must write the release now. The caller then owns
-// the acquisition.
-func (r *release) begin() bool {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	if r.state != unwritten {
-		return false
-	}
-	r.state = writing
-	return true
-}
-
-// name records who should lead next, if the release has not begun.
-func (r *release) name(successor string) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	if r.state == unwritten {
-		r.named = successor
-	}
-}
-
-// unname takes back what name recorded.
-func (r *release) unname(successor string) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	if r.state == unwritten && r.named == successor {
-		r.named = ""
-	}
-}
-
-func (r *release) finish(state releaseState, err error) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	r.state, r.err = state, err
-	close(r.done)
-}
-
-// outcome returns the state, a channel that is closed once that is settled, and why the
-// release could not be written.
-func (r *release) outcome() (state releaseState, settled <-chan struct{}, err error) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	return r.state, r.done, r.err
+	done  chan struct{} // closed unless it is unwritten or writing
+	err   error         // why it failed, once done is closed
 }
 
 // An occasion is an event upon which a release may be written.
@@ -105,30 +47,29 @@ func (l *Lease) writeRelease(on occasion) {
 	if on == workReturned {
 		e.view.Over(l.own.nonce)
 	}
-	state, err := never, error(nil)
+	step, err := "give_up", error(nil)
 	switch {
 	case on == leaseEnded && phase != resigned, on != leaseEnded && phase == resigned, !l.begin():
 		return
 	case on == leaseEnded, on == workReturned && phase != lost:
-		state, err = l.vacate()
+		if step, err = "written", l.vacate(); err != nil {
+			step = "fail"
+		}
 	}
 	if phase == deposed || l.status.Load().why == requested || on != workPanicked && e.annex.Of(l.own.record).Request.Token != 0 { // the renewals still run beside a panic
 		e.standBack(l.own.nonce)
 	}
-	l.finish(state, err)
+	e.view.Take(rule.Step{Name: step, Nonce: l.won.Attempt.Nonce}, func() bool { return true })
+	l.release.err = err
+	close(l.release.done)
 }
 
-// begin begins to write the release, and reports whether the caller must: see
-// release.begin.
+// begin reports whether the caller must write the release now. The caller then owns
+// the acquisition.
 func (l *Lease) begin() bool {
-	return l.e.view.Take(rule.Step{Name: "write", Nonce: l.won.Attempt.Nonce}, l.release.begin)
-}
-
-// finish records how that has ended.
-func (l *Lease) finish(state releaseState, err error) {
-	name := [...]string{written: "written", failed: "fail", never: "give_up"}[state]
-	l.e.view.Take(rule.Step{Name: name, Nonce: l.won.Attempt.Nonce}, func() bool { return true })
-	l.release.finish(state, err)
+	return l.e.view.Take(rule.Step{Name: "write", Nonce: l.won.Attempt.Nonce}, func() bool {
+		return l.release.begun.CompareAndSwap(false, true)
+	})
 }
 
 // workReturned is called when the work under the lease has certainly stopped: the
@@ -143,8 +84,7 @@ func (l *Lease) workReturned(ctx context.Context) {
 		defer close(settled)
 		<-l.idle
 		l.writeRelease(workReturned)
-		_, done, _ := l.release.outcome()
-		<-done // another caller may be writing
+		<-l.release.done // another caller may be writing
 	}()
 	select {
 	case <-settled:
@@ -205,11 +145,9 @@ func (l *Lease) waitReleased(ctx context.Context) error {
 // settled blocks until the release has ended or ctx ends, and returns why it could not be
 // written.
 func (l *Lease) settled(ctx context.Context) error {
-	_, done, _ := l.release.outcome()
 	select {
-	case <-done:
-		_, _, err := l.release.outcome()
-		return err
+	case <-l.release.done:
+		return l.release.err
 	case <-ctx.Done():
 		return usersError{context.Cause(ctx)}
 	}
@@ -218,26 +156,34 @@ func (l *Lease) settled(ctx context.Context) error {
 // released reports whether nothing is left to write for a lease that is over: it was lost,
 // or its release is written.
 func (l *Lease) released() bool {
-	state, _, _ := l.release.outcome()
-	return l.status.Load().phase != resigned || state == written
+	if l.status.Load().phase != resigned {
+		return true
+	}
+	select {
+	case <-l.release.done:
+		return l.release.err == nil
+	default:
+		return false
+	}
 }
 
 // vacate replaces the record by a vacancy that names the candidate that should lead next.
 // It tries for ReleaseTimeout, on a context of its own: those of its callers have ended.
-func (l *Lease) vacate() (releaseState, error) {
+func (l *Lease) vacate() error {
 	e := l.e
-	state := written
-	l.own.successor, l.own.why, l.own.pause = l.release.named, l.status.Load().ending(), l.release.pause.Load()
+	if named := l.release.named.Load(); named != nil {
+		l.own.successor = *named
+	}
+	l.own.why, l.own.pause = l.status.Load().ending(), l.release.pause.Load()
 	start := e.clock.Now().Mono
 	err := l.own.vacate()
 	took := e.clock.Now().Mono - start
 	if err != nil {
-		state = failed
 		err = fmt.Errorf("the release was not written: %w; successors wait until the record expires", err)
 		e.log.Warn("elector: release failed", "token", l.token, "error", err)
 	}
 	info := l.info(err)
 	info.Duration = took
 	traced(e, e.o.Trace.Released, l.ctx, info)
-	return state, err
+	return err
 }

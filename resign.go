@@ -24,9 +24,9 @@ func (e *Elector) ResignTo(ctx context.Context, id string) error {
 	if l == nil {
 		return e.Resign(ctx)
 	}
-	l.release.name(id)
+	l.release.named.Store(&id)
 	if err = e.Resign(ctx); err != nil && l.status.Load().phase == held {
-		l.release.unname(id)
+		l.release.named.CompareAndSwap(&id, nil)
 	}
 	return err
 }

@@ -128,7 +128,7 @@ var handoverMutants = []mutant{
 	{name: "a successor forgotten when its caller does not wait", breaks: "successor", catch: "named,_and_the_caller_does_not_wait", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"resign.go", `err != nil && l.status.Load().phase == held {`, `err != nil {`}}},
 	{name: "a successor kept when the lease goes on", breaks: "successor", catch: "named_in_vain", pkg: ".", parent: "TestSuccessor", edits: []edit{{
-		"resign.go", `l.release.unname(id)`, ``}}},
+		"resign.go", `l.release.named.CompareAndSwap(&id, nil)`, ``}}},
 	{name: "a request that is dropped written without end", breaks: "rec/request", catch: "TestRequestDropped", pkg: ".", edits: []edit{{
 		"resignrequest.go", `p.taken == mostTaken || !backoff.pause(ctx, p.fault)`, `false`}}},
 	{name: "a request refused by another version of Go", breaks: "rec/request", catch: "TestRequestOfAnotherUnicode", pkg: ".", edits: []edit{{

@@ -61,9 +61,10 @@ var recordMutants = []mutant{
 		"release.go", `case on == leaseEnded && phase != resigned, on != leaseEnded`, `case on != leaseEnded`}}},
 	{name: "told twice", breaks: "8", catch: "lost/run_true", pkg: ".", parent: "TestOpaqueErrors", edits: []edit{{
 		"release.go", `on != leaseEnded && phase == resigned, !l`, `!l`}, {
-		"release.go", `if r.state != unwritten {`, `if r.state == written {
-		r.done = make(chan struct{})
-	} else if r.state != unwritten {`}}},
+		"release.go", `		return l.release.begun.CompareAndSwap(false, true)`, `		if l.release.begun.Swap(true) {
+			l.release.done = make(chan struct{})
+		}
+		return true`}}},
 	{name: "told after a panic", breaks: "8", catch: "panic", pkg: ".", parent: "TestOverrun", edits: []edit{{
 		"run.go", `l.writeRelease(workPanicked)`, `l.giveUp()`}}},
 	{name: "never released after an overrun", breaks: "8", catch: "overrun", pkg: ".", parent: "TestOverrun", edits: []edit{{

@@ -58,7 +58,8 @@ var stepMutants = []mutant{
 		"acquisition.go", `return clock.Elapsed(clk, w.start) < hold`, `return clock.Elapsed(clk, w.start) < 9*hold`}}},
 	{name: "step: a release written twice", breaks: "release", catch: "TestSteps", pkg: simulation, alone: true, edits: []edit{{
 		"release.go", `on != leaseEnded && phase == resigned, !l`, `!l`}, {
-		"release.go", `if r.state != unwritten {`, `if r.state == written {
-		r.done = make(chan struct{})
-	} else if r.state != unwritten {`}}},
+		"release.go", `		return l.release.begun.CompareAndSwap(false, true)`, `		if l.release.begun.Swap(true) {
+			l.release.done = make(chan struct{})
+		}
+		return true`}}},
 }
