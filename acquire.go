@@ -223,12 +223,11 @@ func (e *Elector) newLease(base context.Context, own *acquisition) *Lease {
 	e.traceCampaigned(base, nil)
 	wait := queued(e, e.o.Trace.Acquired, l.ctx, l.info(nil))
 	e.active.Add(1)
-	r := own.record
+	if e.requests.ShowsPresence() {
+		l.watchPresence()
+	}
 	go l.turn.run() // before the callback has returned: it may resign
 	wait()
-	if e.requests.ShowsPresence() {
-		l.watchPresence(r)
-	}
 	return l
 }
 

@@ -56,6 +56,7 @@ type upkeep struct {
 	proposals chan *proposal
 	place     *store.Place    // among those that renew
 	lasting   context.Context // as that of the lease, and does not end
+	unwatch   func()          // ends the watch of the mark of presence; nil if there is none
 
 	// Owned by the goroutine that maintains the lease, then by the one that writes
 	// the release: see begin.
@@ -71,9 +72,8 @@ type upkeep struct {
 
 // Alarms are what the end of a lease stops.
 type alarms struct {
-	mutex   sync.Mutex
-	unwatch func()         // ends the watch of the mark of presence
-	timers  [3]func() bool // stop them
+	mutex  sync.Mutex
+	timers [3]func() bool // stop them
 }
 
 // The timers of a lease.
@@ -301,9 +301,6 @@ func (l *Lease) replace(s, next *status) bool {
 		if stop != nil {
 			stop()
 		}
-	}
-	if l.unwatch != nil {
-		l.unwatch()
 	}
 	return true
 }

@@ -27,6 +27,9 @@ func (l *Lease) maintain() {
 	defer close(l.idle)
 	l.place.Leave()
 	l.faults.close()
+	if l.unwatch != nil {
+		l.unwatch()
+	}
 	l.reportEnd()
 }
 

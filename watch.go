@@ -60,44 +60,54 @@ func (e *Elector) watch(ctx context.Context, rank store.Rank, what string, place
 	context.AfterFunc(w.ctx, func() { w.wake(); w.backoff.close() })
 	w.rhythm.offset = e.random()
 	if e.requests.Watches() && e.begin(ctx) == nil {
-		go w.run(e.newBackoff(what + ": watching the record"))
+		go e.keepWatching(w.ctx, watching, e.newBackoff(what+": watching the record"), w.watch, w.isLive, w.broke)
 	}
 	return w
 }
 
-// run keeps a Watch running until the watcher is cancelled.
-func (w *watcher) run(backoff *backoff) {
-	e := w.e
+// keepWatching keeps a watch running until ctx ends, or until broke reports for its error that
+// it is over. A watch that lasts works, if works says so; one that breaks at once each time
+// does not. The caller has registered with begin.
+func (e *Elector) keepWatching(ctx context.Context, why purpose, backoff *backoff, watch func() error, works func() bool, broke func(*failure) (over bool)) {
 	defer e.active.Done()
 	defer backoff.close()
-	for w.ctx.Err() == nil {
-		start := e.clock.Now().Mono
-		stop := e.clock.AfterFunc(e.o.RenewEvery, func() { // a Watch that breaks at once each time does not work
-			if w.isLive() {
+	for ctx.Err() == nil {
+		start := e.now()
+		stop := e.clock.AfterFunc(e.o.RenewEvery, func() {
+			if works() {
 				backoff.over()
 			}
 		})
-		err := e.requests.Watch(w.ctx, e.name, w.pushed)
+		err := watch()
 		stop()
-		if w.ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return
 		}
 		if err == nil {
 			err = errWatchEnded
 		}
 		f := &failure{kindOf(err), err}
-		w.mutex.Lock()
-		w.live = false
-		if f.permanent() {
-			w.broken = f
-		}
-		w.mutex.Unlock()
-		w.wake()
-		e.traceRequest(w.ctx, watching, e.clock.Now().Mono-start, f)
-		if f.kind == hopeless || !backoff.pause(w.ctx, f) {
+		over := broke(f)
+		e.traceRequest(ctx, why, e.now()-start, f)
+		if over || !backoff.pause(ctx, f) {
 			return
 		}
 	}
+}
+
+// watch is a Watch of the record.
+func (w *watcher) watch() error { return w.e.requests.Watch(w.ctx, w.e.name, w.pushed) }
+
+// broke notes that the Watch has ended.
+func (w *watcher) broke(f *failure) (over bool) {
+	w.mutex.Lock()
+	w.live = false
+	if f.permanent() {
+		w.broken = f
+	}
+	w.mutex.Unlock()
+	w.wake()
+	return f.kind == hopeless
 }
 
 // errWatchEnded is the error of a Watch that returned none.
