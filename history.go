@@ -9,14 +9,9 @@ import (
 
 // History implements operate.Operator.
 func (o operator) History(ctx context.Context) ([]operate.Term, error) {
-	e := o.e
-	if err := e.begin(ctx); err != nil {
-		return nil, e.fail("read", err)
-	}
-	defer e.active.Done()
-	r, f := e.loadOnce(ctx)
-	if f != nil {
-		return nil, e.fail("read", f.err)
+	r, err := o.e.recorded(ctx)
+	if err != nil {
+		return nil, err
 	}
 	var terms []operate.Term
 	for _, t := range annex.HistoryOf(r) {

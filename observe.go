@@ -15,15 +15,21 @@ import (
 // blocks for at most RequestTimeout, or three times that if changes overtake its
 // reads.
 func (e *Elector) Leader(ctx context.Context) (Leader, error) {
+	r, err := e.recorded(ctx)
+	if err != nil {
+		return Leader{}, err
+	}
+	return e.leader(r), nil
+}
+
+// recorded reads the record once, for a user.
+func (e *Elector) recorded(ctx context.Context) (backends.Record, error) {
 	if err := e.begin(ctx); err != nil {
-		return Leader{}, e.fail("read", err)
+		return backends.Record{}, e.fail("read", err)
 	}
 	defer e.active.Done()
 	r, f := e.loadOnce(ctx)
-	if f != nil {
-		return Leader{}, e.fail("read", f.err)
-	}
-	return e.leader(r), nil
+	return r, e.fail("read", f.shown())
 }
 
 // Observe yields who leads, as a fresh read shows it, and then each change of

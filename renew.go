@@ -241,7 +241,7 @@ var (
 // asks returns an ask for a request that the lease needs. One that is not answered is given up
 // before the lease ends. While there is more left than usual when a renewal is due,
 // acquisitions go before it.
-func (l *Lease) asks(why purpose) ask {
+func (l *Lease) asks(why string) ask {
 	a := l.e.asks(why, store.Keep).within(max(l.Remaining(), 1))
 	a.Over = l.status.Load().start.Mono + l.hold
 	a.Urgent = a.Over - l.hold*6/10

@@ -9,16 +9,25 @@ import (
 	"github.com/elector-go/elector/internal/store"
 )
 
+// What a request is for: the Op of RequestInfo.
+const (
+	loading   = "load"
+	swapping  = "swap"
+	examining = "healthy" // a call of Options.Healthy
+	watching  = "watch"
+	attending = "watch-presence"
+)
+
 // An ask is what a request to the store is for, and how it is made.
 type ask struct {
-	why   purpose
+	why   string
 	limit time.Duration // for an answer, from now; 0 for as long as the context lasts
 	began time.Duration // monotonic
 	store.Ask
 }
 
 // asks returns an ask for a request that has RequestTimeout from when it is sent.
-func (e *Elector) asks(why purpose, rank store.Rank) ask {
+func (e *Elector) asks(why string, rank store.Rank) ask {
 	return ask{why: why, began: e.now(), Ask: store.Ask{Rank: rank, Timeout: e.o.RequestTimeout}}
 }
 

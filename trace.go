@@ -141,8 +141,8 @@ func (e *Elector) traceCampaigned(ctx context.Context, err error) {
 	traced(e, e.o.Trace.Campaigned, ctx, CampaignInfo{Election: e.name, Store: e.store, Err: err, Duration: e.clock.Now().Mono - e.began})
 }
 
-func (e *Elector) traceRequest(ctx context.Context, why purpose, d time.Duration, f *failure) {
-	traced(e, e.o.Trace.Request, ctx, RequestInfo{Election: e.name, Store: e.store, Op: why.String(), Result: f.result(), Duration: d, Err: f.shown()})
+func (e *Elector) traceRequest(ctx context.Context, why string, d time.Duration, f *failure) {
+	traced(e, e.o.Trace.Request, ctx, RequestInfo{Election: e.name, Store: e.store, Op: why, Result: f.result(), Duration: d, Err: f.shown()})
 }
 
 // traceNews traces the latest state, unless that was done before.

@@ -68,7 +68,7 @@ func (e *Elector) watch(ctx context.Context, rank store.Rank, what string, place
 // keepWatching keeps a watch running until ctx ends, or until broke reports for its error that
 // it is over. A watch that lasts works, if works says so; one that breaks at once each time
 // does not. The caller has registered with begin.
-func (e *Elector) keepWatching(ctx context.Context, why purpose, backoff *backoff, watch func() error, works func() bool, broke func(*failure) (over bool)) {
+func (e *Elector) keepWatching(ctx context.Context, why string, backoff *backoff, watch func() error, works func() bool, broke func(*failure) (over bool)) {
 	defer e.active.Done()
 	defer backoff.close()
 	for ctx.Err() == nil {
