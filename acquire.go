@@ -13,10 +13,11 @@ import (
 	"github.com/elector-go/elector/internal/store"
 )
 
-// attempt makes one attempt to lead, with at most so many writes, and notes that the store
-// has answered it: see Elector.ends.
-func (e *Elector) attempt(ctx context.Context, writes int, backoff *backoff) (*Lease, *failure) {
-	l, f := e.steps(ctx, writes, backoff)
+// attempt makes one attempt to lead, and notes that the store has answered it: see
+// Elector.ends. One with a limit for each request, from the call, makes one write; without a
+// limit, 0, it lasts as long as its context.
+func (e *Elector) attempt(ctx context.Context, limit time.Duration, backoff *backoff) (*Lease, *failure) {
+	l, f := e.steps(ctx, limit, backoff)
 	if f == nil || f.kind == holding {
 		e.answered.Store(true)
 	}
@@ -26,9 +27,8 @@ func (e *Elector) attempt(ctx context.Context, writes int, backoff *backoff) (*L
 // steps are those of an attempt, drawn in campaign.go. They take two round trips if nothing
 // fails, and one if this candidate is the successor in a vacancy that it has seen, which it
 // does not read again, or if Open has just read that no process leads. Read and write may share
-// requests with those of other Electors. Writes that fail count in the campaign's backoff. Only
-// attempts with so many writes as there are have a limit for each request, from the call.
-func (e *Elector) steps(ctx context.Context, writes int, backoff *backoff) (*Lease, *failure) {
+// requests with those of other Electors. Writes that fail count in the campaign's backoff.
+func (e *Elector) steps(ctx context.Context, limit time.Duration, backoff *backoff) (*Lease, *failure) {
 	if f := e.stillHealthy(ctx); f != nil {
 		return nil, f
 	}
@@ -39,7 +39,7 @@ func (e *Elector) steps(ctx context.Context, writes int, backoff *backoff) (*Lea
 	r := s.Record
 	if !e.fromOpen(s) && !e.succeeds(s) {
 		var f *failure
-		if r, f = e.load(ctx, e.asks(loading, store.Seek).within(e.patience(writes))); f != nil {
+		if r, f = e.load(ctx, e.asks(loading, store.Seek).within(limit)); f != nil {
 			return nil, f
 		}
 	}
@@ -50,7 +50,7 @@ func (e *Elector) steps(ctx context.Context, writes int, backoff *backoff) (*Lea
 	if f != nil {
 		return nil, f
 	}
-	return e.acquire(ctx, r, a, writes, backoff)
+	return e.acquire(ctx, r, a, limit, backoff)
 }
 
 // fromOpen reports whether what Open has read will do for this attempt: if it is the first one,
@@ -76,74 +76,70 @@ func (e *Elector) claim(r backends.Record) (*acquisition, *failure) {
 	return &acquisition{e: e, token: token, nonce: nonce, why: annex.Cancelled, releases: e.newBackoff("release")}, nil
 }
 
-// unlimited is a number of writes that no acquisition reaches.
-const unlimited = 1 << 30
+// acquire replaces prev, which may be taken over, by a record of our own, and returns the
+// lease. If it has none it gives the acquisition up: at once, or as a retraction if the
+// campaign was cancelled after a write.
+func (e *Elector) acquire(ctx context.Context, prev backends.Record, a *acquisition, limit time.Duration, backoff *backoff) (*Lease, *failure) {
+	r, f, pending := e.write(ctx, prev, a, limit, backoff)
+	if f == nil {
+		f = e.discarded(ctx, r, a)
+	} else if ctx.Err() != nil && (pending != nil || a.number > 0) {
+		e.retract(ctx, a, prev, pending)
+		return nil, f
+	}
+	if f != nil {
+		e.view.Over(a.nonce)
+		return nil, f
+	}
+	backoff.over()
+	a.shown(r)
+	return e.newLease(ctx, a), nil
+}
 
-// acquire replaces prev, which may be taken over, by a record of our own. After
+// write makes the writes of an acquisition, until the store shows one of them. After
 // a write whose outcome is unknown it reads back, and writes again only while
 // prev still stands: all writes of one acquisition compare with the same state,
-// so at most one of them is ever applied, and its number shows which.
-func (e *Elector) acquire(ctx context.Context, prev backends.Record, a *acquisition, writes int, backoff *backoff) (*Lease, *failure) {
-	won := func(r backends.Record) (*Lease, *failure) {
-		if f := e.discarded(ctx, r, a); f != nil {
-			return nil, e.abandon(a, f)
-		}
-		backoff.over()
-		a.shown(r)
-		return e.newLease(ctx, a), nil
-	}
-	for writes--; ; writes-- {
+// so at most one of them is ever applied, and its number shows which. If ctx ends before a
+// write does, write returns that.
+func (e *Elector) write(ctx context.Context, prev backends.Record, a *acquisition, limit time.Duration, backoff *backoff) (r backends.Record, f *failure, pending *store.Request) {
+	for {
 		a.sent = slices.DeleteFunc(a.sent, func(w write) bool { return clock.Elapsed(e.clock, w.start) >= e.o.hold() })
 		before := a.number
-		r, f, pending := e.swapFor(ctx, a, prev, e.patience(writes))
+		r, f, pending = e.swapFor(ctx, a, prev, limit)
 		switch {
 		case f == nil:
-			return won(r)
+			return r, nil, nil
 		case pending == nil && a.number > before:
 			e.view.Doubt()
 		}
 		switch {
-		case ctx.Err() != nil && pending == nil && a.number == 0:
-			return nil, e.abandon(a, f)
 		case ctx.Err() != nil:
-			e.retract(ctx, a, prev, pending)
-			return nil, f
+			return r, f, pending
 		case f.kind == untried && a.number == before: // what was seen while it waited speaks against it
-			return nil, e.abandon(a, e.heldBy(e.view.Snapshot().Record))
+			return r, e.heldBy(e.view.Snapshot().Record), nil
 		}
-		r, readBack := e.load(ctx, e.asks(loading, store.Gain).alone().within(e.patience(writes)))
+		r, readBack := e.load(ctx, e.asks(loading, store.Gain).alone().within(limit))
 		switch {
 		case ctx.Err() != nil:
-			e.retract(ctx, a, prev, nil)
-			return nil, f
+			return r, f, nil
 		case readBack != nil:
 			f = &failure{max(f.kind, readBack.kind), fmt.Errorf("%w; reading back: %w", f.err, readBack.err)}
 		case r.Exists() && r.Attempt.Nonce == a.nonce:
-			return won(r)
+			return r, nil, nil
 		case r.Version != prev.Version:
-			return nil, e.abandon(a, e.heldBy(r))
+			return r, e.heldBy(r), nil
 		}
-		if f.permanent() {
-			return nil, e.abandon(a, f)
-		}
-		if writes <= 0 {
-			return nil, e.abandon(a, &failure{transient, fmt.Errorf("the outcome is not known: %w", f.err)})
+		switch {
+		case f.permanent():
+			return r, f, nil
+		case limit > 0:
+			return r, &failure{transient, fmt.Errorf("the outcome is not known: %w", f.err)}, nil
 		}
 		e.traceWaiting(ctx, f)
 		if !backoff.pause(ctx, f) {
-			e.retract(ctx, a, prev, nil)
-			return nil, f
+			return r, f, nil
 		}
 	}
-}
-
-// patience is how long a request of an attempt may take from the call: RequestTimeout if the
-// attempt has few writes, as those of a campaign last as long as its context.
-func (e *Elector) patience(writes int) time.Duration {
-	if writes > unlimited/2 {
-		return 0
-	}
-	return e.o.RequestTimeout
 }
 
 // swapFor makes the next write of an acquisition, for a campaign that may be cancelled
@@ -229,12 +225,6 @@ func (e *Elector) newLease(base context.Context, own *acquisition) *Lease {
 	go l.turn.run() // before the callback has returned: it may resign
 	wait()
 	return l
-}
-
-// abandon gives up an acquisition.
-func (e *Elector) abandon(a *acquisition, f *failure) *failure {
-	e.view.Over(a.nonce)
-	return f
 }
 
 // retract gives up an acquisition whose campaign was cancelled while a write was

@@ -82,10 +82,10 @@ func (e *Elector) TryCampaign(ctx context.Context) (*Lease, error) {
 		defer place.Leave()
 		backoff := e.newBackoff("campaign")
 		defer backoff.close()
-		l, f := e.attempt(ctx, 1, backoff)
+		l, f := e.attempt(ctx, e.o.RequestTimeout, backoff)
 		if f != nil && f.kind == holding {
 			if wait, _ := e.yields(); wait > 0 && e.sleep(ctx, wait) {
-				l, f = e.attempt(ctx, 1, backoff)
+				l, f = e.attempt(ctx, e.o.RequestTimeout, backoff)
 			}
 		}
 		if f != nil && ctx.Err() != nil {
@@ -189,7 +189,7 @@ func (c *candidacy) end(ctx context.Context, won bool) {
 func (c *candidacy) attempt(ctx context.Context) (*Lease, error) {
 	e := c.e
 	for {
-		l, f := e.attempt(ctx, unlimited, c.backoff)
+		l, f := e.attempt(ctx, 0, c.backoff)
 		if f != nil && f.kind != cancelled {
 			c.last = f
 		}

@@ -43,7 +43,7 @@ func (e *Elector) seize(ctx context.Context) (*Lease, error) {
 	for {
 		var f *failure
 		l, err := e.exclusive(ctx, func(ctx context.Context) (l *Lease, _ error) {
-			l, f = e.attempt(ctx, 1, backoff)
+			l, f = e.attempt(ctx, e.o.RequestTimeout, backoff)
 			return l, f.shown()
 		})
 		s := e.view.Snapshot()

@@ -184,6 +184,6 @@ var clockMutants = []mutant{
 	{name: "wall clock alone", breaks: "Clocks", catch: "clk/wall-step", edits: []edit{{
 		"internal/clock/clock.go", `return max(mono, wall)`, `return wall`}}},
 	{name: "an acquisition leaves its outage open", breaks: "logs", catch: "TestOutageEnds", pkg: ".", edits: []edit{{
-		"acquire.go", `	won := func(r backends.Record) (*Lease, *failure) {`, `	backoff = e.newBackoff("campaign")
-	won := func(r backends.Record) (*Lease, *failure) {`}}},
+		"acquire.go", `	r, f, pending := e.write(`, `	backoff = e.newBackoff("campaign")
+	r, f, pending := e.write(`}}},
 }

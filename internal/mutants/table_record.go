@@ -5,8 +5,8 @@ var recordMutants = []mutant{
 	// Lost answers.
 	{name: "acquisition believed without an answer", breaks: "7", catch: "amb/acquire", edits: []edit{{
 		"acquire.go", `		r, readBack := e.load(`, `		if f.kind != conflicting {
-			return won(backends.Record{Holder: e.o.ID, Token: a.token, TTL: e.o.TTL, RenewEvery: e.o.RenewEvery, Value: e.o.Value,
-				Attempt: backends.Attempt{Nonce: a.nonce, Sequence: a.number}, Extensions: a.sent[len(a.sent)-1].critical, Version: "guessed"})
+			return backends.Record{Holder: e.o.ID, Token: a.token, TTL: e.o.TTL, RenewEvery: e.o.RenewEvery, Value: e.o.Value,
+				Attempt: backends.Attempt{Nonce: a.nonce, Sequence: a.number}, Extensions: a.sent[len(a.sent)-1].critical, Version: "guessed"}, nil, nil
 		}
 		r, readBack := e.load(`}}},
 	{name: "renewal believed without an answer", breaks: "2", catch: "amb/renew", edits: []edit{{
