@@ -3,16 +3,71 @@ package elector
 import (
 	"context"
 	"log/slog"
+	"reflect"
 	"sync"
+	"sync/atomic"
+	"time"
 )
+
+// A backoff paces tries that fail, and logs why: see outage. Several goroutines may use
+// it.
+type backoff struct {
+	e        *Elector
+	what     string
+	failures atomic.Int64 // since a try has worked; written under the mutex of outages
+
+	// Guarded by the mutex of outages. A backoff that is part of an outage has failures.
+	part   *outage // nil unless the latest try has failed
+	closed bool    // there are no more tries
+}
+
+func (e *Elector) newBackoff(what string) *backoff { return &backoff{e: e, what: what} }
+
+// The longest pauses after a failure where leases are long. A refusal passes only when
+// somebody has changed something, and many of them may lock an account.
+const (
+	longestPause   = 10 * time.Second
+	longestRefused = 30 * time.Second
+)
+
+// pause logs the failure and waits: longer each time, up to RenewEvery or 10 s, of a
+// permanent failure 30 s, and by a random part, so that many candidates do not come back
+// together. It returns false when ctx ends first.
+func (b *backoff) pause(ctx context.Context, f *failure) bool {
+	e := b.e
+	if ctx.Err() != nil {
+		return false
+	}
+	longest := longestPause
+	if f.permanent() {
+		longest = longestRefused
+	}
+	longest = min(e.o.RenewEvery, longest) >> max(0, 5-b.failed(f))
+	return e.sleep(ctx, max(e.halfRandom(longest), e.o.writeInterval))
+}
+
+// over records that a try has succeeded.
+func (b *backoff) over(args ...any) { b.end(true, args) }
+
+// rest records that there are no more tries for now.
+func (b *backoff) rest() { b.end(false, nil) }
+
+// close records that there are no more tries.
+func (b *backoff) close() {
+	outages.Lock()
+	b.closed = true
+	outages.Unlock()
+	b.rest()
+}
 
 // An outage is one thing that fails at present in elections of this process. What a slow
 // store causes is logged once for the store: a line for the first election that fails,
 // one with their number after a renewal interval, in which all have tried, and one when
 // all work again.
 type outage struct {
-	failing  map[*Elector]bool // whose latest try has failed
-	most     int               // elections that failed at the same time
+	key      outageKey
+	failing  map[*Elector]int // how many backoffs of each are part of it
+	most     int              // elections that failed at the same time
 	failures int
 	logged   map[string]bool // reasons, see reasonOf
 	several  bool            // the line with the number is logged, or due
@@ -32,84 +87,106 @@ var outages = struct {
 	by map[outageKey]*outage
 }{by: map[outageKey]*outage{}}
 
-// fails counts a failure, and logs it if its reason is new: as an error if it passes only
-// when somebody changes something.
-func (k outageKey) fails(e *Elector, f *failure, args []any) {
-	level := slog.LevelWarn
+// failed counts a failure, and logs it if its reason is new: as an error if it passes only
+// when somebody changes something. args are for the log.
+func (b *backoff) failed(f *failure, args ...any) (failures int64) {
+	e, level := b.e, slog.LevelWarn
 	if f.permanent() {
 		level = slog.LevelError
 	}
-	fresh, o, several := k.add(e, reasonOf(f.err, e.name))
+	o, over, fresh, several := b.add(f.err)
+	b.ends(over, nil)
 	if fresh {
-		e.log.Log(context.Background(), level, "elector: "+k.what+" fails and is tried again", append(args, "error", f.err)...)
+		e.log.Log(context.Background(), level, "elector: "+b.what+" fails and is tried again", append(args, "error", f.err)...)
 	}
 	if several {
 		e.clock.AfterFunc(e.o.RenewEvery, func() {
-			if n := k.elections(o); n > 1 {
-				e.storeLog.Log(context.Background(), level, "elector: "+k.what+" fails and is tried again", "elections", n, "error", f.err)
+			outages.Lock()
+			n := len(o.failing)
+			outages.Unlock()
+			if n > 1 {
+				e.storeLog.Log(context.Background(), level, "elector: "+b.what+" fails and is tried again", "elections", n, "error", f.err)
 			}
 		})
 	}
+	return b.failures.Load()
 }
 
-// add reports whether the reason is new, and whether several elections fail for the
-// first time.
-func (k outageKey) add(e *Elector, reason string) (fresh bool, o *outage, several bool) {
+// add makes the tries part of the outage that an error belongs to. It returns the one that
+// they leave, if that is over, and reports whether the reason is new, and whether several
+// elections fail for the first time.
+func (b *backoff) add(err error) (o, over *outage, fresh, several bool) {
+	key, reason := outageKey{b.e.backend, b.what}, reasonOf(err, b.e.name)
+	if unhealthyError(err) || !reflect.ValueOf(b.e.backend).Comparable() {
+		key.of = b.e
+	}
 	outages.Lock()
 	defer outages.Unlock()
-	o = outages.by[k]
-	if o == nil {
-		o = &outage{failing: map[*Elector]bool{}, logged: map[string]bool{}}
-		outages.by[k] = o
+	b.failures.Add(1)
+	if b.closed {
+		return nil, nil, false, false
 	}
-	o.failing[e] = true
+	if o = b.part; o == nil || o.key != key {
+		over = b.leave(false)
+		if o = outages.by[key]; o == nil {
+			o = &outage{key: key, failing: map[*Elector]int{}, logged: map[string]bool{}}
+			outages.by[key] = o
+		}
+		o.failing[b.e]++
+		b.part = o
+	}
 	o.failures++
 	o.most = max(o.most, len(o.failing))
 	fresh, several = !o.logged[reason], len(o.failing) > 1 && !o.several
 	o.logged[reason] = true
 	o.several = o.several || several
-	return fresh, o, several
+	return o, over, fresh, several
 }
 
-// elections returns how many fail, 0 if the outage is over.
-func (k outageKey) elections(o *outage) int {
-	outages.Lock()
-	defer outages.Unlock()
-	if outages.by[k] != o {
-		return 0
+// leave takes the tries out of their outage, because one has worked, or because there are no
+// more. It returns the outage if that is over. The caller holds the mutex of outages.
+func (b *backoff) leave(worked bool) (over *outage) {
+	o := b.part
+	if o == nil {
+		return nil
 	}
-	return len(o.failing)
+	b.part = nil
+	o.worked = o.worked || worked
+	if o.failing[b.e]--; o.failing[b.e] == 0 {
+		delete(o.failing, b.e)
+	}
+	if len(o.failing) > 0 {
+		return nil
+	}
+	delete(outages.by, o.key)
+	return o
 }
 
-// ends takes an election out of the outage, because a try has worked after so many
-// failures, or because there are no more tries. It logs the end of the outage, unless no
-// try has worked.
-func (k outageKey) ends(e *Elector, worked bool, failures int, args []any) {
-	o, was := k.remove(e, worked)
+// end records that a try has worked, or that there are no more.
+func (b *backoff) end(worked bool, args []any) {
+	if b.failures.Load() == 0 {
+		return
+	}
+	outages.Lock()
+	failures, was := b.failures.Load(), b.part != nil
+	over := b.leave(worked)
+	if worked {
+		b.failures.Store(0)
+	}
+	outages.Unlock()
+	if worked && !was && failures > 0 { // the tries had ended
+		over = &outage{failures: int(failures), worked: true}
+	}
+	b.ends(over, args)
+}
+
+// ends logs the end of an outage, unless it is nil, or no try has worked.
+func (b *backoff) ends(o *outage, args []any) {
 	switch {
-	case !was && worked: // the tries had ended
-		e.log.Info("elector: "+k.what+" works again", append(args, "failures", failures)...)
 	case o == nil || !o.worked:
 	case o.most > 1:
-		e.storeLog.Info("elector: "+k.what+" works again", "elections", o.most, "failures", o.failures)
+		b.e.storeLog.Info("elector: "+b.what+" works again", "elections", o.most, "failures", o.failures)
 	default:
-		e.log.Info("elector: "+k.what+" works again", append(args, "failures", o.failures)...)
+		b.e.log.Info("elector: "+b.what+" works again", append(args, "failures", o.failures)...)
 	}
-}
-
-// remove returns the outage if it is over, and whether the election was part of it.
-func (k outageKey) remove(e *Elector, worked bool) (over *outage, was bool) {
-	outages.Lock()
-	defer outages.Unlock()
-	o := outages.by[k]
-	if o == nil || !o.failing[e] {
-		return nil, false
-	}
-	delete(o.failing, e)
-	o.worked = o.worked || worked
-	if len(o.failing) > 0 {
-		return nil, true
-	}
-	delete(outages.by, k)
-	return o, true
 }

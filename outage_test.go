@@ -60,7 +60,7 @@ func TestOutageEnds(t *testing.T) {
 	outages.Lock()
 	defer outages.Unlock()
 	for key, o := range outages.by {
-		if o.failing[a] {
+		if o.failing[a] > 0 {
 			t.Errorf("%q goes on failing: %+v", key.what, o)
 		}
 	}

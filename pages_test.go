@@ -56,7 +56,7 @@ func logLines(t *testing.T) []string {
 		}
 	}
 	for _, what := range whats {
-		for _, suffix := range all(`[lL]og\.\w+\([^"\n]*"elector: "\+k\.what\+"([^"]*)"`, code) {
+		for _, suffix := range all(`[lL]og\.\w+\([^"\n]*"elector: "\+b\.what\+"([^"]*)"`, code) {
 			lines = append(lines, "elector: "+what+suffix)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/bits"
-	"reflect"
 	"sync"
 	"time"
 )
@@ -121,103 +120,10 @@ func (e *Elector) after(d time.Duration) (<-chan struct{}, func() bool) {
 	return c, e.clock.AfterFunc(d, func() { close(c) })
 }
 
-// A backoff paces tries that fail, and logs why: see outage. Several goroutines may use
-// it.
-type backoff struct {
-	e    *Elector
-	what string
-
-	mutex    sync.Mutex
-	failures int
-	own      bool // the failures are those of this Elector, and not of the store
-	closed   bool // there are no more tries
-}
-
-func (e *Elector) newBackoff(what string) *backoff { return &backoff{e: e, what: what} }
-
-// The longest pauses after a failure where leases are long. A refusal passes only when
-// somebody has changed something, and many of them may lock an account.
-const (
-	longestPause   = 10 * time.Second
-	longestRefused = 30 * time.Second
-)
-
-// failed counts a failure. It logs the first one of an outage, and each with another
-// reason. args are for the log.
-func (b *backoff) failed(f *failure, args ...any) (failures int) {
-	before, now, closed, failures := b.count(f.err)
-	if before != now {
-		before.ends(b.e, false, 0, nil)
-	}
-	if !closed {
-		now.fails(b.e, f, args)
-	}
-	return failures
-}
-
-func (b *backoff) count(err error) (before, now outageKey, closed bool, failures int) {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	before = b.key()
-	b.own = unhealthyError(err)
-	b.failures++
-	return before, b.key(), b.closed, b.failures
-}
-
-// key returns what fails. The caller holds the mutex.
-func (b *backoff) key() outageKey {
-	if b.own || !reflect.ValueOf(b.e.backend).Comparable() {
-		return outageKey{b.e, b.what}
-	}
-	return outageKey{b.e.backend, b.what}
-}
-
-// pause logs the failure and waits: longer each time, up to RenewEvery or 10 s, of a
-// permanent failure 30 s, and by a random part, so that many candidates do not come back
-// together. It returns false when ctx ends first.
-func (b *backoff) pause(ctx context.Context, f *failure) bool {
-	e := b.e
-	if ctx.Err() != nil {
-		return false
-	}
-	longest := longestPause
-	if f.permanent() {
-		longest = longestRefused
-	}
-	longest = min(e.o.RenewEvery, longest) >> max(0, 5-b.failed(f))
-	return e.sleep(ctx, max(e.halfRandom(longest), e.o.writeInterval))
-}
-
 // halfRandom returns from a half of d up to d, a millisecond at least.
 func (e *Elector) halfRandom(d time.Duration) time.Duration {
 	d = max(d, time.Millisecond)
 	return d/2 + time.Duration(e.random()*float64(d/2))
-}
-
-// over records that a try has succeeded.
-func (b *backoff) over(args ...any) { b.end(true, args) }
-
-// close records that there are no more tries.
-func (b *backoff) close() {
-	b.mutex.Lock()
-	b.closed = true
-	b.mutex.Unlock()
-	b.rest()
-}
-
-// rest records that there are no more tries for now.
-func (b *backoff) rest() { b.end(false, nil) }
-
-func (b *backoff) end(worked bool, args []any) {
-	b.mutex.Lock()
-	failures, key := b.failures, b.key()
-	if worked {
-		b.failures = 0
-	}
-	b.mutex.Unlock()
-	if failures > 0 {
-		key.ends(b.e, worked, failures, args)
-	}
 }
 
 // rhythm estimates when a holder renews, from reads, so that a waiter that polls

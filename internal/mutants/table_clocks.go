@@ -48,7 +48,7 @@ var clockMutants = []mutant{
 	{name: "an observer ends when its reads are refused", breaks: "refused", catch: "TestRefusedForAWhile", pkg: ".", edits: []edit{{
 		"observe.go", `shown, w.patient = l, true`, `shown = l`}}},
 	{name: "refusals are tried again every few seconds", breaks: "refused", catch: "TestRefusedPauses", pkg: ".", edits: []edit{{
-		"timing.go", `		longest = longestRefused
+		"outage.go", `		longest = longestRefused
 `, `		longest = longestPause
 `}}},
 	{name: "a refusal is logged as an outage", breaks: "refused", catch: "TestRefusedForAWhile", pkg: ".", edits: []edit{{
