@@ -13,9 +13,9 @@ import (
 	"github.com/elector-go/elector/operate"
 )
 
-// depute calls f with another candidate of the election, which does op for this one: this
+// depute lets another candidate of the election pause it, or resume it if pause is nil: this
 // one may lead or campaign meanwhile.
-func (e *Elector) depute(ctx context.Context, op string, f func(ctx context.Context, deputy *Elector) error) error {
+func (e *Elector) depute(ctx context.Context, op string, pause *annex.Pause) error {
 	if err := e.beginWriting(ctx); err != nil {
 		return e.fail(op, err)
 	}
@@ -31,8 +31,55 @@ func (e *Elector) depute(ctx context.Context, op string, f func(ctx context.Cont
 	defer context.AfterFunc(e.life, d.kill)()
 	ctx, cancel := d.joined(ctx)
 	defer cancel()
-	d.resumes = op == "resume"
-	return e.fail(op, f(ctx, d))
+	d.resumes = pause == nil
+	return e.fail(op, d.leadBriefly(ctx, pause))
+}
+
+// leadBriefly makes this deputy lead, and releases the record with the pause, or without one.
+// What cannot succeed it refuses before it writes anything.
+func (e *Elector) leadBriefly(ctx context.Context, pause *annex.Pause) error {
+	r, err := e.look(ctx)
+	switch {
+	case err != nil:
+		return err
+	case pause == nil && e.annex.Of(r).Pause == nil:
+		return notPaused(r)
+	case pause != nil && !r.Exists():
+		return fmt.Errorf("%w: no election of this name has ever had a leader here; is the name right, and the store?", ErrNotLeader)
+	case pause != nil:
+		if _, err := annex.Pauses(r, *pause); err != nil {
+			return fmt.Errorf("%w: the record has no room for a pause: %w", ErrInvalid, err)
+		}
+	}
+	l, err := e.seize(ctx)
+	if err != nil {
+		return err
+	}
+	l.release.pause.Store(pause)
+	err = l.Release(context.WithoutCancel(ctx))
+	switch {
+	case pause == nil:
+		return err
+	case err != nil:
+		return fmt.Errorf("the pause may not stand; see who leads, and pause again: %w", err)
+	}
+	return e.confirm(context.WithoutCancel(ctx), l)
+}
+
+// confirm returns an error unless the record shows the pause with which l was released.
+func (e *Elector) confirm(ctx context.Context, l *Lease) error {
+	ctx, cancel := e.clock.WithTimeout(ctx, e.o.ReleaseTimeout)
+	defer cancel()
+	r, err := e.look(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the pause was written, and then could not be read: %w", err)
+	case r.Attempt.Nonce != l.own.nonce:
+		return fmt.Errorf("%w: another process has led or resumed since", operate.ErrNotPaused)
+	case e.annex.Of(r).Pause == nil:
+		return fmt.Errorf("%w: the store took the pause, but the record does not have it: the backend, or another process, drops extensions", ErrMisconfigured)
+	}
+	return nil
 }
 
 // seize makes this deputy lead: it requests each leader to resign, or, if it resumes, ends

@@ -182,16 +182,27 @@ func TestPauseRefused(t *testing.T) {
 		if err := s.e.Operator().Resume(t.Context()); !errors.Is(err, operate.ErrNotPaused) {
 			t.Errorf("the error of Resume for an election that is held is %v", err)
 		}
+		full := backends.Extensions(`{"k_other":"` + strings.Repeat("a", backends.MaxExtensions-len("k_other")) + `"}`)
+		noRoom := func(what string) {
+			s.edit(func(r *backends.Record) { r.Extensions = full })
+			writes := s.fault.Count("swap")
+			if err := s.e.Operator().Pause(t.Context(), operate.Pause{}); !errors.Is(err, elector.ErrInvalid) || !strings.Contains(err.Error(), "no room") {
+				t.Errorf("the error for %s without room is %v", what, err)
+			}
+			if n := s.fault.Count("swap") - writes; n != 0 {
+				t.Errorf("a pause of %s without room is refused after %d writes", what, n)
+			}
+		}
+		noRoom("the record of a leader")
+		if _, err := s.e.Lease(); err != nil {
+			t.Errorf("after that the leader leads no more: %v", err)
+		}
+		s.edit(func(r *backends.Record) { r.Extensions = "" })
 		s.e.Resign(t.Context())
 		if err := s.e.Operator().Resume(t.Context()); !errors.Is(err, operate.ErrNotPaused) {
 			t.Errorf("the error of Resume for an election that is vacant is %v", err)
 		}
-		full := s.record()
-		full.Extensions = backends.Extensions(`{"k_other":"` + strings.Repeat("a", backends.MaxExtensions-len("k_other")) + `"}`)
-		s.store.Put("bubble", backends.Encode("bubble", full))
-		if err := s.e.Operator().Pause(t.Context(), operate.Pause{}); !errors.Is(err, elector.ErrInvalid) || !strings.Contains(err.Error(), "no room") {
-			t.Errorf("the error for a record without room is %v", err)
-		}
+		noRoom("a vacant record")
 		if !s.vacant() {
 			t.Error("after that the election is held")
 		}

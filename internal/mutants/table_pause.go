@@ -16,10 +16,12 @@ var pauseMutants = []mutant{
 		"internal/annex/pause.go", `return &Pause{Reason: "the mark`, `return nil
 		_ = &Pause{Reason: "the mark`}}},
 	{name: "a pause that does not stand reported as one", breaks: "pause", catch: "TestPauserDies", pkg: ".", edits: []edit{{
-		"pause.go", `		if err := l.Release(context.WithoutCancel(ctx)); err != nil {
-			return fmt.Errorf("the pause`, `		if err := l.Release(context.WithoutCancel(ctx)); err != nil {
-			return nil
-			return fmt.Errorf("the pause`}}},
+		"deputy.go", `	case err != nil:
+		return fmt.Errorf("the pause may`, `	case err != nil:
+		return nil
+		return fmt.Errorf("the pause may`}}},
+	{name: "a pause without room refused after the leader has resigned", breaks: "pause", catch: "TestPauseRefused", pkg: ".", edits: []edit{{
+		"deputy.go", `		if _, err := annex.Pauses(r, *pause); err != nil {`, `		if _, err := annex.Pauses(r, *pause); err != nil && r.Vacant() {`}}},
 	{name: "the worker called beside Standby", breaks: "Standby", catch: "TestStandby", pkg: ".", edits: []edit{{
 		"run.go", `	case <-done:
 		return l, err
@@ -29,9 +31,7 @@ var pauseMutants = []mutant{
 	{name: "a lease held while Standby does not return", breaks: "Standby", catch: "TestStandby", pkg: ".", edits: []edit{{
 		"run.go", `l.move(resigned, unhealthy, l.resignedBecause(late))`, `_ = late`}}},
 	{name: "a pause of a name that was never used", breaks: "pause", catch: "TestPauseRefused", pkg: ".", edits: []edit{{
-		"pause.go", `case !r.Exists():
-			return fmt.Errorf("%w: no election of this name has ever had a leader here; is`, `case r.Token == 1:
-			return fmt.Errorf("%w: no election of this name has ever had a leader here; is`}}},
+		"deputy.go", `case pause != nil && !r.Exists():`, `case pause != nil && r.Token == 1:`}}},
 	{name: "a pauser that misses its head start", breaks: "pause", catch: "TestPauseHeadStart", pkg: ".", edits: []edit{{
 		"resignrequest.go", `min(interval(r), longestHeadStart)/4`, `interval(r)/4`}}},
 	{name: "a pauser that requests a leader whose lease has lapsed again and again", breaks: "pause", catch: "TestPauseDistrusted", pkg: ".", edits: []edit{{
@@ -46,6 +46,6 @@ var pauseMutants = []mutant{
 		}
 		l, err := e.exclusive(`}}},
 	{name: "a pause that the record does not have reported as one", breaks: "pause", catch: "TestPauseGone", pkg: ".", edits: []edit{{
-		"pause.go", `		return d.confirm(`, `		return nil
-		return d.confirm(`}}},
+		"deputy.go", `	return e.confirm(`, `	return nil
+	return e.confirm(`}}},
 }
