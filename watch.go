@@ -3,7 +3,7 @@ package elector
 import (
 	"context"
 	"fmt"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/elector-go/elector/backends"
@@ -36,11 +36,11 @@ type watcher struct {
 
 // A pushing is what a watcher knows of the Watch that it runs.
 type pushing struct {
-	mutex    sync.Mutex
-	live     bool     // a Watch runs and has shown the record
-	doubt    bool     // what was pushed may be out of date: only a read can settle that
-	broken   *failure // why the last Watch ended, if that passes only when somebody changes something
-	readable bool     // a read has succeeded since a Watch has shown the record
+	doubts   atomic.Uint64           // what was pushed so often may be out of date: only a read can settle that
+	settled  uint64                  // how many of them a read has settled; owned by the goroutine that waits
+	live     atomic.Bool             // a Watch runs and has shown the record
+	broken   atomic.Pointer[failure] // why the last Watch ended, if that passes only when somebody changes something
+	readable atomic.Bool             // a read has succeeded since a Watch has shown the record
 }
 
 // reading returns a place among those that read the record again and again; nil if
@@ -60,7 +60,7 @@ func (e *Elector) watch(ctx context.Context, rank store.Rank, what string, place
 	context.AfterFunc(w.ctx, func() { w.wake(); w.backoff.close() })
 	w.rhythm.offset = e.random()
 	if e.requests.Watches() && e.begin(ctx) == nil {
-		go e.keepWatching(w.ctx, watching, e.newBackoff(what+": watching the record"), w.watch, w.isLive, w.broke)
+		go e.keepWatching(w.ctx, watching, e.newBackoff(what+": watching the record"), w.watch, w.live.Load, w.broke)
 	}
 	return w
 }
@@ -100,12 +100,10 @@ func (w *watcher) watch() error { return w.e.requests.Watch(w.ctx, w.e.name, w.p
 
 // broke notes that the Watch has ended.
 func (w *watcher) broke(f *failure) (over bool) {
-	w.mutex.Lock()
-	w.live = false
+	w.live.Store(false)
 	if f.permanent() {
-		w.broken = f
+		w.broken.Store(f)
 	}
-	w.mutex.Unlock()
 	w.wake()
 	return f.kind == hopeless
 }
@@ -113,22 +111,20 @@ func (w *watcher) broke(f *failure) (over bool) {
 // errWatchEnded is the error of a Watch that returned none.
 var errWatchEnded = fmt.Errorf("%w: the watch ended without a reason", ErrUnavailable)
 
-func (w *watcher) isLive() bool {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	return w.live
-}
-
 // pushed takes what the store pushes. It never blocks: the goroutine that waits
 // does the rest.
 func (w *watcher) pushed(r backends.Record) {
-	believed := (!r.Exists() || r.Validate() == nil) && w.e.view.Pushed(r, w.e.now())
-	w.mutex.Lock()
-	w.live, w.broken, w.readable = true, nil, false
-	w.doubt = w.doubt || !believed
-	w.mutex.Unlock()
+	if r.Exists() && r.Validate() != nil || !w.e.view.Pushed(r, w.e.now()) {
+		w.doubts.Add(1)
+	}
+	w.broken.Store(nil)
+	w.readable.Store(false)
+	w.live.Store(true)
 	w.wake()
 }
+
+// doubt reports whether only a read can show what was pushed.
+func (w *watcher) doubt() bool { return w.doubts.Load() != w.settled }
 
 func (w *watcher) wake() {
 	select {
@@ -168,10 +164,7 @@ func (w *watcher) check(ctx context.Context, since backends.Version, until time.
 			}
 			return 0, true, nil
 		}
-		w.mutex.Lock()
-		live, doubt, broken := w.live, w.doubt, w.broken
-		w.mutex.Unlock()
-		if w.ends(broken) {
+		if broken := w.broken.Load(); w.ends(broken) {
 			return 0, false, broken.err
 		}
 		w.tell()
@@ -179,8 +172,8 @@ func (w *watcher) check(ctx context.Context, since backends.Version, until time.
 		if until != 0 && now >= until {
 			return 0, false, nil
 		}
-		next := w.nextRead(seen.Record, now)
-		if live && e.pushes {
+		next, doubt := w.nextRead(seen.Record, now), w.doubt()
+		if w.live.Load() && e.pushes {
 			next = rule.Never
 		}
 		if doubt {
@@ -234,13 +227,11 @@ func (w *watcher) readNow(ctx context.Context) error {
 // failure returns why the record is not known any more, nil if it is: what is pushed is as
 // good as a read, and a Watch that is refused does not matter to one that can read.
 func (w *watcher) failure() *failure {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
 	switch {
-	case w.live && !w.doubt:
+	case w.live.Load() && !w.doubt():
 		w.fault = nil
-	case w.fault == nil && !w.readable:
-		return w.broken
+	case w.fault == nil && !w.readable.Load():
+		return w.broken.Load()
 	}
 	return w.fault
 }
@@ -265,23 +256,16 @@ func (w *watcher) read(ctx context.Context, gather bool) (ok bool, err error) {
 		return false, err
 	}
 	defer e.active.Done()
-	w.mutex.Lock()
-	doubt := w.doubt
-	w.doubt = false
-	w.mutex.Unlock()
-	seen := e.view.Snapshot().Record.Attempt
-	sent := e.clock.Now().Mono
+	doubts, seen, sent := w.doubts.Load(), e.view.Snapshot().Record.Attempt, e.now()
 	w.last = sent
 	r, f := e.load(ctx, e.asks(loading, w.rank).gathers(gather))
 	if f == nil || f.kind != cancelled {
 		w.fault = f
 	}
-	w.mutex.Lock()
-	w.readable = w.readable || f == nil
-	w.doubt = w.doubt || doubt && f != nil // which this read has not settled
-	w.mutex.Unlock()
 	switch {
 	case f == nil:
+		w.settled = doubts
+		w.readable.Store(true)
 		w.backoff.over()
 	case ctx.Err() != nil:
 		return false, e.ended(ctx, w.failure())

@@ -59,18 +59,20 @@ var clockMutants = []mutant{
 		"candidacy.go", `		c.last = f // who leads is not known any more
 `, ``}}},
 	{name: "a deadline reports a refusal that is over", breaks: "refused", catch: "over", pkg: ".", parent: "TestRefusedDeadlines", edits: []edit{{
-		"watch.go", `	case w.live && !w.doubt:
+		"watch.go", `	case w.live.Load() && !w.doubt():
 		w.fault = nil
 `, ``}}},
 	{name: "a deadline reports a Watch that is refused, and not who leads", breaks: "refused", catch: "the_watch_alone", pkg: ".", parent: "TestRefusedDeadlines", edits: []edit{{
-		"watch.go", `case w.fault == nil && !w.readable:`, `case w.fault == nil:`}}},
+		"watch.go", `case w.fault == nil && !w.readable.Load():`, `case w.fault == nil:`}}},
 	{name: "a waiter that is refused does not show it", breaks: "refused", catch: "TestRefusedInPause", pkg: ".", edits: []edit{{
 		"campaign.go", `c.watcher.patient, c.watcher.waits = true, c`, `c.watcher.patient = true`}}},
 	{name: "a refusal with an id is logged again and again", breaks: "refused", catch: "TestRefusedWithIDs", pkg: ".", edits: []edit{{
 		"errors.go", `return aside.Reason(strings.ReplaceAll(err.Error(), name, ""))`, `_ = aside.Reason
 	return strings.ReplaceAll(err.Error(), name, "")`}}},
 	{name: "a doubt that a failed read was to settle is forgotten", breaks: "refused", catch: "TestDoubtStays", pkg: ".", edits: []edit{{
-		"watch.go", `w.doubt = w.doubt || doubt && f != nil`, `w.doubt = w.doubt || doubt && false`}}},
+		"watch.go", `	w.last = sent
+`, `	w.last, w.settled = sent, doubts
+`}}},
 	{name: "the state hides a refusal", breaks: "refused", catch: "TestRefusedForAWhile", pkg: ".", edits: []edit{{
 		"campaign.go", `e.refused.Store(f.permanent())`, `e.refused.Store(false)`}}},
 	{name: "a refusal ends a member of a group", breaks: "refused", catch: "TestRefusedForAWhile", pkg: "./partition", edits: []edit{{
