@@ -16,20 +16,18 @@ import (
 // attempt makes one attempt to lead, and notes that the store has answered it: see
 // Elector.ends. One with a limit for each request, from the call, makes one write; without a
 // limit, 0, it lasts as long as its context.
-func (e *Elector) attempt(ctx context.Context, limit time.Duration, backoff *backoff) (*Lease, *failure) {
-	l, f := e.steps(ctx, limit, backoff)
-	if f == nil || f.kind == holding {
-		e.answered.Store(true)
-	}
-	return l, f
-}
-
-// steps are those of an attempt, drawn in campaign.go. They take two round trips if nothing
+//
+// Its steps are drawn in campaign.go. They take two round trips if nothing
 // fails, and one if this candidate is the successor in a vacancy that it has seen, which it
 // does not read again, or if Open has just read that no process leads. Read and write may share
 // requests with those of other Electors. Writes that fail count in the campaign's backoff.
-func (e *Elector) steps(ctx context.Context, limit time.Duration, backoff *backoff) (*Lease, *failure) {
-	if f := e.stillHealthy(ctx); f != nil {
+func (e *Elector) attempt(ctx context.Context, limit time.Duration, backoff *backoff) (l *Lease, f *failure) {
+	defer func() {
+		if f == nil || f.kind == holding {
+			e.answered.Store(true)
+		}
+	}()
+	if f = e.stillHealthy(ctx); f != nil {
 		return nil, f
 	}
 	if !e.pace(ctx) {
@@ -38,12 +36,11 @@ func (e *Elector) steps(ctx context.Context, limit time.Duration, backoff *backo
 	s := e.view.Snapshot()
 	r := s.Record
 	if !e.fromOpen(s) && !e.succeeds(s) {
-		var f *failure
 		if r, f = e.load(ctx, e.asks(loading, store.Seek).within(limit)); f != nil {
 			return nil, f
 		}
 	}
-	if _, f := e.yields(); f != nil {
+	if _, f = e.yields(); f != nil {
 		return nil, f
 	}
 	a, f := e.claim(r)

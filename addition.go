@@ -9,19 +9,15 @@ import (
 	"github.com/elector-go/elector/internal/store"
 )
 
-// An addition is what a process writes into the record of a leader.
-type addition interface {
-	Into(x backends.Extensions) (backends.Extensions, error)
-}
-
-// extend writes an addition into the record of a leader, and nothing else.
-func (e *Elector) extend(ctx context.Context, r backends.Record, what addition) *failure {
+// extend writes into the record of a leader what into adds to its extensions, and nothing
+// else.
+func (e *Elector) extend(ctx context.Context, r backends.Record, into func(backends.Extensions) (backends.Extensions, error)) *failure {
 	if unknown := rule.Critical(r); unknown != "" {
 		return e.heldBy(r)
 	}
 	next := r
 	var err error
-	if next.Extensions, err = what.Into(r.Extensions); err != nil {
+	if next.Extensions, err = into(r.Extensions); err != nil {
 		return &failure{refused, fmt.Errorf("the record has no room: %w", err)}
 	}
 	if !e.pace(ctx) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 )
 
 // The calls of an Elector that are under way: Close waits for all of them, and one at a time
@@ -14,13 +15,14 @@ type calls struct {
 	active sync.WaitGroup // of calls and goroutines that Close waits for
 
 	// mutex guards what follows, and is never held across I/O or a callback.
-	mutex     sync.Mutex
-	closed    bool
-	closing   chan struct{} // closed when Close is done
-	closeErr  error
-	busy      bool // a call of Campaign, TryCampaign or Run is under way
-	running   bool // that call is Run
-	campaigns bool // it campaigns, and waits for no worker
+	mutex    sync.Mutex
+	closed   bool
+	closing  chan struct{} // closed when Close is done
+	closeErr error
+	busy     bool // a call of Campaign, TryCampaign or Run is under way
+	running  bool // that call is Run
+
+	campaigns atomic.Bool // a call campaigns, and waits for no worker
 }
 
 var (
@@ -78,12 +80,6 @@ func (e *Elector) leave() (closed bool) {
 	defer e.mutex.Unlock()
 	e.busy = false
 	return e.closed
-}
-
-func (e *Elector) setCampaigns(is bool) {
-	e.mutex.Lock()
-	defer e.mutex.Unlock()
-	e.campaigns = is
 }
 
 // joined returns a context that ends with ctx and with the Elector.

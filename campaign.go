@@ -117,8 +117,8 @@ func (e *Elector) settleLast(ctx context.Context, campaign func(context.Context)
 	if err := e.begins(ctx); err != nil {
 		return nil, err
 	}
-	e.setCampaigns(true)
-	defer e.setCampaigns(false)
+	e.campaigns.Store(true)
+	defer e.campaigns.Store(false)
 	l, err := campaign(ctx)
 	if err != nil {
 		e.traceCampaigned(ctx, err)

@@ -141,7 +141,7 @@ func (p *pending) send(ctx context.Context, r backends.Record, backoff *backoff)
 			return err
 		}
 	}
-	f := e.extend(ctx, r, annex.Request{Token: uint64(p.token), Nonce: p.nonce, To: p.to, By: e.o.ID})
+	f := e.extend(ctx, r, annex.Request{Token: uint64(p.token), Nonce: p.nonce, To: p.to, By: e.o.ID}.Into)
 	if f == nil || f.kind != cancelled {
 		p.fault = f
 	}

@@ -24,7 +24,7 @@ func (e *Elector) State() CandidateState {
 		return Idle
 	}
 	e.mutex.Lock()
-	busy, campaigns := e.busy, e.campaigns
+	busy := e.busy
 	e.mutex.Unlock()
 	if l := e.current.Load(); l != nil && l.valid() == nil {
 		if l.status.Load().phase == draining {
@@ -36,7 +36,7 @@ func (e *Elector) State() CandidateState {
 	switch {
 	case !busy:
 		return Idle
-	case !campaigns:
+	case !e.campaigns.Load():
 		return Stopping
 	case e.refused.Load():
 		return Refused

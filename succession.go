@@ -298,7 +298,7 @@ func (p *bidding) write(ctx context.Context, rank int64) {
 		p.lowered.Store(noBid - 1)
 	}
 	b.Nonce = e.newNonce()
-	if f := e.extend(ctx, s.Record, b); f == nil && lowers {
+	if f := e.extend(ctx, s.Record, b.Into); f == nil && lowers {
 		p.lowered.Store(b.Rank)
 	}
 }
