@@ -141,7 +141,7 @@ func (s *swap) build() (backends.Change, bool) {
 	case s.change.Name == "":
 		s.change = backends.Change{Name: s.e.name, Prev: s.prev, Next: s.next()}
 	}
-	s.e.timing.write(s.e.clock.Now().Mono)
+	s.e.timing.wrote.Store(int64(s.e.now()))
 	return s.change, true
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/bits"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -14,7 +15,8 @@ type timing struct {
 	roundTrip time.Duration // of reads, smoothed
 	reads     int           // that were timed
 	answered  time.Duration // monotonic, when the last of them was
-	wrote     time.Duration // monotonic, when the last write was sent; 0 if none was
+
+	wrote atomic.Int64 // monotonic, when the last write was sent; 0 if none was
 }
 
 // read records how long a read took, smoothed over about eight, without the first
@@ -40,13 +42,6 @@ func (t *timing) trip() time.Duration {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	return t.roundTrip
-}
-
-// write records that a write is sent now.
-func (t *timing) write(now time.Duration) {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	t.wrote = now
 }
 
 // now reads the monotonic clock.
@@ -82,15 +77,11 @@ func (e *Elector) newNonce() string { return fmt.Sprintf("%016x%016x", e.draw(),
 // store that limits the write rate. Writes of other processes do not count: this
 // process does not know their times.
 func (e *Elector) tooEarly() time.Duration {
-	if e.o.writeInterval == 0 {
+	wrote := time.Duration(e.timing.wrote.Load())
+	if e.o.writeInterval == 0 || wrote == 0 {
 		return 0
 	}
-	e.timing.mutex.Lock()
-	defer e.timing.mutex.Unlock()
-	if e.timing.wrote == 0 {
-		return 0
-	}
-	return e.timing.wrote + e.o.writeInterval - e.clock.Now().Mono
+	return wrote + e.o.writeInterval - e.now()
 }
 
 // pace blocks until this process may write the record again. It returns false

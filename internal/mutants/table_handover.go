@@ -168,7 +168,7 @@ var handoverMutants = []mutant{
 		"release.go", `if phase == deposed || `, `if phase >= lost || `}, {
 		"standing.go", `b.term == s.Term && `, ``}}},
 	{name: "writes as quickly as they come", breaks: "MinWriteInterval", catch: "apart", pkg: ".", parent: "TestMinWriteInterval", edits: []edit{{
-		"timing.go", `if e.o.writeInterval == 0 {`, `if true {`}}},
+		"timing.go", `if e.o.writeInterval == 0 || wrote == 0 {`, `if true {`}}},
 	{name: "Run goes on after Resign and a loss", breaks: "Resign", catch: "deposed_while_it_resigns_in_Run", pkg: ".", parent: "TestPresence", edits: []edit{{
 		"run.go", `if l.status.Load().why != stop {`, `if true {`}}},
 }
