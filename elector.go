@@ -216,7 +216,7 @@ func (e *Elector) Resign(ctx context.Context) error {
 	}
 	defer e.active.Done()
 	l := e.current.Load()
-	if l == nil {
+	if l == nil || l.valid() != nil && l.released() {
 		return e.fail("resign", ErrNotLeader)
 	}
 	if l.inRun && l.valid() == nil {
@@ -225,9 +225,6 @@ func (e *Elector) Resign(ctx context.Context) error {
 			return nil
 		}
 		return e.fail("resign", l.waitReleased(ctx))
-	}
-	if l.valid() != nil && l.released() {
-		return e.fail("resign", ErrNotLeader)
 	}
 	return l.Release(ctx)
 }

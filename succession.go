@@ -97,18 +97,16 @@ func (e *Elector) yields() (wait time.Duration, f *failure) {
 		return 0, nil
 	}
 	err := &HeldError{Leader: e.leader(s.Record)}
-	if err.Leader.Pause != nil {
-		return 0, &failure{holding, err}
-	}
-	if first != "" && !s.Record.Vacant() && s.Free > e.now() {
-		return 0, nil // that candidate goes first once the record may be taken over; now its holder has it
-	}
-	if first == "" {
+	switch {
+	case err.Leader.Pause != nil:
+	case first == "":
 		err.Reason = "this process was requested to resign, or was deposed, and waits until another candidate has led, for at most " + left.String()
-		return 0, &failure{holding, err}
+	case !s.Record.Vacant() && s.Free > e.now():
+		return 0, nil // that candidate goes first once the record may be taken over; now its holder has it
+	default:
+		wait, err.Reason = left, fmt.Sprintf("no candidate leads, and %q should lead next; other candidates wait for it, this one for %v", first, left)
 	}
-	err.Reason = fmt.Sprintf("no candidate leads, and %q should lead next; other candidates wait for it, this one for %v", first, left)
-	return left, &failure{holding, err}
+	return wait, &failure{holding, err}
 }
 
 // longestHeadStart bounds what a dead successor costs.

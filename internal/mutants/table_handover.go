@@ -25,7 +25,7 @@ var handoverMutants = []mutant{
 	{name: "StallTimeout counted while Standby stops", breaks: "Standby", catch: "TestStandbyStalls", pkg: ".", edits: []edit{{
 		"run.go", `l.liveFor(e.o.ReleaseTimeout)`, `l.live()`}}},
 	{name: "TryCampaign waits for a head start while the leader lives", breaks: "Priority", catch: "TryCampaign_while_the_leader_lives", pkg: ".", parent: "TestPriority", edits: []edit{{
-		"succession.go", `!s.Record.Vacant() && s.Free > e.now() {`, `false {`}}},
+		"succession.go", `!s.Record.Vacant() && s.Free > e.now():`, `false:`}}},
 	{name: "a dead successor waited for as long as the TTL", breaks: "successor", catch: "dead,_with_a_long_TTL", pkg: ".", parent: "TestSuccessor", edits: []edit{{
 		"succession.go", `min(vacancy.RenewEvery, longestHeadStart)`, `vacancy.TTL`}}},
 	{name: "a bid that is not due", breaks: "successor", catch: "of_a_record_that_is_gone", pkg: ".", parent: "TestSuccessor", edits: []edit{{
