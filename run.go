@@ -78,12 +78,12 @@ func (e *Elector) campaignWarm(ctx context.Context) (*Lease, error) {
 	if err == nil {
 		l.liveFor(e.o.ReleaseTimeout) // no worker can call Check meanwhile
 	}
-	late, stop := e.after(e.o.ReleaseTimeout)
+	late, stop := e.clock.WithTimeout(context.Background(), e.o.ReleaseTimeout)
 	defer stop()
 	select {
 	case <-done:
 		return l, err
-	case <-late:
+	case <-late.Done():
 	}
 	if err == nil {
 		late := fmt.Errorf("its Standby has not returned within %v", e.o.ReleaseTimeout)

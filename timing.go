@@ -91,24 +91,12 @@ func (e *Elector) pace(ctx context.Context) bool { return e.sleep(ctx, e.tooEarl
 // sleep blocks for d of the monotonic clock. It returns false when ctx ends
 // first.
 func (e *Elector) sleep(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
+	if d > 0 {
+		due, cancel := e.clock.WithTimeout(ctx, d)
+		defer cancel()
+		<-due.Done()
 	}
-	due, stop := e.after(d)
-	defer stop()
-	select {
-	case <-due:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// after returns a channel that is closed after d of this machine's monotonic
-// clock.
-func (e *Elector) after(d time.Duration) (<-chan struct{}, func() bool) {
-	c := make(chan struct{})
-	return c, e.clock.AfterFunc(d, func() { close(c) })
+	return ctx.Err() == nil
 }
 
 // halfRandom returns from a half of d up to d, a millisecond at least.

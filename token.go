@@ -1,6 +1,7 @@
 package elector
 
 import (
+	"cmp"
 	"database/sql/driver"
 	"fmt"
 	"log/slog"
@@ -28,15 +29,7 @@ const MaxToken Token = backends.MaxToken
 const TokenHeader = "Elector-Fencing-Token"
 
 // Compare returns -1, 0 or +1 as t is lower than, equal to or higher than u.
-func (t Token) Compare(u Token) int {
-	switch {
-	case t < u:
-		return -1
-	case t > u:
-		return 1
-	}
-	return 0
-}
+func (t Token) Compare(u Token) int { return cmp.Compare(t, u) }
 
 // String returns the token in decimal digits, the form that ParseToken reads.
 func (t Token) String() string { return strconv.FormatUint(uint64(t), 10) }

@@ -25,9 +25,9 @@ var pauseMutants = []mutant{
 	{name: "the worker called beside Standby", breaks: "Standby", catch: "TestStandby", pkg: ".", edits: []edit{{
 		"run.go", `	case <-done:
 		return l, err
-	case <-late:`, `	default:
+	case <-late.Done():`, `	default:
 		return l, err
-	case <-late:`}}},
+	case <-late.Done():`}}},
 	{name: "a lease held while Standby does not return", breaks: "Standby", catch: "TestStandby", pkg: ".", edits: []edit{{
 		"run.go", `l.move(resigned, unhealthy, l.resignedBecause(late))`, `_ = late`}}},
 	{name: "a pause of a name that was never used", breaks: "pause", catch: "TestPauseRefused", pkg: ".", edits: []edit{{
