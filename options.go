@@ -1,6 +1,7 @@
 package elector
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -117,44 +118,27 @@ func (o *Options) resolved(d backends.Description, random func() uint64) (Option
 	if o != nil {
 		r = *o
 	}
-	if r.Logger == nil {
-		r.Logger = slog.Default()
-	}
-	if r.Trace == nil {
-		r.Trace = &Trace{}
-	}
 	if r.ID == "" {
 		r.ID = defaultID(random())
 	}
-	if r.ClockDrift == 0 {
-		r.ClockDrift = 0.1
-	}
-	if r.TTL == 0 {
-		r.TTL = max(15*time.Second, d.MinTTL)
-	}
-	if !(r.ClockDrift > 0 && r.ClockDrift < 0.5) { // catches NaN too
-		return r, invalid("ClockDrift is %v, not between 0 and 0.5", r.ClockDrift)
-	}
-	if r.TTL < 0 || r.TTL > backends.MaxTTL {
-		return r, invalid("TTL is %v, not between 0 and %v", r.TTL, backends.MaxTTL)
-	}
-	if least := max(d.MinTTL, minTTL); r.TTL < least {
-		if r.TTL < time.Microsecond {
-			return r, invalid("TTL is %v; did you mean %d * time.Second?", r.TTL, r.TTL)
-		}
-		return r, invalid("TTL is %v, below %v, the shortest for this store", r.TTL, least)
-	}
+	r.Logger = cmp.Or(r.Logger, slog.Default())
+	r.Trace = cmp.Or(r.Trace, &Trace{})
+	r.ClockDrift = cmp.Or(r.ClockDrift, 0.1)
+	r.TTL = cmp.Or(r.TTL, max(15*time.Second, d.MinTTL))
 	r.writeInterval = d.MinWriteInterval
-	if r.RenewEvery == 0 {
-		r.RenewEvery = max(r.hold()/3, r.writeInterval)
-	}
-	if r.RequestTimeout == 0 {
-		r.RequestTimeout = max(min(r.RenewEvery/2, 30*time.Second), 1)
-	}
-	if r.ReleaseTimeout == 0 {
-		r.ReleaseTimeout = r.TTL
-	}
+	r.RenewEvery = cmp.Or(r.RenewEvery, max(r.hold()/3, r.writeInterval))
+	r.RequestTimeout = cmp.Or(r.RequestTimeout, max(min(r.RenewEvery/2, 30*time.Second), 1))
+	r.ReleaseTimeout = cmp.Or(r.ReleaseTimeout, r.TTL)
+	least := max(d.MinTTL, minTTL)
 	switch {
+	case !(r.ClockDrift > 0 && r.ClockDrift < 0.5): // catches NaN too
+		return r, invalid("ClockDrift is %v, not between 0 and 0.5", r.ClockDrift)
+	case r.TTL < 0 || r.TTL > backends.MaxTTL:
+		return r, invalid("TTL is %v, not between 0 and %v", r.TTL, backends.MaxTTL)
+	case r.TTL < time.Microsecond:
+		return r, invalid("TTL is %v; did you mean %d * time.Second?", r.TTL, r.TTL)
+	case r.TTL < least:
+		return r, invalid("TTL is %v, below %v, the shortest for this store", r.TTL, least)
 	case r.RenewEvery < 0 || r.RenewEvery >= r.hold():
 		return r, invalid("RenewEvery is %v, not between 0 and %v, which is how long a holder may trust its lease: TTL*(1-ClockDrift)", r.RenewEvery, r.hold())
 	case r.RenewEvery < r.writeInterval:
@@ -170,13 +154,7 @@ func (o *Options) resolved(d backends.Description, random func() uint64) (Option
 	case r.MinToken > MaxToken:
 		return r, invalid("MinToken is above %d", MaxToken)
 	}
-	if err := checkText("ID", r.ID); err != nil {
-		return r, err
-	}
-	if err := checkPriority(r.Priority, r.ID); err != nil {
-		return r, err
-	}
-	return r, checkText("Value", r.Value)
+	return r, cmp.Or(checkText("ID", r.ID), checkPriority(r.Priority, r.ID), checkText("Value", r.Value))
 }
 
 // minTTL is the shortest TTL that leaves room for timers at all.
