@@ -258,9 +258,7 @@ func (e *Elector) Close() error {
 	defer cancel()
 	var errs []error
 	if l := e.current.Load(); l != nil && !busy && l.valid() == nil {
-		if err := l.Release(ctx); err != nil {
-			errs = append(errs, err)
-		}
+		errs = append(errs, l.Release(ctx))
 	}
 	idle := make(chan struct{})
 	go func() { e.active.Wait(); close(idle) }()

@@ -69,27 +69,9 @@ func (e *Elector) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 // observe yields changes until yield returns false, which is no error.
 func (e *Elector) observe(ctx context.Context, w *watcher, yield func(Leader) bool) error {
 	var shown Leader
-	var version backends.Version
-	for first := true; ; first = false {
-		changed, err := false, error(nil)
-		if !first {
-			var lapse time.Duration
-			if s := e.view.Snapshot(); !shown.Vacant() {
-				lapse = s.Lapse
-			} else if shown.Pause != nil {
-				lapse = e.pausedUntil(s)
-			}
-			changed, err = w.wait(ctx, version, lapse)
-		}
-		// Report a lapse only after a fresh read: pushes may be late.
-		if !changed && err == nil {
-			err = w.readNow(ctx)
-		}
-		if err != nil {
-			return err
-		}
+	err := w.readNow(ctx)
+	for first := true; err == nil; first = false {
 		r := e.view.Snapshot().Record
-		version = r.Version
 		l := e.leader(r)
 		if !r.Exists() {
 			l.Token = shown.Token
@@ -97,11 +79,20 @@ func (e *Elector) observe(ctx context.Context, w *watcher, yield func(Leader) bo
 		if l.Token < shown.Token {
 			return fmt.Errorf("%w (token %d after %d)", ErrTokenRegressed, l.Token, shown.Token)
 		}
-		if first || !l.same(shown) {
-			if !yield(l) {
-				return nil
-			}
+		if (first || !l.same(shown)) && !yield(l) {
+			return nil
 		}
 		shown, w.patient = l, true
+		var lapse time.Duration
+		if s := e.view.Snapshot(); !shown.Vacant() {
+			lapse = s.Lapse
+		} else if shown.Pause != nil {
+			lapse = e.pausedUntil(s)
+		}
+		changed := false
+		if changed, err = w.wait(ctx, r.Version, lapse); err == nil && !changed {
+			err = w.readNow(ctx) // report a lapse only after a fresh read: pushes may be late
+		}
 	}
+	return err
 }

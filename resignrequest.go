@@ -66,10 +66,8 @@ func (p *pending) settle(ctx context.Context) error {
 	e := p.e
 	backoff := e.newBackoff("request to resign")
 	defer backoff.close()
-	if err := p.w.readNow(ctx); err != nil {
-		return err
-	}
-	for first := true; ; first = false {
+	err := p.w.readNow(ctx)
+	for first := true; err == nil; first = false {
 		r := e.view.Snapshot().Record
 		if p.token == 0 {
 			p.token = Token(r.Token)
@@ -85,9 +83,7 @@ func (p *pending) settle(ctx context.Context) error {
 		case l.ID == p.to:
 			return fmt.Errorf("%w: %q leads already", ErrInvalid, p.to)
 		case q.Token == 0:
-			if err := p.send(ctx, r, backoff); err != nil {
-				return err
-			}
+			err = p.send(ctx, r, backoff)
 			continue
 		case q.Nonce != p.nonce && p.to != "" && p.to != q.To:
 			return fmt.Errorf("%w: %q, %s; wait until another candidate leads, and then move the leader again", ErrRequested, q.By, whom(q))
@@ -100,14 +96,12 @@ func (p *pending) settle(ctx context.Context) error {
 		if p.to == e.o.ID && !e.listens { // or it misses its head start
 			until = min(until, e.now()+min(interval(r), longestHeadStart)/4)
 		}
-		changed, err := p.w.wait(ctx, r.Version, until)
-		if err == nil && !changed {
+		changed := false
+		if changed, err = p.w.wait(ctx, r.Version, until); err == nil && !changed {
 			err = p.w.readNow(ctx) // pushes may be late
 		}
-		if err != nil {
-			return err
-		}
 	}
+	return err
 }
 
 // whom returns who should lead next, for an error.
