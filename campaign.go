@@ -149,16 +149,14 @@ func (e *Elector) begins(ctx context.Context) error {
 
 // campaign makes attempts. Between two of them it waits until another one could
 // succeed.
-func (e *Elector) campaign(ctx context.Context) (*Lease, error) {
+func (e *Elector) campaign(ctx context.Context) (l *Lease, err error) {
 	c := e.newCandidacy()
-	var l *Lease
 	defer func() { c.end(ctx, l != nil) }()
 	for {
-		var err error
 		if l, err = c.attempt(ctx); l != nil || err != nil {
 			return l, err
 		}
-		if err := c.awaitChance(ctx); err != nil {
+		if err = c.awaitChance(ctx); err != nil {
 			return nil, err
 		}
 	}
