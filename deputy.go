@@ -48,12 +48,17 @@ func (e *Elector) leadBriefly(ctx context.Context, pause *annex.Pause) error {
 		return fmt.Errorf("%w: no election of this name has ever had a leader here; is the name right, and the store?", ErrNotLeader)
 	case pause != nil:
 		if _, err := annex.Pauses(r, *pause); err != nil {
-			return fmt.Errorf("%w: the record has no room for a pause: %w", ErrInvalid, err)
+			return noRoom(err)
 		}
 	}
 	l, err := e.seize(ctx)
 	if err != nil {
 		return err
+	}
+	if pause != nil {
+		if _, err := annex.Pauses(l.won, *pause); err != nil { // another process has filled it since
+			return noRoom(err)
+		}
 	}
 	l.release.pause.Store(pause)
 	err = l.Release(context.WithoutCancel(ctx))
@@ -64,6 +69,10 @@ func (e *Elector) leadBriefly(ctx context.Context, pause *annex.Pause) error {
 		return fmt.Errorf("the pause may not stand; see who leads, and pause again: %w", err)
 	}
 	return e.confirm(context.WithoutCancel(ctx), l)
+}
+
+func noRoom(err error) error {
+	return fmt.Errorf("%w: the record has no room for a pause: %w", ErrInvalid, err)
 }
 
 // confirm returns an error unless the record shows the pause with which l was released.

@@ -26,6 +26,7 @@ func (e *Elector) State() CandidateState {
 	e.mutex.Lock()
 	busy := e.busy
 	e.mutex.Unlock()
+	campaigns := e.campaigns.Load() // before the lease that ends it
 	if l := e.current.Load(); l != nil && l.valid() == nil {
 		if l.status.Load().phase == draining {
 			return Draining
@@ -36,7 +37,7 @@ func (e *Elector) State() CandidateState {
 	switch {
 	case !busy:
 		return Idle
-	case !e.campaigns.Load():
+	case !campaigns:
 		return Stopping
 	case e.refused.Load():
 		return Refused

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/elector-go/elector/backends"
@@ -252,14 +253,18 @@ func (h *handle) land(l *line, b *batch, all []*Request, outcomes []backends.Out
 	if b.late {
 		b.count(-1)
 	}
+	var active []*sync.WaitGroup
 	for _, r := range b.requests {
 		if !r.left { // it was not given up while others waited
-			r.client.active.Done()
+			active = append(active, r.client.active)
 		}
 	}
 	h.dispatch()
 	h.mutex.Unlock()
 	h.leave()
+	for _, a := range active { // last, as Close waits for them
+		a.Done()
+	}
 }
 
 // count counts a batch that hangs, once for each client. The caller holds the mutex of the

@@ -93,19 +93,19 @@ func (l *line) gather(first Rank, now, trip time.Duration) *batch {
 	var apart []*Request
 	take := func(rank Rank) {
 		p, n := l.piles[rank], 0
+		stay := p[:0]
 		for ; n < min(len(p), 2*l.most) && len(b.requests) < b.most; n++ {
 			r := p[n]
 			switch {
 			case r.Over != 0 && r.Over < now+trip && !r.last && n < len(p)-1:
 				r.last = true
 				apart = append(apart, r)
-			case b.takes(r):
-			default:
-				apart = append(apart, r)
+			case !b.takes(r):
+				stay = append(stay, r)
 			}
 		}
-		l.piles[rank] = slices.Delete(p, 0, n)
-		l.waiting -= n
+		l.piles[rank] = slices.Delete(p, len(stay), n)
+		l.waiting -= n - len(stay)
 	}
 	take(first)
 	for rank := range ranks {
