@@ -76,9 +76,9 @@ func names() (names []string) {
 }
 
 // TestFaults runs the cases on all stores. Cases and stores run at the same
-// time: each case has its own proxy and its own election. A program that plays a cloud's service
-// answers one request after the other, so few cases ask it at a time: what a slow answer does
-// is for the cases to choose.
+// time: each case has its own proxy and its own election. Few cases at a time ask a store that many slow
+// down: a program that plays a cloud's service answers one request after the other, and PostgreSQL
+// starts a process for each connection. What a slow answer does is for the cases to choose.
 func TestFaults(t *testing.T) {
 	for _, kind := range stores.Kinds {
 		t.Run(kind, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestFaults(t *testing.T) {
 			p := open(t, kind)
 			results.Add(kind, p.store.How)
 			turns := make(chan struct{}, len(cases))
-			if slices.Contains([]string{stores.AzureBlob, stores.DynamoDB, stores.GCS, stores.S3}, kind) {
+			if slices.Contains([]string{stores.AzureBlob, stores.DynamoDB, stores.GCS, stores.S3, stores.Postgres}, kind) {
 				turns = make(chan struct{}, 4)
 			}
 			for _, c := range cases {
