@@ -13,6 +13,9 @@ import (
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
+	"github.com/elector-go/elector/backends/memory"
+	"github.com/elector-go/elector/internal/clock"
+	"github.com/elector-go/elector/internal/rule"
 )
 
 // late keeps the first write of a record under way, and lets no read of it through. arrive
@@ -371,4 +374,23 @@ func TestPlanAndDeputiesDeleted(t *testing.T) {
 		f.settles(5*time.Minute, "d", "e", "f", "g")
 		f.ends(all...)
 	})
+}
+
+// A record that was written where there was none, and is not confirmed, does not make its owner's
+// lease last: another process may have seen it before, and waits for A from then on.
+func TestAuditUnconfirmed(t *testing.T) {
+	g, err := New(memory.NewStore().Handle(), "orders", &Options{Partitions: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	s, x := &sitting{group: g}, &slot{state: held, lease: &Lease{group: g}}
+	first, later := clock.Mark(g.clock), clock.Mark(g.clock)
+	x.lease.audited.Store(&first)
+	if s.audited(x, backends.Record{Extensions: rule.Created("")}, &later); x.lease.audited.Load() != &first {
+		t.Error("a record that is not confirmed renews the lease")
+	}
+	if s.audited(x, backends.Record{}, &later); x.lease.audited.Load() != &later {
+		t.Error("a confirmed record does not renew the lease")
+	}
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/elector-go/elector"
-	"github.com/elector-go/elector/backends"
 	"github.com/elector-go/elector/internal/rule"
 )
 
@@ -114,7 +113,7 @@ func (s *sitting) step(ctx context.Context) (next time.Duration) {
 	} else {
 		defer g.clock.AfterFunc(max(0, s.leaving+g.options.ReleaseTimeout-now), cancel)()
 	}
-	var doubtful, vacate, take, confirm, audit []*slot
+	var writes, takes, checks []*slot
 	for _, x := range s.slots {
 		if x.state == held && x.lease.valid() != nil { // not audited in time
 			x.enter(draining, now)
@@ -128,26 +127,26 @@ func (s *sitting) step(ctx context.Context) (next time.Duration) {
 			s.overdue(x, fmt.Errorf("%w: the worker did not return within %v of being told to stop", elector.ErrLost, g.options.ReleaseTimeout))
 		case x.next > now:
 		case x.doubt != nil:
-			doubtful = append(doubtful, x)
+			checks = append(checks, x)
 		case x.state == wanted:
-			take = append(take, x)
+			takes = append(takes, x)
 		case x.state == draining && x.lease.valid() != nil:
 			x.next = x.until
-		case (x.state == held || x.state == draining) && rule.Unconfirmed(x.record):
-			confirm = append(confirm, x)
+		case x.state == ended, x.leased() && rule.Unconfirmed(x.record):
+			writes = append(writes, x)
 		case x.state == held, x.state == draining, x.state == told:
-			audit = append(audit, x)
+			checks = append(checks, x)
 		case x.state == lost:
-			s.gone(x, backends.Record{})
-		case x.state == ended:
-			vacate = append(vacate, x)
+			s.gone(x)
 		}
 	}
-	s.settle(requests, some(doubtful))
-	s.vacate(requests, some(vacate))
-	s.take(requests, some(take))
-	s.confirm(requests, some(confirm))
-	s.audit(requests, some(audit))
+	writes = some(writes)
+	for _, x := range writes {
+		s.intendNext(x)
+	}
+	s.write(requests, writes)
+	s.take(requests, some(takes))
+	s.check(requests, some(checks))
 	s.announceWhole()
 	next = g.now() + g.options.RenewEvery
 	for _, x := range s.slots {
@@ -218,7 +217,7 @@ func (s *sitting) reap() {
 			s.start(x, longestPause)
 			s.group.traceFailed(x.lease, errors.New("the worker ended its goroutine"))
 		case x.state == lost:
-			s.gone(x, backends.Record{})
+			s.gone(x)
 		}
 	}
 }

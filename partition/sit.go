@@ -173,7 +173,7 @@ func (s *sitting) finish() (returned bool) {
 	}
 	var infos []LeaseInfo
 	for _, x := range s.slots {
-		if x.state == held || x.state == draining {
+		if x.leased() {
 			infos = append(infos, s.over(x, ended, "timeout", over))
 		}
 	}

@@ -132,14 +132,6 @@ func (s *sitting) see(partition int, r backends.Record) {
 	g.trail(partition).See(r, g.now(), time.Duration(g.audit.Load())/4)
 }
 
-// swap makes changes together.
-func (s *sitting) swap(ctx context.Context, changes []backends.Change) []backends.Outcome {
-	if len(changes) == 0 {
-		return nil
-	}
-	return s.group.requests.SwapAll(ctx, changes, s.group.options.RequestTimeout)
-}
-
 // over ends the lease of a slot, unless it has ended, and returns what to trace of it.
 func (s *sitting) over(x *slot, to state, cause string, err error) LeaseInfo {
 	info, now := s.group.info(x.lease), s.group.now()

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/elector-go/elector/backends"
-	"github.com/elector-go/elector/internal/clock"
 )
 
 // A slot is a partition that this process owns, takes or gives up.
@@ -35,10 +34,10 @@ type slot struct {
 	hanging
 }
 
-// An unsure slot has a write whose outcome is unknown.
+// An unsure slot has a write that is to be sent, or whose outcome is unknown.
 type unsure struct {
 	doubt *backends.Change // nil if there is none
-	sent  clock.Reading    // of the doubtful write
+	sent  bool             // it was sent before
 }
 
 // A hanging slot is held, and its worker looks as if it hung.
@@ -68,6 +67,12 @@ const (
 
 // most is how many partitions a process moves at the same time.
 const most = 300
+
+// leased reports whether the slot has a lease that was not ended.
+func (x *slot) leased() bool { return x.state == held || x.state == draining }
+
+// gaveUp reports whether the partition was given up, and no other owner was seen.
+func (x *slot) gaveUp() bool { return x.state == ended || x.state == told }
 
 func (x *slot) enter(to state, now time.Duration) {
 	x.state, x.since, x.next, x.tries = to, now, now, 0

@@ -47,9 +47,8 @@ func (s *sitting) take(ctx context.Context, slots []*slot) {
 		_, also := s.loadWith(ctx, nil, asks)
 		maps.Copy(unread, also)
 	}
-	var changes []backends.Change
 	var claimed []*slot
-	sent := clock.Mark(g.clock)
+	wall := clock.Mark(g.clock).Wall
 	for _, x := range there {
 		now := g.now()
 		trail := g.trail(x.partition)
@@ -71,7 +70,7 @@ func (s *sitting) take(ctx context.Context, slots []*slot) {
 			}
 			continue
 		}
-		token := trail.Token(x.record, uint64(g.options.MinToken), sent.Wall)
+		token := trail.Token(x.record, uint64(g.options.MinToken), wall)
 		if token == 0 {
 			s.cannot(x, elector.ErrTokenExhausted)
 			continue
@@ -81,7 +80,7 @@ func (s *sitting) take(ctx context.Context, slots []*slot) {
 		if !x.record.Exists() {
 			next.Extensions = rule.Created(next.Extensions)
 		}
-		changes = append(changes, backends.Change{Name: g.record(x.partition), Prev: x.record, Next: next})
+		s.intend(x, x.record, next)
 		claimed = append(claimed, x)
 	}
 	if len(claimed) == 0 { // their owners give them up; so it is with the rest
@@ -91,18 +90,7 @@ func (s *sitting) take(ctx context.Context, slots []*slot) {
 			}
 		}
 	}
-	for i, o := range s.swap(ctx, changes) {
-		x := claimed[i]
-		switch {
-		case o.Err == nil:
-			s.taken(x, o.Record, sent)
-		default:
-			x.doubt, x.sent = &changes[i], sent
-			if s.later(x); isRefused(o.Err) {
-				x.next = g.now() // a refusal may be of a second try: see what is there
-			}
-		}
-	}
+	s.write(ctx, claimed)
 }
 
 // waits describes what a partition waits for that cannot be taken yet.
@@ -162,14 +150,13 @@ func (s *sitting) loadWith(ctx context.Context, slots []*slot, asked map[int]rul
 }
 
 // taken begins a lease.
-func (s *sitting) taken(x *slot, won backends.Record, sent clock.Reading) {
+func (s *sitting) taken(x *slot, won backends.Record, sent *clock.Reading) {
 	g := s.group
-	s.see(x.partition, won)
-	x.record, x.doubt, x.said = won, nil, ""
+	x.record, x.said = won, ""
 	l := &Lease{group: g, seat: s.lease, partition: x.partition}
 	l.won.Store(&won)
 	l.ctx, l.cancel = context.WithCancelCause(s.ctx)
-	l.audited.Store(&sent)
+	l.audited.Store(sent)
 	x.lease = l
 	info := g.info(l)
 	info.Unowned = g.now() - max(x.since, x.owned)

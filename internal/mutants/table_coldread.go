@@ -3,13 +3,11 @@ package main
 // coldMutants break what a group does when a store refuses or hangs, and what it shows.
 var coldMutants = []mutant{
 	hostile("a refused write of a partition not logged", "writes", "TestRefusedWrites", edit{
-		"partition/settle.go", `case x.state == wanted && !isRefused(o.Err):`, `case x.state == wanted && !isRefused(o.Err) && x.tries < 0:`}),
+		"partition/settle.go", `case again && x.state == wanted && !isRefused(o.Err):`, `case again && x.state == wanted && !isRefused(o.Err) && x.tries < 0:`}),
 	hostile("a refused plan not logged", "writes", "TestRefusedWrites", edit{
 		"partition/govern.go", `f.complain("cannot write the plan", err)`, `f.complain("cannot write the plan", nil)`}),
 	hostile("a write that is refused tried again at once", "writes", "TestRefusedForEver", edit{
-		"partition/settle.go", `		default: // also if it was refused: the read before has shown no reason
-			s.later(x)`, `		default:
-			x.next = s.group.now()`}),
+		"partition/settle.go", `if s.later(x); !again && isRefused(o.Err) {`, `if s.later(x); isRefused(o.Err) {`}),
 	hostile("owners by seats that were read before", "Owners", "TestOwnersNewcomer", edit{
 		"partition/state.go", `now.seats[in.Seat]`, `v.seats[in.Seat]`}),
 	hostile("a drained member that has left stays drained", "drained", "TestDrainedLeaves", edit{
@@ -21,11 +19,13 @@ var coldMutants = []mutant{
 	hostile("only deputies look for the seats of a group without a plan", "10", "TestPlanAndDeputiesDeleted", edit{
 		"partition/govern.go", `return leaving || gone ||`, `return leaving || gone && false ||`}),
 	hostile("a creation that was in doubt is believed", "2", "TestCreationInDoubt", edit{
-		"partition/settle.go", `case applied && !rule.Unconfirmed(r):`, `case applied && (!rule.Unconfirmed(r) || s.founds()):`}),
+		"partition/settle.go", `(!again || !rule.Unconfirmed(r)):`, `(!again || !rule.Unconfirmed(r) || s.founds()):`}),
 	hostile("a creation that was in doubt stays where the plan has no more use for it", "2", "TestCreationMovesOn", edit{
 		"partition/settle.go", `case applied && s.founds() &&`, `case applied && s.group == nil &&`}),
 	hostile("a record written again too late is released", "5", "TestLateVacancyLingers", edit{
-		"partition/settle.go", `draining) && applied && !rule.Unconfirmed(r): // too late`, `draining) && applied: // too late`}),
+		"partition/settle.go", `x.leased() && applied && !rule.Unconfirmed(r): // too late`, `x.leased() && applied: // too late`}),
+	hostile("a record that is not confirmed counts as seen", "8", "TestAuditUnconfirmed", edit{
+		"partition/settle.go", `if s.auditLater(x); rule.Unconfirmed(r) {`, `if s.auditLater(x); rule.Unconfirmed(r) && x.lease == nil {`}),
 	hostile("large requests that fail repeated for ever", "batches", "TestLargeRequestsFail", edit{
 		"internal/store/size.go", `s.now, s.answers = min(s.now, part), 0`, `s.answers = 0`}),
 	hostile("a resize waits for a seat of a newer version", "Resize", "TestResizeNewerSeat", edit{

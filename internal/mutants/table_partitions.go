@@ -101,17 +101,17 @@ var partitionMutants = []mutant{
 	hostile("all seats read for ever by who waited for one behind a gap", "9", "TestReadsAfterGap", edit{
 		"partition/reads.go", `case f.beyond && !waits:`, `case f.beyond && f.s == nil:`}),
 	hostile("a foreign record read again and again by who gave it up", "5", "TestReadsOfForeign", edit{
-		"partition/settle.go", `o.Err != nil && (x.state != told || !isForeign(o.Err)):`, `o.Err != nil:`}),
+		"partition/settle.go", `case x.gaveUp() && isForeign(o.Err):`, `case x.state == ended && isForeign(o.Err):`}),
 	hostile("a release that waits for a foreign record", "5", "TestReadsOfForeign", edit{
-		"partition/settle.go", `case x.state == ended && isForeign(o.Err):`, `case x.state == ended && s.group == nil:`}),
+		"partition/settle.go", `case x.gaveUp() && isForeign(o.Err):`, `case x.state == told && isForeign(o.Err):`}),
 	hostile("a release that one read confirms, whatever it shows", "5", "TestReleaseHidden", edit{
-		"partition/settle.go", `told && !s.anothers(r):`, `told && s.group == nil:`}),
+		"partition/settle.go", `case x.state == told && s.anothers(r):`, `case x.state == told:`}),
 	hostile("a lease that is not audited while it drains", "8", "TestLongDrain", edit{
 		"partition/move.go", `		case x.state == held, x.state == draining, x.state == told:
-			audit`, `		case x.state == draining:
+			checks`, `		case x.state == draining:
 			x.next = x.until
 		case x.state == held, x.state == told:
-			audit`}),
+			checks`}),
 	hostile("requests without an answer that hold up a leaver", "5", "TestLeave", edit{
 		"partition/move.go", `		defer context.AfterFunc(ctx, cancel)()
 `, ``}),
@@ -127,7 +127,7 @@ var partitionMutants = []mutant{
 		"internal/rule/partition.go", `	_, is := r.Extensions.Get(NewName)
 	return is`, `	return false`}),
 	hostile("no record is ever confirmed", "4", "TestFoundingEnds", edit{
-		"partition/move.go", `draining) && rule.Unconfirmed(x.record):`, `draining) && false:`}),
+		"partition/move.go", `x.leased() && rule.Unconfirmed(x.record):`, `false:`}),
 	hostile("a plan that counts before it is confirmed", "founding", "TestLateFoundingPlan", edit{
 		"partition/govern.go", `created := !f.record.Exists()`, `created := false`}),
 	hostile("an edited plan not followed", "the table", "TestPlanEdited", edit{
