@@ -55,13 +55,8 @@ func Find(names []string) (groups []Records, elections []string) {
 }
 
 func (r *Records) isGroup() bool {
-	kinds := 0
-	for _, there := range []bool{r.Plan, len(r.Seats) > 0, len(r.Partitions) > 0} {
-		if there {
-			kinds++
-		}
-	}
-	return kinds > 1
+	seats, partitions := len(r.Seats) > 0, len(r.Partitions) > 0
+	return seats && partitions || r.Plan && (seats || partitions)
 }
 
 // split returns the group of a record with this name, if a group may have it.

@@ -19,7 +19,7 @@ func (f *follower) follow(ctx context.Context) {
 		case f.seatsAt <= now:
 			f.readSeats(ctx)
 		case f.planAt <= now:
-			f.readPlan(ctx)
+			f.load(ctx, nil)
 		}
 		f.publish(ctx)
 		f.govern(ctx)

@@ -32,7 +32,6 @@ type planReads struct {
 	planAt  time.Duration   // when to read the plan next
 	record  backends.Record // of the plan
 	read    bool            // it was read
-	text    string          // of the plan
 	trouble error           // why the plan cannot be used
 	seen    time.Duration   // when the present plan was seen first
 	drained []string        // IDs of members that the plan counts no more
@@ -66,14 +65,20 @@ type governing struct {
 // A commission is what a follower and other goroutines tell each other.
 type commission struct {
 	mutex sync.Mutex
-	live  bool             // Watch shows changes of the plan
-	push  *backends.Record // that it has shown last; nil if that was taken
+	report
+	push  *backends.Record // that Watch has shown last; nil if that was taken
 	wish  note             // that others set: leaving and whole
 	named int              // highest seat that a partition names which waits for its holder's end
 	asked time.Duration    // when one did so last
-	alone bool             // no other member is ready
-	plan  *plan
-	id    string // of the plan: its record's nonce
+}
+
+// A report is what a follower has found out.
+type report struct {
+	plan    *plan  // nil if none can be used
+	id      string // of the plan: its record's nonce
+	live    bool   // Watch shows changes of the plan, as soon as it is written
+	alone   bool   // no other member is ready
+	refused error  // why this process may not be a member, nil if it may
 }
 
 func newFollower(s *sitting) *follower {
@@ -85,11 +90,11 @@ func newFollower(s *sitting) *follower {
 	}
 }
 
-// current returns the plan, nil if none can be used, and its name.
-func (f *follower) current() (p *plan, id string) {
+// reported returns what the follower has found out.
+func (f *follower) reported() report {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	return f.plan, f.id
+	return f.report
 }
 
 // announce changes what this member publishes.
@@ -114,20 +119,6 @@ func (f *follower) names(seat int) {
 	if more {
 		wake(f.woken)
 	}
-}
-
-// isAlone reports whether no other member is ready.
-func (f *follower) isAlone() bool {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	return f.alone
-}
-
-// pushes reports whether the store shows a new plan as soon as it is written.
-func (f *follower) pushes() bool {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	return f.live
 }
 
 func (f *follower) snapshot(seat int) rule.Snapshot { return f.group.seat(seat).View.Snapshot() }

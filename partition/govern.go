@@ -45,7 +45,7 @@ func (f *follower) late() time.Duration {
 // wanted returns the plan that should be, nil if this member cannot know it.
 func (f *follower) wanted() *plan {
 	g := f.group
-	p, _ := f.current()
+	p := f.reported().plan
 	switch {
 	case f.trouble != nil || f.counted == 0 || len(f.members) == 0:
 		return nil
@@ -98,7 +98,7 @@ func (f *follower) allWhole(p *plan) bool {
 // due returns when to write a plan, 0 if there is nothing to write. The seats must have
 // been read after the present plan was, as its writer may know more.
 func (f *follower) due() time.Duration {
-	p, _ := f.current()
+	p := f.reported().plan
 	w := f.wanted()
 	if w == nil || w == p || f.failing || !f.all {
 		f.pending = 0
@@ -212,10 +212,10 @@ func (f *follower) write(ctx context.Context, p *plan) {
 	}
 	if err != nil {
 		f.pause = g.now() + g.options.RenewEvery/4
-	} else if before, _ := f.current(); !created && (before == nil || !maps.Equal(weights(before), weights(p))) {
+	} else if before := f.reported().plan; !created && (before == nil || !maps.Equal(weights(before), weights(p))) {
 		g.log.Info("elector: the group has a new plan", "seats", slices.Sorted(maps.Keys(weights(p))))
 	}
-	f.readPlan(ctx)
+	f.load(ctx, nil)
 }
 
 // staying returns those of some members that have a seat.

@@ -243,9 +243,7 @@ func (g *Group) reach(ctx context.Context) error {
 	if err != nil {
 		return g.fail("join", -1, err)
 	}
-	if isPlan(r) {
-		_, err = g.usable(r)
-	}
+	_, err = g.usable(r)
 	return g.fail("join", -1, err)
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/elector-go/elector"
@@ -17,15 +16,15 @@ import (
 func (s *sitting) adopt() {
 	g := s.group
 	now := g.now()
-	if p, id := s.follower.current(); p != nil && p != s.plan {
-		s.plan, s.planID, s.mine = p, id, map[int]bool{}
-		for partition, seat := range p.table() {
-			if seat == s.own.Seat {
-				s.mine[partition] = true
+	if p := s.follower.reported().plan; p != nil && p != s.plan {
+		s.plan, s.table, s.share = p, p.table(), 0
+		for partition := range s.table {
+			if s.mine(partition) {
+				s.share++
 			}
 		}
 		s.forget()
-		g.tracePlanned(s.ctx, len(s.mine))
+		g.tracePlanned(s.ctx, s.share)
 	}
 	planned := s.planned()
 	if planned && s.leaving == 0 && s.added != s.plan {
@@ -34,27 +33,27 @@ func (s *sitting) adopt() {
 		if !s.plan.founding { // their owners must see the plan too
 			first += g.options.RenewEvery / 32
 		}
-		for partition := range s.mine {
-			if x := s.slots[partition]; x == nil || x.state == told {
+		for partition := range s.table {
+			if x := s.slots[partition]; s.mine(partition) && (x == nil || x.state == told) {
 				s.slots[partition] = &slot{partition: partition, since: now, next: first, owes: x != nil}
 			}
 		}
 	}
-	moving, table := 0, sync.OnceValue(func() []int { return s.plan.table() })
+	moving := 0
 	for _, x := range s.slots {
 		if x.state == draining && now-x.since < g.options.RenewEvery {
 			moving++
 		}
 	}
 	for partition, x := range s.slots {
-		switch mine := planned && s.mine[partition]; {
+		switch mine := planned && s.mine(partition); {
 		case x.state == wanted && x.doubt == nil && (!mine || s.leaving != 0):
 			if delete(s.slots, partition); x.owes {
 				s.slots[partition] = &slot{partition: partition, state: told, since: now, next: now + s.auditEvery()}
 			}
 		case x.state == held && mine:
 			x.yields = yields{}
-		case x.state == held && x.doubt == nil && s.yield(x, table, now) <= now && (moving < most || s.leaving != 0):
+		case x.state == held && x.doubt == nil && s.yield(x, now) <= now && (moving < most || s.leaving != 0):
 			moving++
 			audit := x.next
 			x.enter(draining, now)
@@ -68,9 +67,9 @@ func (s *sitting) adopt() {
 // yield returns when this process gives up a partition that it owns and the plan gives to another
 // seat: at once if the store pushes the plan. Elsewhere the other process sees it up to a
 // renewal interval later, so the worker works on for that time, if another one is to come.
-func (s *sitting) yield(x *slot, table func() []int, now time.Duration) time.Duration {
-	o := s.group.options
-	taker := table()[x.partition]
+func (s *sitting) yield(x *slot, now time.Duration) time.Duration {
+	o, r := s.group.options, s.follower.reported()
+	taker := s.table[x.partition]
 	y := &x.yields
 	switch {
 	case y.since == 0:
@@ -82,7 +81,7 @@ func (s *sitting) yield(x *slot, table func() []int, now time.Duration) time.Dur
 	if s.leaving != 0 {
 		y.at = min(y.at, s.leaving+o.ReleaseTimeout*3/4)
 	}
-	if taker == s.own.Seat || s.plan.founding || s.dismissed() != nil || s.follower.isAlone() || s.follower.pushes() {
+	if taker == s.own.Seat || s.plan.founding || r.refused != nil || r.alone || r.live {
 		y.at = now
 	}
 	return y.at
@@ -103,7 +102,6 @@ func (s *sitting) forget() {
 // step does what is due, and returns when to do more.
 func (s *sitting) step(ctx context.Context) (next time.Duration) {
 	g := s.group
-	s.reap()
 	now := g.now()
 	requests, cancel := context.WithCancel(s.ctx)
 	defer cancel()
@@ -115,13 +113,17 @@ func (s *sitting) step(ctx context.Context) (next time.Duration) {
 	}
 	var writes, takes, checks []*slot
 	for _, x := range s.slots {
+		if x.returned.CompareAndSwap(true, false) {
+			s.reap(x)
+		}
 		if x.state == held && x.lease.valid() != nil { // not audited in time
 			x.enter(draining, now)
 			x.until = s.deadline(now)
 		}
 		switch {
-		case x.state == held && s.hangs(x, now):
-			s.stalled(x)
+		case x.state == held && s.hangs(x, now) <= now:
+			g.log.Error("elector: a worker has not called Check in time; its lease on the partition is over", "partition", x.partition, "token", x.lease.Token(), "timeout", g.options.StallTimeout)
+			s.overdue(x, fmt.Errorf("%w: the worker did not call Check for %v", elector.ErrLost, g.options.StallTimeout))
 		case x.state == draining && now >= x.until:
 			g.log.Error("elector: a worker has not returned in time; its lease on the partition is over", "partition", x.partition, "token", x.lease.Token(), "timeout", g.options.ReleaseTimeout)
 			s.overdue(x, fmt.Errorf("%w: the worker did not return within %v of being told to stop", elector.ErrLost, g.options.ReleaseTimeout))
@@ -152,7 +154,7 @@ func (s *sitting) step(ctx context.Context) (next time.Duration) {
 	for _, x := range s.slots {
 		next = min(next, x.next)
 		if x.state == held {
-			next = min(next, s.looksAgain(x))
+			next = min(next, s.hangs(x, g.now()))
 		}
 		if x.state == held && x.yields.since != 0 && x.doubt == nil {
 			next = min(next, max(x.yields.at, g.now()+g.options.RenewEvery/32)) // or others move first
@@ -161,33 +163,17 @@ func (s *sitting) step(ctx context.Context) (next time.Duration) {
 	return next
 }
 
-// hangs reports whether a worker has not called Check in time. It looks twice, because after a
-// pause of the process no worker has.
-func (s *sitting) hangs(x *slot, now time.Duration) bool {
+// hangs returns when a worker counts as one that hangs, as it has not called Check in time. It
+// looks twice, because after a pause of the process no worker has.
+func (s *sitting) hangs(x *slot, now time.Duration) time.Duration {
 	at := x.lease.stalls()
-	if now < at {
-		return false
-	}
-	if x.stalls != at {
+	if now >= at && x.stalls != at {
 		x.stalls, x.looked = at, now
 	}
-	return now >= s.looksAgain(x)
-}
-
-// looksAgain returns when to see whether a worker hangs.
-func (s *sitting) looksAgain(x *slot) time.Duration {
-	at := x.lease.stalls()
-	if x.stalls == at && at != rule.Never {
+	if x.stalls == at {
 		return x.looked + s.group.options.RenewEvery/16
 	}
 	return at
-}
-
-// stalled ends a lease whose worker does not call Check.
-func (s *sitting) stalled(x *slot) {
-	g := s.group
-	g.log.Error("elector: a worker has not called Check in time; its lease on the partition is over", "partition", x.partition, "token", x.lease.Token(), "timeout", g.options.StallTimeout)
-	s.overdue(x, fmt.Errorf("%w: the worker did not call Check for %v", elector.ErrLost, g.options.StallTimeout))
 }
 
 // overdue ends a lease whose worker was not in time. The worker's call is left behind, and another
@@ -200,33 +186,27 @@ func (s *sitting) overdue(x *slot, err error) {
 	g.traceEnded(info)
 }
 
-// reap notes the workers that have returned.
-func (s *sitting) reap() {
-	s.mutex.Lock()
-	returned := s.returned
-	s.returned = nil
-	s.mutex.Unlock()
-	for _, x := range returned {
-		switch {
-		case x.state == draining, x.state == held && x.lease.ctx.Err() != nil:
-			info := s.over(x, ended, "returned", fmt.Errorf("%w: the partition was given up", elector.ErrResigned))
-			x.until = x.next
-			s.group.traceEnded(info)
-		case x.state == held:
-			s.group.log.Warn("elector: the worker has ended its goroutine; it is called again", "partition", x.partition, "token", x.lease.Token(), "pause", longestPause)
-			s.start(x, longestPause)
-			s.group.traceFailed(x.lease, errors.New("the worker ended its goroutine"))
-		case x.state == lost:
-			s.gone(x)
-		}
+// reap notes that the worker of a slot has returned.
+func (s *sitting) reap(x *slot) {
+	switch {
+	case x.state == draining, x.state == held && x.lease.ctx.Err() != nil:
+		info := s.over(x, ended, "returned", fmt.Errorf("%w: the partition was given up", elector.ErrResigned))
+		x.until = x.next
+		s.group.traceEnded(info)
+	case x.state == held:
+		s.group.log.Warn("elector: the worker has ended its goroutine; it is called again", "partition", x.partition, "token", x.lease.Token(), "pause", longestPause)
+		s.start(x, longestPause)
+		s.group.traceFailed(x.lease, errors.New("the worker ended its goroutine"))
+	case x.state == lost:
+		s.gone(x)
 	}
 }
 
 // announceWhole announces, while the plan is founding, that all partitions of this process
 // have a record.
 func (s *sitting) announceWhole() {
-	p, id := s.follower.current()
-	if p == nil || !p.founding || id != s.planID {
+	id, founding := s.founding()
+	if !founding {
 		return
 	}
 	for _, x := range s.slots {

@@ -70,11 +70,6 @@ func (f *follower) pushed() bool {
 	return true
 }
 
-// readPlan reads the plan.
-func (f *follower) readPlan(ctx context.Context) {
-	f.load(ctx, nil)
-}
-
 // readSeats reads the plan, and all seats or those that follow in the plan.
 func (f *follower) readSeats(ctx context.Context) {
 	g := f.group
@@ -120,7 +115,7 @@ func (f *follower) interval() time.Duration {
 		return every
 	case f.all:
 		return every * time.Duration(min(before, deputies)+1)
-	case f.many() && !f.pushes():
+	case f.many() && !f.reported().live:
 		return every
 	}
 	return f.group.challenge() * 3 / 5
@@ -172,20 +167,14 @@ func (f *follower) takePlan(o backends.Outcome) (ok bool) {
 	if f.complain("cannot read the plan", o.Err); o.Err != nil {
 		return false
 	}
-	f.read, f.record, f.trouble = true, o.Record, nil
+	before := f.record
+	f.read, f.record = true, o.Record
 	if drained := drainedIn(o.Record); !slices.Equal(drained, f.drained) {
 		f.drained, f.seatsAt = drained, 0
 	}
-	var p *plan
-	if isPlan(o.Record) {
-		if p, f.trouble = g.readPlan(o.Record); p != nil {
-			if err := g.agrees(p); err != nil { // it was changed
-				p, f.trouble = nil, err
-				f.s.dismiss(err)
-			}
-		}
-	}
-	f.complain("moves no partition", f.trouble)
+	p, err := g.usable(o.Record)
+	f.trouble = err
+	f.complain("moves no partition", err)
 	if p != nil {
 		g.known = p
 		for _, at := range p.positions { // a seat before it may have no record
@@ -193,11 +182,13 @@ func (f *follower) takePlan(o backends.Outcome) (ok bool) {
 		}
 		g.audit.Store(int64(p.audit))
 	}
+	changed := before.Attempt.Nonce != o.Record.Attempt.Nonce || before.Value != o.Record.Value // also if it was edited
 	f.mutex.Lock()
-	changed := f.id != o.Record.Attempt.Nonce || f.text != o.Record.Value // also if it was edited
-	f.text = o.Record.Value
 	if changed || f.plan == nil {
 		f.plan, f.id = p, o.Record.Attempt.Nonce
+	}
+	if err != nil && !isForeign(err) { // the number of partitions was changed
+		f.refused = err
 	}
 	f.mutex.Unlock()
 	if changed {

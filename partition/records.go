@@ -95,8 +95,12 @@ func (g *Group) agrees(p *plan) error {
 	return fmt.Errorf("%w option: Partitions is %d, and the group has %d, as record %s shows; all processes must have the same number", elector.ErrInvalid, g.o.Partitions, p.partitions, g.planName())
 }
 
-// usable returns the plan in a record, if this process can share partitions by it.
+// usable returns the plan in a record, if this process can share partitions by it; nil if the
+// group has none.
 func (g *Group) usable(r backends.Record) (*plan, error) {
+	if !isPlan(r) {
+		return nil, nil
+	}
 	p, err := g.readPlan(r)
 	if err == nil {
 		err = g.agrees(p)

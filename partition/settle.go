@@ -124,7 +124,7 @@ func (s *sitting) settled(x *slot, r backends.Record, sent *clock.Reading, again
 		s.contradicted(x, r)
 	case applied && (!again || !rule.Unconfirmed(r)):
 		s.taken(x, r, sent)
-	case applied && s.founds() && !s.mine[x.partition]: // its new owner need not wait for A
+	case applied && s.founds() && !s.mine(x.partition): // its new owner need not wait for A
 		x.record = r
 		x.enter(ended, now)
 	default:
@@ -145,7 +145,7 @@ func (s *sitting) gone(x *slot) {
 
 // again makes adopt look whether the plan gives a partition back.
 func (s *sitting) again(x *slot) {
-	if s.mine[x.partition] {
+	if s.mine(x.partition) {
 		s.added = nil
 		wake(s.woken)
 	}
@@ -163,11 +163,18 @@ func (s *sitting) anothers(r backends.Record) bool {
 	return r.Exists() && !r.Vacant() && err == nil && in != s.own
 }
 
+// founding reports whether the plan that the slots follow is founding, and is still the
+// group's, and returns its name.
+func (s *sitting) founding() (id string, is bool) {
+	r := s.follower.reported()
+	return r.id, r.plan != nil && r.plan == s.plan && r.plan.founding
+}
+
 // founds reports whether this process may still take what is missing at once: the plan does
 // not become settled before it has announced that it is whole.
 func (s *sitting) founds() bool {
-	p, id := s.follower.current()
-	return s.leaving == 0 && p != nil && p.founding && id == s.planID && len(s.mine) > 0
+	_, founding := s.founding()
+	return founding && s.leaving == 0 && s.share > 0
 }
 
 // audited notes that a request that was sent then has shown the record of a lease. One that is

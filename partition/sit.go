@@ -58,10 +58,8 @@ func (g *Group) sit(ctx context.Context) (*sitting, error) {
 		outcomes := g.loadSeats(ctx, seats, g.planName())
 		if o := outcomes[0]; o.Err != nil {
 			return nil, o.Err
-		} else if isPlan(o.Record) {
-			if _, err := g.usable(o.Record); err != nil {
-				return nil, err
-			}
+		} else if _, err := g.usable(o.Record); err != nil {
+			return nil, err
 		}
 		for j, i := range seats {
 			o := outcomes[j+1]
@@ -132,7 +130,7 @@ func (s *sitting) serve(ctx context.Context) error {
 		s.seat.Abandon(errors.New("workers of the group have not returned"))
 	}
 	g.log.Info("elector: this process has left its seat in the group", "seat", s.own.Seat, "error", s.lease.Check())
-	if err := s.dismissed(); err != nil {
+	if err := s.follower.reported().refused; err != nil {
 		return err
 	}
 	if !returned || s.leaving != 0 { // as others wait for one that is gone; or it was asked to leave
@@ -145,7 +143,7 @@ func (s *sitting) serve(ctx context.Context) error {
 func (s *sitting) moves(ctx context.Context) {
 	g := s.group
 	for s.lease.Remaining() > 0 {
-		if s.leaving == 0 && (ctx.Err() != nil || s.lease.Context().Err() != nil || s.dismissed() != nil) {
+		if s.leaving == 0 && (ctx.Err() != nil || s.lease.Context().Err() != nil || s.follower.reported().refused != nil) {
 			s.leaving = g.now()
 			s.follower.announce(func(n *note) { n.leaving = true })
 		}
@@ -182,18 +180,12 @@ func (s *sitting) finish() (returned bool) {
 		g.traceEnded(info)
 	}
 	g.tracePlanned(s.ctx, 0)
-	done := make(chan struct{})
-	go func() { s.workers.Wait(); close(done) }()
-	due := make(chan struct{})
-	defer g.clock.AfterFunc(max(0, s.deadline(g.now())-g.now()), func() { close(due) })()
-	select {
-	case <-done:
-		return true
-	case <-due:
-		if s.running.Load() == 0 {
-			return true
+	deadline := s.deadline(g.now())
+	for s.running.Load() > 0 {
+		if g.wait(context.Background(), deadline, s.woken) && s.running.Load() > 0 {
+			g.log.Error("elector: workers of the group have not returned although their leases are over; others will own their partitions", "seat", s.own.Seat, "timeout", g.options.ReleaseTimeout)
+			return false
 		}
-		g.log.Error("elector: workers of the group have not returned although their leases are over; others will own their partitions", "seat", s.own.Seat, "timeout", g.options.ReleaseTimeout)
-		return false
 	}
+	return true
 }

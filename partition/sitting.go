@@ -2,7 +2,6 @@ package partition
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -12,7 +11,7 @@ import (
 )
 
 // A sitting is the time for which this process holds one incarnation of a seat. The
-// goroutine of Run owns it, but for what the mutex guards.
+// goroutine of Run owns it.
 type sitting struct {
 	group    *Group
 	worker   Work
@@ -27,40 +26,19 @@ type sitting struct {
 	woken   chan struct{}
 	ctx     context.Context // of the workers: ends with the seat's lease, not when that drains
 	end     context.CancelCauseFunc
-	staff
+	running atomic.Int64 // goroutines of workers
 }
 
 // adopted is the plan that a sitting has adopted.
 type adopted struct {
-	plan   *plan        // that the slots follow
-	planID string       // its name
-	added  *plan        // whose partitions have slots
-	mine   map[int]bool // partitions that the plan gives to this seat
+	plan  *plan // that the slots follow
+	table []int // of the plan
+	share int   // how many partitions it gives to this seat
+	added *plan // whose partitions have slots
 }
 
-// A staff is the workers of a sitting. The mutex guards what they and the follower report.
-type staff struct {
-	mutex    sync.Mutex
-	returned []*slot // whose workers have returned
-	refused  error   // why this process may not be a member, nil if it may
-	workers  sync.WaitGroup
-	running  atomic.Int64 // their goroutines
-}
-
-// dismiss makes this process leave, because of err.
-func (s *sitting) dismiss(err error) {
-	s.mutex.Lock()
-	s.refused = err
-	s.mutex.Unlock()
-	wake(s.woken)
-}
-
-// dismissed returns why this process may not be a member.
-func (s *sitting) dismissed() error {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return s.refused
-}
+// mine reports whether the plan gives a partition to this seat.
+func (s *sitting) mine(partition int) bool { return s.table[partition] == s.own.Seat }
 
 // deadline is when a worker must have returned that is told to stop now.
 func (s *sitting) deadline(now time.Duration) time.Duration {
@@ -82,11 +60,11 @@ func (s *sitting) idle() bool {
 
 // planned reports whether this process should own partitions.
 func (s *sitting) planned() bool {
-	g := s.group
-	if s.leaving != 0 && (s.dismissed() != nil || s.follower.isAlone() || g.now()-s.leaving > g.options.ReleaseTimeout/2) {
+	g, r := s.group, s.follower.reported()
+	if s.leaving != 0 && (r.refused != nil || r.alone || g.now()-s.leaving > g.options.ReleaseTimeout/2) {
 		return false
 	}
-	return len(s.mine) > 0
+	return s.share > 0
 }
 
 // later sets when to try again: soon at first, then once in a quarter of an interval.

@@ -2,6 +2,7 @@ package partition
 
 import (
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/elector-go/elector/backends"
@@ -31,7 +32,7 @@ type slot struct {
 	foreign bool   // the record is not of this library
 	owes    bool   // a read must still show that it is another's: see told
 	said    string // why it cannot be taken, logged last
-	hanging
+	workerState
 }
 
 // An unsure slot has a write that is to be sent, or whose outcome is unknown.
@@ -40,10 +41,11 @@ type unsure struct {
 	sent  bool             // it was sent before
 }
 
-// A hanging slot is held, and its worker looks as if it hung.
-type hanging struct {
-	stalls time.Duration // since when, by its latest sign
-	looked time.Duration // when that was seen first
+// A workerState is what is known of the worker of a slot.
+type workerState struct {
+	returned atomic.Bool   // its goroutine has ended
+	stalls   time.Duration // since when it looks as if it hung, by its latest sign
+	looked   time.Duration // when that was seen first
 }
 
 // A yields is how the plan gives a partition to another seat, which may not know it yet.

@@ -20,7 +20,7 @@ func (s *sitting) take(ctx context.Context, slots []*slot) {
 		return
 	}
 	g := s.group
-	p, _ := s.follower.current()
+	p := s.follower.reported().plan
 	if p == nil {
 		for _, x := range slots {
 			s.later(x)

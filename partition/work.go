@@ -21,17 +21,15 @@ const (
 func (s *sitting) start(x *slot, pause time.Duration) {
 	l := x.lease
 	s.running.Add(1)
-	s.workers.Go(func() {
+	go func() {
 		defer func() {
+			x.returned.Store(true)
 			s.running.Add(-1)
-			s.mutex.Lock()
-			s.returned = append(s.returned, x)
-			s.mutex.Unlock()
 			wake(s.woken)
 		}()
 		s.group.wait(l.ctx, s.group.now()+pause, nil)
 		s.work(l)
-	})
+	}()
 }
 
 // work calls the worker until its lease's context ends. A worker that returns, fails or

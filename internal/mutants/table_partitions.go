@@ -82,10 +82,11 @@ var partitionMutants = []mutant{
 	hazardous("a seat that is asked for is left without a handover", "requests", "asked-to-resign", edit{
 		"partition/sit.go", `ctx.Err() != nil || s.lease.Context().Err() != nil ||`, `ctx.Err() != nil ||`}),
 	hazardous("a slow worker that holds up others", "moves", "slow-drain", edit{
-		"partition/move.go", `	s.reap()
-`, `	s.reap()
+		"partition/move.go", `	requests, cancel := context.WithCancel(s.ctx)
+`, `	requests, cancel := context.WithCancel(s.ctx)
 	for _, x := range s.slots {
-		if x.state == draining && x.next > g.now() {
+		if x.state == draining && x.next > now && !x.returned.Load() {
+			cancel()
 			return g.now() + g.options.RenewEvery
 		}
 	}
@@ -131,7 +132,7 @@ var partitionMutants = []mutant{
 	hostile("a plan that counts before it is confirmed", "founding", "TestLateFoundingPlan", edit{
 		"partition/govern.go", `created := !f.record.Exists()`, `created := false`}),
 	hostile("an edited plan not followed", "the table", "TestPlanEdited", edit{
-		"partition/reads.go", ` || f.text != o.Record.Value // also`, ` // also`}),
+		"partition/reads.go", ` || before.Value != o.Record.Value // also`, ` // also`}),
 	{name: "a seat written in less time than two writes are apart", breaks: "liveness", catch: "TestSlowWriting", pkg: "./partition", edits: []edit{{
 		"partition/follow.go", `g.options.RenewEvery+g.options.RequestTimeout`, `g.options.RequestTimeout`}}},
 }

@@ -16,7 +16,7 @@ var ringMutants = []mutant{
 	ring("each look at a member that is gone begins the wait anew", "polled/60/first/3/settle_20s", edit{
 		"partition/ring.go", `min(f.changed, f.mends-g.o.Settle)`, `now - g.o.Settle`}),
 	{name: "an owner stops before the next one can know", breaks: "partitions 5", catch: "polled", pkg: "./partition", parent: "TestMoveGap", edits: []edit{{
-		"partition/move.go", `s.follower.isAlone() || s.follower.pushes() {`, `true {`}}},
+		"partition/move.go", `r.alone || r.live {`, `true {`}}},
 	{name: "a worker that hangs keeps its partition", breaks: "StallTimeout", catch: "TestOneStalls", pkg: "./partition", edits: []edit{{
 		"partition/lease.go", `if at == 0 || l.group.options.StallTimeout == 0 {`, `if at == 0 || l.group.options.StallTimeout >= 0 {`}}},
 	{name: "a Watch that ignores its context holds up Run", breaks: "partitions", catch: "TestDeafWatch", pkg: "./partition", edits: []edit{{
