@@ -28,7 +28,7 @@ func FuzzParsePlan(f *testing.F) {
 		if len(p.positions) > 100 || p.partitions > 1000 {
 			return // slow
 		}
-		m := weights(p)
+		m := p.weights()
 		for n, seat := range p.table() {
 			if m[seat] == 0 {
 				t.Fatalf("partition %d has the seat %d of %q", n, seat, s)

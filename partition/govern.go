@@ -36,12 +36,6 @@ func (f *follower) watchesAll() bool {
 	return leaving || gone || f.beyond || !planned || before < deputies || f.mends != 0 && f.mends <= f.group.now()
 }
 
-// late is how much later than the first deputy this member acts.
-func (f *follower) late() time.Duration {
-	before, _ := f.rank(deputies)
-	return time.Duration(before) * f.group.options.RenewEvery / 4
-}
-
 // wanted returns the plan that should be, nil if this member cannot know it.
 func (f *follower) wanted() *plan {
 	g := f.group
@@ -108,21 +102,12 @@ func (f *follower) due() time.Duration {
 		f.pending = f.group.now()
 	}
 	settle := f.group.o.Settle
-	if p != nil && maps.Equal(weights(p), weights(w)) { // no change of members
+	if p != nil && maps.Equal(p.weights(), w.weights()) { // no change of members
 		settle = 0
 	}
-	return max(1, f.pause, min(f.changed+settle, f.pending+4*settle)+f.late())
-}
-
-// weights returns the weights by seat.
-func weights(p *plan) map[int]int {
-	w := map[int]int{}
-	for _, at := range p.positions {
-		if at.seat != noSeat {
-			w[at.seat] = at.weight
-		}
-	}
-	return w
+	before, _ := f.rank(deputies) // it acts later than those
+	late := time.Duration(before) * f.group.options.RenewEvery / 4
+	return max(1, f.pause, min(f.changed+settle, f.pending+4*settle)+late)
 }
 
 // depose replaces the holders of seats that have not renewed for C: see rule.Snapshot.Free.
@@ -212,8 +197,8 @@ func (f *follower) write(ctx context.Context, p *plan) {
 	}
 	if err != nil {
 		f.pause = g.now() + g.options.RenewEvery/4
-	} else if before := f.reported().plan; !created && (before == nil || !maps.Equal(weights(before), weights(p))) {
-		g.log.Info("elector: the group has a new plan", "seats", slices.Sorted(maps.Keys(weights(p))))
+	} else if before := f.reported().plan; !created && (before == nil || !maps.Equal(before.weights(), p.weights())) {
+		g.log.Info("elector: the group has a new plan", "seats", slices.Sorted(maps.Keys(p.weights())))
 	}
 	f.load(ctx, nil)
 }

@@ -2,6 +2,7 @@ package partition
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -255,26 +256,21 @@ func (t *shares) quota(partitions int) {
 // next returns the plan for these members: the weights of the seats whose holders work.
 // It returns p itself if nothing changes, or if there is no member.
 func (p *plan) next(members map[int]int) *plan {
+	before := p.weights()
+	if len(members) == 0 || maps.Equal(before, members) {
+		return p
+	}
 	q := &plan{p.partitions, p.audit, p.founding, slices.Clone(p.positions)}
-	planned := map[int]bool{}
-	var left []int // positions whose seat has no such member any more
+	var left, came []int // positions whose seat has no such member any more, and seats of new ones
 	for i, at := range q.positions {
-		switch {
-		case at.seat == noSeat:
-		case members[at.seat] == at.weight:
-			planned[at.seat] = true
-		default:
+		if at.seat != noSeat && members[at.seat] != at.weight {
 			left = append(left, i)
 		}
 	}
-	var came []int
-	for seat := range members {
-		if !planned[seat] {
+	for seat, weight := range members {
+		if before[seat] != weight {
 			came = append(came, seat)
 		}
-	}
-	if len(members) == 0 || len(left)+len(came) == 0 {
-		return p
 	}
 	slices.Sort(came)
 	// A newcomer replaces one who has left. So what the one had goes to the other.
@@ -310,6 +306,25 @@ func (p *plan) next(members map[int]int) *plan {
 		q.founding = p.founding
 	}
 	return q
+}
+
+// weights returns the weights by seat.
+func (p *plan) weights() map[int]int {
+	w := map[int]int{}
+	for _, at := range p.positions {
+		if at.seat != noSeat {
+			w[at.seat] = at.weight
+		}
+	}
+	return w
+}
+
+// top returns the highest seat.
+func (p *plan) top() (top int) {
+	for _, at := range p.positions {
+		top = max(top, at.seat)
+	}
+	return top
 }
 
 // founded returns the first plan of a group.

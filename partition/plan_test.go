@@ -115,7 +115,7 @@ func TestMoves(t *testing.T) {
 					}
 				}
 				q := p.next(m)
-				if got := weights(q); !maps.Equal(got, m) {
+				if got := q.weights(); !maps.Equal(got, m) {
 					t.Fatalf("it has the members %v, not %v", got, m)
 				}
 				if again := parsed(t, q.String()); !reflect.DeepEqual(again, q) {

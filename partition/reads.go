@@ -28,9 +28,7 @@ func (f *follower) reach() {
 	case f.beyond && !waits:
 		f.beyond, f.top = false, f.s.seat.number
 		if p := f.group.known; p != nil {
-			for _, at := range p.positions {
-				f.top = max(f.top, at.seat)
-			}
+			f.top = max(f.top, p.top())
 		}
 	}
 }
@@ -177,9 +175,7 @@ func (f *follower) takePlan(o backends.Outcome) (ok bool) {
 	f.complain("moves no partition", err)
 	if p != nil {
 		g.known = p
-		for _, at := range p.positions { // a seat before it may have no record
-			f.top = max(f.top, at.seat)
-		}
+		f.top = max(f.top, p.top()) // a seat before it may have no record
 		g.audit.Store(int64(p.audit))
 	}
 	changed := before.Attempt.Nonce != o.Record.Attempt.Nonce || before.Value != o.Record.Value // also if it was edited

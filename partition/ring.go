@@ -56,17 +56,8 @@ func (f *follower) gone(seat int) bool {
 	return s.Any && !f.foreign[seat] && (s.Record.Vacant() || f.latest >= s.Free)
 }
 
-// turns returns how many members may replace the holder of a seat before this one does: the
-// deputies, and those that stand nearer before it in the plan.
-func (f *follower) turns(seat int) int {
-	before, planned := f.rank(deputies)
-	if !f.all && planned {
-		before += slices.Index(f.seats, seat)
-	}
-	return before
-}
-
-// deposable returns when this member replaces the holder of a seat.
+// deposable returns when this member replaces the holder of a seat: after the deputies, and
+// those that stand nearer before it in the plan.
 func (f *follower) deposable(seat int) time.Duration {
 	s := f.snapshot(seat)
 	if seat == f.s.seat.number || f.foreign[seat] || s.Record.Vacant() || s.Free == rule.Never {
@@ -75,6 +66,10 @@ func (f *follower) deposable(seat int) time.Duration {
 	if !f.all && f.latest < s.Free { // the holder may have renewed since
 		return rule.Never
 	}
-	late := time.Duration(f.turns(seat)) * f.group.options.RenewEvery / 4
+	before, planned := f.rank(deputies)
+	if !f.all && planned {
+		before += slices.Index(f.seats, seat)
+	}
+	late := time.Duration(before) * f.group.options.RenewEvery / 4
 	return max(s.Free+late, f.steady+2*f.group.options.RenewEvery)
 }

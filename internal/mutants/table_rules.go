@@ -99,7 +99,14 @@ var ruleMutants = []mutant{
 	planned("no leave undoes a join", "TestNext", "the_one_that_came_last_leaves", edit{
 		Old: `		if i == len(q.positions)-1 {`, New: `		if i < 0 {`}),
 	planned("another weight in the same seat not seen", "TestNext", "another_weight_in_the_same_seat", edit{
-		Old: `case members[at.seat] == at.weight:`, New: `case members[at.seat] != 0:`}),
+		Old: `	before := p.weights()
+`, New: `	before := p.weights()
+	for seat := range before {
+		if members[seat] != 0 {
+			before[seat] = members[seat]
+		}
+	}
+`}, edit{Old: `members[at.seat] != at.weight {`, New: `members[at.seat] == 0 {`}),
 	planned("a plan that begins anew is founding", "", "TestPlanSize", edit{
 		Old: `		q.founding = p.founding
 `, New: ``}),
