@@ -39,8 +39,6 @@ func (g *Group) setDrained(ctx context.Context, id string, drained bool) error {
 		switch {
 		case err != nil:
 			return err
-		case v.trouble != nil:
-			return v.trouble
 		case !isPlan(v.plan):
 			return fmt.Errorf("%w: the group has no plan %s yet", elector.ErrInvalid, g.planName())
 		}

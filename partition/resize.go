@@ -3,6 +3,8 @@ package partition
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/elector-go/elector"
@@ -35,20 +37,27 @@ func Resize(ctx context.Context, backend backends.Backend, name string, partitio
 }
 
 func (g *Group) resize(ctx context.Context) error {
-	load := func() (backends.Record, *plan, []int, error) {
-		r, err := g.load(ctx, g.planName())
-		if err != nil {
+	load := func() (r backends.Record, p *plan, held []int, err error) {
+		v, err := g.look(ctx)
+		if v.state == nil {
 			return r, nil, nil, err
 		}
-		if !isPlan(r) {
+		if !isPlan(v.plan) {
 			return r, nil, nil, fmt.Errorf("%w: the group has no plan %s, so there is nothing to change: its first members decide", elector.ErrInvalid, g.planName())
 		}
-		p, err := g.readPlan(r)
-		if err != nil {
+		if p, err = g.readPlan(v.plan); err != nil {
 			return r, nil, nil, err
 		}
-		held, err := g.held(ctx, p)
-		return r, p, held, err
+		seats := slices.Sorted(maps.Keys(v.seats))
+		for i, o := range g.loadSeats(ctx, seats) {
+			if o.Err != nil {
+				return r, nil, nil, o.Err
+			}
+			if !o.Record.Vacant() {
+				held = append(held, seats[i])
+			}
+		}
+		return v.plan, p, held, nil
 	}
 	before, p, held, err := load()
 	if err != nil || p.partitions == g.o.Partitions {
@@ -86,25 +95,4 @@ func (g *Group) resize(ctx context.Context) error {
 	q := *p
 	q.partitions, q.founding = g.o.Partitions, true // no lease is valid, so a missing record is free
 	return g.swap(ctx, g.planName(), before, g.planRecord(before, &q))
-}
-
-// held returns the seats that have a holder.
-func (g *Group) held(ctx context.Context, p *plan) (held []int, err error) {
-	top := 0
-	for _, at := range p.positions {
-		top = max(top, at.seat)
-	}
-	for i := 0; i <= top; i++ {
-		o := g.loadSeats(ctx, []int{i})[0]
-		if o.Err != nil {
-			return nil, o.Err
-		}
-		if o.Record.Exists() {
-			top = max(top, i+1)
-		}
-		if !o.Record.Vacant() {
-			held = append(held, i)
-		}
-	}
-	return held, nil
 }

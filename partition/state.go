@@ -87,33 +87,30 @@ type Owner struct {
 
 // Members reads the members of the group.
 func (g *Group) Members(ctx context.Context) ([]Member, error) {
-	ctx, end, err := g.begin(ctx)
-	if err != nil {
-		return nil, g.fail("members", -1, err)
-	}
-	defer end()
-	v, err := g.look(ctx)
-	if err != nil {
-		return nil, g.fail("members", -1, err)
+	v, err := g.lookFor(ctx, "members")
+	if v.state == nil {
+		return nil, err
 	}
 	return v.state.Members, nil
 }
 
 // Assignment reads which member should own each partition, as Observe yields it.
 func (g *Group) Assignment(ctx context.Context) (*Assignment, error) {
-	ctx, end, err := g.begin(ctx)
+	v, err := g.lookFor(ctx, "assignment")
 	if err != nil {
-		return nil, g.fail("assignment", -1, err)
-	}
-	defer end()
-	v, err := g.look(ctx)
-	if err == nil {
-		err = v.trouble
-	}
-	if err != nil {
-		return nil, g.fail("assignment", -1, err)
+		return nil, err
 	}
 	return v.state, nil
+}
+
+// lookFor reads the state of the group for a call of a user.
+func (g *Group) lookFor(ctx context.Context, op string) (v view, err error) {
+	ctx, end, err := g.begin(ctx)
+	if err == nil {
+		defer end()
+		v, err = g.look(ctx)
+	}
+	return v, g.fail(op, -1, err)
 }
 
 // Owner reads which process owns a partition: the record of the partition and the seat that
@@ -128,19 +125,17 @@ func (g *Group) Owner(ctx context.Context, partition int) (Owner, error) {
 	if n := cmp.Or(g.o.Partitions, MaxPartitions); partition < 0 || partition >= n {
 		return o, g.fail("owner", -1, fmt.Errorf("%w: partition %d is not between 0 and %d", elector.ErrInvalid, partition, n-1))
 	}
-	r, err := g.load(ctx, g.record(partition))
-	if err != nil {
-		return o, g.fail("owner", partition, err)
-	}
-	g.glimpse(partition, r)
 	var seat backends.Record
-	in, err := rule.Holder(r)
-	if err == nil && !r.Vacant() {
-		if seat, err = g.load(ctx, g.seatName(in.Seat)); err != nil {
-			return o, g.fail("owner", partition, err)
+	r, err := g.load(ctx, g.record(partition))
+	if err == nil {
+		g.glimpse(partition, r)
+		if in, err2 := rule.Holder(r); err2 == nil && !r.Vacant() {
+			seat, err = g.load(ctx, g.seatName(in.Seat))
 		}
 	}
-	o, err = owner(partition, r, seat)
+	if err == nil {
+		o, err = owner(partition, r, seat)
+	}
 	return o, g.fail("owner", partition, err)
 }
 
@@ -184,9 +179,6 @@ func (g *Group) Owners(ctx context.Context) ([]Owner, error) {
 	}
 	defer end()
 	v, err := g.look(ctx)
-	if err == nil {
-		err = v.trouble
-	}
 	if err != nil {
 		return nil, g.fail("owners", -1, err)
 	}
@@ -200,7 +192,7 @@ func (g *Group) Owners(ctx context.Context) ([]Owner, error) {
 		return nil, err
 	}
 	now, err := g.look(ctx) // a seat that was read before may show who held it before
-	if err != nil {
+	if now.state == nil {
 		return nil, g.fail("owners", -1, err)
 	}
 	for n, loaded := range outcomes {
@@ -267,9 +259,6 @@ func (g *Group) Observe(ctx context.Context) iter.Seq2[*Assignment, error] {
 		said := ""
 		for ctx.Err() == nil {
 			v, err := g.look(ctx)
-			if err == nil {
-				err = v.trouble
-			}
 			switch s := v.state; {
 			case ctx.Err() != nil:
 			case err != nil && ends(err, shown != nil):
@@ -293,18 +282,16 @@ func (g *Group) Observe(ctx context.Context) iter.Seq2[*Assignment, error] {
 
 // A view is what a read of a group has shown.
 type view struct {
-	state   *Assignment
-	seats   map[int]backends.Record
-	plan    backends.Record
-	trouble error // why the plan cannot be used
+	state *Assignment
+	seats map[int]backends.Record // those that have a record; empty if it is foreign
+	plan  backends.Record
 }
 
-// look reads the state of the group.
-func (g *Group) look(ctx context.Context) (view, error) {
+// look reads the state of the group. If its plan cannot be used, it returns why, and a state
+// without a table.
+func (g *Group) look(ctx context.Context) (v view, trouble error) {
 	s := &Assignment{}
-	v := view{state: s, seats: map[int]backends.Record{}}
-	var p *plan
-	weights := map[int]int{}
+	v = view{state: s, seats: map[int]backends.Record{}}
 	for from, n, top := 0, 4, 0; from <= top; from, n = from+n, 2*n {
 		names := []string{g.planName()}
 		for i := range n {
@@ -315,7 +302,7 @@ func (g *Group) look(ctx context.Context) (view, error) {
 			if o.Err != nil && !(isForeign(o.Err) && j > 0) {
 				return view{}, o.Err
 			}
-			if j == 0 || !o.Record.Exists() {
+			if j == 0 || o.Err == nil && !o.Record.Exists() {
 				continue
 			}
 			seat := from + j - 1
@@ -324,24 +311,25 @@ func (g *Group) look(ctx context.Context) (view, error) {
 				s.Members = append(s.Members, Member{ID: o.Record.Holder, Seat: seat, Weight: note.weight, Value: note.value, Leaving: note.leaving, Attempt: o.Record.Attempt, TTL: o.Record.TTL})
 			}
 		}
-		if r := outcomes[0].Record; isPlan(r) && p == nil {
+		if r := outcomes[0].Record; isPlan(r) && s.table == nil {
 			v.plan = r
-			if p, v.trouble = g.usable(r); p == nil {
+			var p *plan
+			if p, trouble = g.readPlan(r); p == nil {
 				continue
 			}
-			s.table = p.table()
-			for _, at := range p.positions {
-				top = max(top, at.seat)
+			top = max(top, p.top())
+			if trouble = g.agrees(p); trouble == nil {
+				s.table = p.table()
 			}
 		}
 	}
+	planned, drained := map[int]int{}, drainedIn(v.plan)
 	for _, seat := range s.table {
-		weights[seat]++
+		planned[seat]++
 	}
-	drained := drainedIn(v.plan)
 	for i := range s.Members {
-		s.Members[i].Drained = slices.Contains(drained, s.Members[i].ID)
-		s.Members[i].Planned = weights[s.Members[i].Seat]
+		m := &s.Members[i]
+		m.Drained, m.Planned = slices.Contains(drained, m.ID), planned[m.Seat]
 	}
-	return v, nil
+	return v, trouble
 }
