@@ -41,11 +41,11 @@ func (s *sitting) take(ctx context.Context, slots []*slot) {
 		x.record = o.Record
 		there = append(there, x)
 	}
-	asks := s.living(there)
-	maps.DeleteFunc(asks, func(partition int, in rule.Incarnation) bool { return asked[partition] == in })
-	if len(asks) > 0 {
-		_, also := s.loadWith(ctx, nil, asks)
-		maps.Copy(unread, also)
+	also := s.living(there)
+	maps.DeleteFunc(also, func(in rule.Incarnation, _ bool) bool { return asked[in] })
+	if len(also) > 0 {
+		_, more := s.loadWith(ctx, nil, also)
+		maps.Copy(unread, more)
 	}
 	var claimed []*slot
 	wall := clock.Mark(g.clock).Wall
@@ -63,7 +63,8 @@ func (s *sitting) take(ctx context.Context, slots []*slot) {
 			if at != rule.Never {
 				x.next = min(at, now+g.options.RenewEvery)
 			}
-			if err := unread[x.partition]; err != nil {
+			in, _ := rule.Holder(x.record)
+			if err := unread[in]; err != nil {
 				s.cannot(x, err)
 			} else if now-x.since > g.challenge()+2*g.options.RenewEvery {
 				s.cannot(x, errors.New(g.waits(x)))
@@ -102,48 +103,41 @@ func (g *Group) waits(x *slot) string {
 }
 
 // living returns the incarnations through which partitions were held when they were seen
-// last, by partition, unless they are over or this process's own.
-func (s *sitting) living(slots []*slot) map[int]rule.Incarnation {
-	asks := map[int]rule.Incarnation{}
+// last, unless they are over or this process's own.
+func (s *sitting) living(slots []*slot) map[rule.Incarnation]bool {
+	living := map[rule.Incarnation]bool{}
 	for _, x := range slots {
 		in, err := rule.Holder(x.record)
 		if err == nil && in != s.own && in.Seat < maxSeats && !x.record.Vacant() && s.seats.Over(in, x.record.TTL, 0) != 0 {
-			asks[x.partition] = in
+			living[in] = true
 		}
 	}
-	return asks
+	return living
 }
 
 // loadWith reads the records of some slots, and the seats of incarnations that partitions
-// were seen to name before. It returns why a seat cannot be read, by partition.
-func (s *sitting) loadWith(ctx context.Context, slots []*slot, asked map[int]rule.Incarnation) (records []backends.Outcome, unread map[int]error) {
+// were seen to name before. It returns why the seat of an incarnation cannot be read.
+func (s *sitting) loadWith(ctx context.Context, slots []*slot, asked map[rule.Incarnation]bool) (records []backends.Outcome, unread map[rule.Incarnation]error) {
 	g := s.group
-	var seats []int
-	for _, in := range asked {
-		seats = append(seats, in.Seat)
-	}
-	slices.Sort(seats)
-	seats = slices.Compact(seats)
-	names := make([]string, len(seats))
-	for i, seat := range seats {
-		names[i] = g.seatName(seat)
+	var names []string
+	for in := range asked {
+		if name := g.seatName(in.Seat); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
 	}
 	sent := g.now()
 	outcomes := s.load(ctx, slots, names...)
 	now := g.now()
-	unread = map[int]error{}
-	seen := map[rule.Incarnation]bool{}
-	for partition, in := range asked {
-		i, _ := slices.BinarySearch(seats, in.Seat)
-		switch o := outcomes[len(slots)+i]; {
-		case o.Err != nil:
-			unread[partition] = o.Err
-		case !seen[in]:
-			seen[in] = true
-			s.seats.See(in, o.Record, sent, now)
-			if !o.Record.Vacant() { // otherwise no holder is to be replaced, and the number may be anything
-				s.follower.names(in.Seat)
-			}
+	unread = map[rule.Incarnation]error{}
+	for in := range asked {
+		o := outcomes[len(slots)+slices.Index(names, g.seatName(in.Seat))]
+		if o.Err != nil {
+			unread[in] = o.Err
+			continue
+		}
+		s.seats.See(in, o.Record, sent, now)
+		if !o.Record.Vacant() { // otherwise no holder is to be replaced, and the number may be anything
+			s.follower.names(in.Seat)
 		}
 	}
 	return outcomes[:len(slots)], unread
