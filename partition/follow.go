@@ -8,13 +8,13 @@ import (
 func (f *follower) follow(ctx context.Context) {
 	g := f.group
 	for ctx.Err() == nil {
+		f.takePushed()
 		f.reach()
 		if all := f.watchesAll(); all && !f.all {
 			f.all, f.seatsAt = true, g.now()
 		} else {
 			f.all = all
 		}
-		pushed := f.pushed()
 		switch now := g.now(); {
 		case f.seatsAt <= now:
 			f.readSeats(ctx)
@@ -23,13 +23,7 @@ func (f *follower) follow(ctx context.Context) {
 		}
 		f.publish(ctx)
 		f.govern(ctx)
-		next := min(f.seatsAt, f.planAt, f.nextFree())
-		if due := f.due(); due != 0 {
-			next = min(next, due)
-		}
-		if !pushed {
-			g.wait(ctx, next, f.woken)
-		}
+		g.wait(ctx, min(f.seatsAt, f.planAt, f.nextFree(), f.due()), f.woken)
 	}
 }
 

@@ -128,7 +128,7 @@ func (f *follower) snapshot(seat int) rule.Snapshot { return f.group.seat(seat).
 func (f *follower) rank(most int) (before int, planned bool) {
 	if f.group.known == nil {
 		for seat := range f.members {
-			if seat < f.s.seat.number && before < most {
+			if seat < f.s.own.Seat && before < most {
 				before++
 			}
 		}
@@ -137,7 +137,7 @@ func (f *follower) rank(most int) (before int, planned bool) {
 	for _, at := range f.group.known.positions {
 		switch {
 		case at.seat == noSeat:
-		case at.seat == f.s.seat.number:
+		case at.seat == f.s.own.Seat:
 			return before, true
 		case before < most && !f.snapshot(at.seat).Record.Vacant():
 			before++

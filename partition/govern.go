@@ -15,9 +15,8 @@ import (
 func (f *follower) govern(ctx context.Context) {
 	g := f.group
 	f.depose(ctx)
-	due := f.due()
 	switch now := g.now(); {
-	case due == 0 || due > now:
+	case f.due() > now:
 	case f.counted < f.seen, f.sight < now-g.options.RenewEvery/2: // first look again
 		f.seatsAt = 0
 	default:
@@ -45,14 +44,11 @@ func (f *follower) wanted() *plan {
 		return nil
 	case p != nil:
 		next := p.next(f.members)
-		if next == p && p.founding && f.allWhole(p) {
-			settled := *p
-			settled.founding = false
-			return &settled
-		}
-		if next == p && len(f.staying(f.drained)) < len(f.drained) {
-			same := *p // without those that have left
-			return &same
+		founding := p.founding && !f.allWhole(p)
+		if next == p && (founding != p.founding || len(f.staying()) < len(f.drained)) {
+			again := *p // settled, or without drained members that have left
+			again.founding = founding
+			return &again
 		}
 		return next
 	case g.known != nil: // it was deleted
@@ -89,14 +85,14 @@ func (f *follower) allWhole(p *plan) bool {
 	return true
 }
 
-// due returns when to write a plan, 0 if there is nothing to write. The seats must have
+// due returns when to write a plan, Never if there is nothing to write. The seats must have
 // been read after the present plan was, as its writer may know more.
 func (f *follower) due() time.Duration {
 	p := f.reported().plan
 	w := f.wanted()
 	if w == nil || w == p || f.failing || !f.all {
 		f.pending = 0
-		return 0
+		return rule.Never
 	}
 	if f.pending == 0 {
 		f.pending = f.group.now()
@@ -183,7 +179,7 @@ func (f *follower) nextFree() time.Duration {
 func (f *follower) write(ctx context.Context, p *plan) {
 	g := f.group
 	next := g.planRecord(f.record, p)
-	next.Extensions, _ = withDrained(next.Extensions, f.staying(f.drained)) // no more than there were
+	next.Extensions, _ = withDrained(next.Extensions, f.staying()) // no more than there were
 	// What is written where there was no record is no plan until it is written once more.
 	created := !f.record.Exists()
 	if created {
@@ -203,10 +199,10 @@ func (f *follower) write(ctx context.Context, p *plan) {
 	f.load(ctx, nil)
 }
 
-// staying returns those of some members that have a seat.
-func (f *follower) staying(ids []string) (stay []string) {
+// staying returns the drained members that have a seat.
+func (f *follower) staying() (stay []string) {
 	for i := range f.top + 1 {
-		if holder := f.snapshot(i).Record.Holder; slices.Contains(ids, holder) && !slices.Contains(stay, holder) {
+		if holder := f.snapshot(i).Record.Holder; slices.Contains(f.drained, holder) && !slices.Contains(stay, holder) {
 			stay = append(stay, holder)
 		}
 	}

@@ -156,15 +156,11 @@ func Join(ctx context.Context, url, name string, o *Options) (*Group, error) {
 // open. New does no I/O. It returns ErrName or ErrInvalid, and ErrReadOnly for a process that
 // takes part if the backend was opened for reading alone.
 func New(backend backends.Backend, name string, o *Options) (*Group, error) {
-	fail := func(err error) (*Group, error) {
-		store := ""
-		if backend != nil {
-			store = backend.Describe().Store
-		}
-		return nil, &elector.Error{Op: "join", Election: name, Store: store, Err: err}
-	}
 	if backend == nil {
-		return fail(fmt.Errorf("%w: the backend is nil", elector.ErrInvalid))
+		return nil, &elector.Error{Op: "join", Election: name, Err: fmt.Errorf("%w: the backend is nil", elector.ErrInvalid)}
+	}
+	fail := func(err error) (*Group, error) {
+		return nil, &elector.Error{Op: "join", Election: name, Store: backend.Describe().Store, Err: err}
 	}
 	if err := checkName(name); err != nil {
 		return fail(err)
@@ -277,18 +273,8 @@ func (g *Group) Run(ctx context.Context, work Work) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r := &running{cancel, make(chan struct{})}
-	g.mutex.Lock()
-	busy, closed := g.run != nil, g.closed
-	if !busy && !closed {
-		g.run = r
-		g.active.Add(1)
-	}
-	g.mutex.Unlock()
-	switch {
-	case closed:
-		return g.fail("run", -1, elector.ErrClosed)
-	case busy:
-		return g.fail("run", -1, elector.ErrBusy)
+	if err := g.enter(r); err != nil {
+		return g.fail("run", -1, err)
 	}
 	defer func() {
 		g.mutex.Lock()
@@ -298,6 +284,21 @@ func (g *Group) Run(ctx context.Context, work Work) error {
 		close(r.done)
 	}()
 	return g.fail("run", -1, g.serve(ctx, work))
+}
+
+// enter registers a call of Run.
+func (g *Group) enter(r *running) error {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	switch {
+	case g.closed:
+		return elector.ErrClosed
+	case g.run != nil:
+		return elector.ErrBusy
+	}
+	g.run = r
+	g.active.Add(1)
+	return nil
 }
 
 // begin registers a call, so that Close ends it and waits for it, or returns ErrClosed or

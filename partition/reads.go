@@ -26,7 +26,7 @@ func (f *follower) reach() {
 	case named > f.top:
 		f.top, f.beyond, f.seatsAt = named, true, now
 	case f.beyond && !waits:
-		f.beyond, f.top = false, f.s.seat.number
+		f.beyond, f.top = false, f.s.own.Seat
 		if p := f.group.known; p != nil {
 			f.top = max(f.top, p.top())
 		}
@@ -38,11 +38,9 @@ func (f *follower) reach() {
 func (f *follower) watch(ctx context.Context) {
 	f.group.watchPlan(ctx, func(r *backends.Record) {
 		f.mutex.Lock()
+		f.live = r != nil
 		if r == nil {
 			r = &backends.Record{} // older than any: it is read
-			f.live = false
-		} else {
-			f.live = true
 		}
 		f.push = r
 		f.mutex.Unlock()
@@ -50,22 +48,19 @@ func (f *follower) watch(ctx context.Context) {
 	})
 }
 
-// pushed takes the plan that Watch has shown last, or has it read, and reports whether there
-// was one.
-func (f *follower) pushed() bool {
+// takePushed takes the plan that Watch has shown last, or has it read.
+func (f *follower) takePushed() {
 	f.mutex.Lock()
 	r := f.push
 	f.push = nil
 	f.mutex.Unlock()
 	switch {
 	case r == nil:
-		return false
 	case r.Token < f.record.Token || !r.Exists(): // it may be late
 		f.planAt = 0
-		return true
+	default:
+		f.takePlan(backends.Outcome{Record: *r})
 	}
-	f.takePlan(backends.Outcome{Record: *r})
-	return true
 }
 
 // readSeats reads the plan, and all seats or those that follow in the plan.
@@ -212,7 +207,7 @@ func (f *follower) count() {
 		members = drained // no other member could own anything
 	}
 	others := len(members)
-	if _, own := members[f.s.seat.number]; own {
+	if _, own := members[f.s.own.Seat]; own {
 		others--
 	}
 	if p := f.group.known; p != nil {

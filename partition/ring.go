@@ -21,7 +21,7 @@ func (f *follower) following() (seats []int) {
 		n = 3
 	}
 	positions := f.group.known.positions
-	own := slices.IndexFunc(positions, func(at position) bool { return at.seat == f.s.seat.number })
+	own := slices.IndexFunc(positions, func(at position) bool { return at.seat == f.s.own.Seat })
 	for i := 1; i < len(positions) && len(seats) < n; i++ {
 		if at := positions[(own+i)%len(positions)]; at.seat != noSeat {
 			seats = append(seats, at.seat)
@@ -60,7 +60,7 @@ func (f *follower) gone(seat int) bool {
 // those that stand nearer before it in the plan.
 func (f *follower) deposable(seat int) time.Duration {
 	s := f.snapshot(seat)
-	if seat == f.s.seat.number || f.foreign[seat] || s.Record.Vacant() || s.Free == rule.Never {
+	if seat == f.s.own.Seat || f.foreign[seat] || s.Record.Vacant() || s.Free == rule.Never {
 		return rule.Never
 	}
 	if !f.all && f.latest < s.Free { // the holder may have renewed since

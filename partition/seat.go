@@ -12,7 +12,6 @@ import (
 // A seat is an election of the group.
 type seat struct {
 	seats.Parts
-	number  int
 	elector *elector.Elector
 }
 
@@ -25,7 +24,7 @@ func (g *Group) quiet() elector.Options {
 }
 
 func (g *Group) newSeat(number int, o elector.Options) (*seat, error) {
-	s := &seat{number: number}
+	s := &seat{}
 	b := inject.Backend{Backend: g.backend, Clock: g.clock, Random: g.random}
 	e, err := elector.New(seats.Backend{Backend: b, Bind: func(p seats.Parts) { s.Parts = p }}, g.seatName(number), &o)
 	s.elector = e

@@ -109,8 +109,9 @@ func (s *sitting) serve(ctx context.Context) error {
 	if g.requests.Watches() {
 		g.active.Go(func() { s.follower.watch(following) }) // not a helper: it may ignore its context
 	}
-	unhookLeave := context.AfterFunc(ctx, func() { wake(s.woken) })
-	unhookDrain := context.AfterFunc(s.lease.Context(), func() { wake(s.woken) })
+	for _, ends := range []context.Context{ctx, s.lease.Context()} { // then it leaves
+		defer context.AfterFunc(ends, func() { wake(s.woken) })()
+	}
 	helpers.Go(func() {
 		select {
 		case <-s.seat.Ended():
@@ -120,8 +121,6 @@ func (s *sitting) serve(ctx context.Context) error {
 	})
 	s.moves(ctx)
 	stop()
-	unhookLeave()
-	unhookDrain()
 	returned := s.finish()
 	helpers.Wait()
 	if returned {

@@ -72,9 +72,9 @@ var partitionMutants = []mutant{
 	hazardous("a foreign seat that stops all plans", "15", "foreign-seat", edit{
 		"partition/reads.go", `ok = ok && (o.Err == nil || f.foreign[i])`, `ok = ok && o.Err == nil`}),
 	hazardous("founding for ever", "founding", "plan-deleted", edit{
-		"partition/govern.go", `			settled.founding = false`, `			settled.founding = true`}),
+		"partition/govern.go", `founding := p.founding && !f.allWhole(p)`, `founding := p.founding`}),
 	hazardous("a plan that is founding again", "founding", "plan-deleted", edit{
-		"partition/govern.go", `		again.founding = false`, `		again.founding = true`}),
+		"partition/govern.go", `again.founding = false`, `again.founding = true`}),
 	hazardous("a sick member that stays", "Healthy", "unhealthy", edit{
 		"partition/seat.go", `	o.Value, o.StallTimeout = "", 0
 `, `	o.Value, o.StallTimeout, o.Healthy = "", 0, nil
