@@ -66,10 +66,14 @@ type governing struct {
 type commission struct {
 	mutex sync.Mutex
 	report
-	push  *backends.Record // that Watch has shown last; nil if that was taken
-	wish  note             // that others set: leaving and whole
-	named int              // highest seat that a partition names which waits for its holder's end
-	asked time.Duration    // when one did so last
+	push *backends.Record // that Watch has shown last; nil if that was taken
+	wish note             // that others set: leaving and whole
+
+	// The highest seat that a partition names which waits for its holder's end, and when one did
+	// so last. It may lie beyond a seat whose record was deleted, where reads of all seats end:
+	// then this member reads it too, to replace its holder.
+	named int
+	asked time.Duration
 }
 
 // A report is what a follower has found out.
@@ -97,28 +101,12 @@ func (f *follower) reported() report {
 	return f.report
 }
 
-// announce changes what this member publishes.
-func (f *follower) announce(change func(n *note)) {
+// tell changes what other goroutines tell the follower, and lets it look.
+func (f *follower) tell(change func(c *commission)) {
 	f.mutex.Lock()
-	before := f.wish
-	change(&f.wish)
-	changed := f.wish != before
+	change(&f.commission)
 	f.mutex.Unlock()
-	if changed {
-		wake(f.woken)
-	}
-}
-
-// names notes that partitions name a seat that is held. It may lie beyond one whose record was
-// deleted, where reads of all seats end: then this member reads it too, to replace its holder.
-func (f *follower) names(seat int) {
-	f.mutex.Lock()
-	more := seat > f.named
-	f.named, f.asked = max(f.named, seat), f.group.now()
-	f.mutex.Unlock()
-	if more {
-		wake(f.woken)
-	}
+	wake(f.woken)
 }
 
 func (f *follower) snapshot(seat int) rule.Snapshot { return f.group.seat(seat).View.Snapshot() }

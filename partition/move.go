@@ -214,5 +214,5 @@ func (s *sitting) announceWhole() {
 			return
 		}
 	}
-	s.follower.announce(func(n *note) { n.whole = id })
+	s.follower.tell(func(c *commission) { c.wish.whole = id })
 }

@@ -37,14 +37,11 @@ func (f *follower) reach() {
 // ends.
 func (f *follower) watch(ctx context.Context) {
 	f.group.watchPlan(ctx, func(r *backends.Record) {
-		f.mutex.Lock()
-		f.live = r != nil
-		if r == nil {
+		live := r != nil
+		if !live {
 			r = &backends.Record{} // older than any: it is read
 		}
-		f.push = r
-		f.mutex.Unlock()
-		wake(f.woken)
+		f.tell(func(c *commission) { c.live, c.push = live, r })
 	})
 }
 

@@ -104,13 +104,15 @@ func (s *sitting) check(ctx context.Context, slots []*slot) {
 func (s *sitting) settled(x *slot, r backends.Record, sent *clock.Reading, again bool) {
 	now := s.group.now()
 	applied := x.doubt != nil && r.Attempt == x.doubt.Next.Attempt
+	in, err := rule.Holder(r)
+	named := err == nil && !r.Vacant() // the record is held through in
 	x.doubt = nil
 	switch {
-	case x.gaveUp() && s.names(r) && !rule.Unconfirmed(r): // it was written again, or its release lost
+	case x.gaveUp() && named && in == s.own && !rule.Unconfirmed(r): // it was written again, or its release lost
 		x.record = r
 		x.enter(ended, now)
 		x.next = max(x.until, now)
-	case x.state == told && s.anothers(r):
+	case x.state == told && named && in != s.own:
 		delete(s.slots, x.partition)
 		s.again(x)
 	case x.gaveUp(): // it may show this incarnation yet
@@ -151,18 +153,6 @@ func (s *sitting) again(x *slot) {
 	}
 }
 
-// names reports whether a record is held through this incarnation.
-func (s *sitting) names(r backends.Record) bool {
-	in, err := rule.Holder(r)
-	return r.Exists() && !r.Vacant() && err == nil && in == s.own
-}
-
-// anothers reports whether a record is held through another incarnation.
-func (s *sitting) anothers(r backends.Record) bool {
-	in, err := rule.Holder(r)
-	return r.Exists() && !r.Vacant() && err == nil && in != s.own
-}
-
 // founding reports whether the plan that the slots follow is founding, and is still the
 // group's, and returns its name.
 func (s *sitting) founding() (id string, is bool) {
@@ -195,4 +185,33 @@ func (s *sitting) contradicted(x *slot, r backends.Record) {
 	info := s.over(x, lost, "lost", err)
 	x.next = s.group.now() + s.group.options.ReleaseTimeout // for its worker
 	s.group.traceEnded(info)
+}
+
+// taken begins a lease.
+func (s *sitting) taken(x *slot, won backends.Record, sent *clock.Reading) {
+	g := s.group
+	x.record, x.said = won, ""
+	l := &Lease{group: g, seat: s.lease, partition: x.partition}
+	l.won.Store(&won)
+	l.ctx, l.cancel = context.WithCancelCause(s.ctx)
+	l.audited.Store(sent)
+	x.lease = l
+	info := g.info(l)
+	info.Unowned = g.now() - max(x.since, x.owned)
+	x.enter(held, g.now())
+	if s.auditLater(x); rule.Unconfirmed(won) {
+		x.next = g.now()
+	}
+	g.log.Debug("elector: this process owns a partition", "partition", x.partition, "token", won.Token)
+	traced(g, g.o.Trace.Acquired, l.ctx, info)
+	s.start(x, 0)
+}
+
+// cannot logs why a partition cannot be taken, once.
+func (s *sitting) cannot(x *slot, err error) {
+	if text := err.Error(); text != x.said {
+		x.said = text
+		s.group.log.Warn("elector: a partition that this process should own cannot be taken", "partition", x.partition, "error", err)
+	}
+	s.later(x)
 }

@@ -144,7 +144,7 @@ func (s *sitting) moves(ctx context.Context) {
 	for s.lease.Remaining() > 0 {
 		if s.leaving == 0 && (ctx.Err() != nil || s.lease.Context().Err() != nil || s.follower.reported().refused != nil) {
 			s.leaving = g.now()
-			s.follower.announce(func(n *note) { n.leaving = true })
+			s.follower.tell(func(c *commission) { c.wish.leaving = true })
 		}
 		s.adopt()
 		next := s.step(ctx)

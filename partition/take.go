@@ -137,37 +137,8 @@ func (s *sitting) loadWith(ctx context.Context, slots []*slot, asked map[rule.In
 		}
 		s.seats.See(in, o.Record, sent, now)
 		if !o.Record.Vacant() { // otherwise no holder is to be replaced, and the number may be anything
-			s.follower.names(in.Seat)
+			s.follower.tell(func(c *commission) { c.named, c.asked = max(c.named, in.Seat), now })
 		}
 	}
 	return outcomes[:len(slots)], unread
-}
-
-// taken begins a lease.
-func (s *sitting) taken(x *slot, won backends.Record, sent *clock.Reading) {
-	g := s.group
-	x.record, x.said = won, ""
-	l := &Lease{group: g, seat: s.lease, partition: x.partition}
-	l.won.Store(&won)
-	l.ctx, l.cancel = context.WithCancelCause(s.ctx)
-	l.audited.Store(sent)
-	x.lease = l
-	info := g.info(l)
-	info.Unowned = g.now() - max(x.since, x.owned)
-	x.enter(held, g.now())
-	if s.auditLater(x); rule.Unconfirmed(won) {
-		x.next = g.now()
-	}
-	g.log.Debug("elector: this process owns a partition", "partition", x.partition, "token", won.Token)
-	traced(g, g.o.Trace.Acquired, l.ctx, info)
-	s.start(x, 0)
-}
-
-// cannot logs why a partition cannot be taken, once.
-func (s *sitting) cannot(x *slot, err error) {
-	if text := err.Error(); text != x.said {
-		x.said = text
-		s.group.log.Warn("elector: a partition that this process should own cannot be taken", "partition", x.partition, "error", err)
-	}
-	s.later(x)
 }

@@ -92,7 +92,7 @@ var partitionMutants = []mutant{
 	}
 `}),
 	hostile("a seat that drains ends all workers at once", "5", "TestSeatDrains", edit{
-		"partition/take.go", `context.WithCancelCause(s.ctx)`, `context.WithCancelCause(s.lease.Context())`}),
+		"partition/settle.go", `context.WithCancelCause(s.ctx)`, `context.WithCancelCause(s.lease.Context())`}),
 	hostile("a release to confirm forgotten when the plan gives the partition back", "5", "TestReleaseForgotten", edit{
 		"partition/move.go", `, owes: x != nil}`, `}`}),
 	hostile("a dead seat behind a gap not seen", "9", "TestSeatBehindGap", edit{
@@ -106,7 +106,7 @@ var partitionMutants = []mutant{
 	hostile("a release that waits for a foreign record", "5", "TestReadsOfForeign", edit{
 		"partition/settle.go", `case x.gaveUp() && isForeign(o.Err):`, `case x.state == told && isForeign(o.Err):`}),
 	hostile("a release that one read confirms, whatever it shows", "5", "TestReleaseHidden", edit{
-		"partition/settle.go", `case x.state == told && s.anothers(r):`, `case x.state == told:`}),
+		"partition/settle.go", `case x.state == told && named && in != s.own:`, `case x.state == told:`}),
 	hostile("a lease that is not audited while it drains", "8", "TestLongDrain", edit{
 		"partition/move.go", `		case x.state == held, x.state == draining, x.state == told:
 			checks`, `		case x.state == draining:
