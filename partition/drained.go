@@ -71,21 +71,16 @@ func (g *Group) setDrained(ctx context.Context, id string, drained bool) error {
 // canDrain returns an error if there is no such member, or no other one that could own its
 // partitions.
 func (v view) canDrain(id string) error {
-	found, others := false, 0
+	others := false
 	var ids []string
 	for _, m := range v.state.Members {
 		ids = append(ids, m.ID)
-		switch {
-		case m.ID == id:
-			found = true
-		case !m.Leaving && !m.Drained:
-			others++
-		}
+		others = others || m.ID != id && !m.Leaving && !m.Drained
 	}
 	switch {
-	case !found:
+	case !slices.Contains(ids, id):
 		return fmt.Errorf("%w: the group has no member %q; its members are %q", elector.ErrInvalid, id, ids)
-	case others == 0:
+	case !others:
 		return fmt.Errorf("%w: no other member could own the partitions of %q", elector.ErrInvalid, id)
 	}
 	return nil

@@ -220,15 +220,13 @@ func (g *Group) loadRecords(ctx context.Context, names []string) (outcomes []bac
 	if most < 2 {
 		most = 64 // one by one
 	}
-	for len(names) > 0 {
-		n := min(most, len(names))
-		for _, o := range g.requests.LoadAll(ctx, names[:n], g.options.RequestTimeout) {
+	for some := range slices.Chunk(names, most) {
+		for _, o := range g.requests.LoadAll(ctx, some, g.options.RequestTimeout) {
 			if o.Err != nil && !isForeign(o.Err) {
 				return nil, g.fail("owners", len(outcomes), o.Err)
 			}
 			outcomes = append(outcomes, o)
 		}
-		names = names[n:]
 	}
 	return outcomes, nil
 }
