@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,29 +17,27 @@ import (
 func (s *sitting) adopt() {
 	g := s.group
 	now := g.now()
-	if p := s.follower.reported().plan; p != nil && p != s.plan {
+	p := cmp.Or(s.follower.reported().plan, s.plan)
+	// When to begin to take a partition.
+	first := now
+	if p != nil && !p.founding { // its owner must see the plan too
+		first += g.options.RenewEvery / 32
+	}
+	if p != s.plan {
 		s.plan, s.table, s.share = p, p.table(), 0
 		for partition := range s.table {
-			if s.mine(partition) {
-				s.share++
+			if !s.mine(partition) {
+				continue
+			}
+			s.share++
+			if s.slots[partition] == nil && s.leaving == 0 {
+				s.slots[partition] = &slot{partition: partition, since: now, next: first}
 			}
 		}
 		s.forget()
 		g.tracePlanned(s.ctx, s.share)
 	}
 	planned := s.planned()
-	if planned && s.leaving == 0 && s.added != s.plan {
-		s.added = s.plan
-		first := now
-		if !s.plan.founding { // their owners must see the plan too
-			first += g.options.RenewEvery / 32
-		}
-		for partition := range s.table {
-			if x := s.slots[partition]; s.mine(partition) && (x == nil || x.state == told) {
-				s.slots[partition] = &slot{partition: partition, since: now, next: first, owes: x != nil}
-			}
-		}
-	}
 	moving := 0
 	for _, x := range s.slots {
 		if x.state == draining && now-x.since < g.options.RenewEvery {
@@ -51,6 +50,8 @@ func (s *sitting) adopt() {
 			if delete(s.slots, partition); x.owes {
 				s.slots[partition] = &slot{partition: partition, state: told, since: now, next: now + s.auditEvery()}
 			}
+		case x.state == told && mine && s.leaving == 0:
+			s.slots[partition] = &slot{partition: partition, since: now, next: first, owes: true}
 		case x.state == held && mine:
 			x.yields = yields{}
 		case x.state == held && x.doubt == nil && s.yield(x, now) <= now && (moving < most || s.leaving != 0):

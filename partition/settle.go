@@ -114,7 +114,6 @@ func (s *sitting) settled(x *slot, r backends.Record, sent *clock.Reading, again
 		x.next = max(x.until, now)
 	case x.state == told && named && in != s.own:
 		delete(s.slots, x.partition)
-		s.again(x)
 	case x.gaveUp(): // it may show this incarnation yet
 		s.gone(x)
 	case x.leased() && applied && x.lease.valid() == nil:
@@ -142,15 +141,7 @@ func (s *sitting) gone(x *slot) {
 	x.doubt = nil
 	x.enter(told, s.group.now())
 	x.next = s.group.now() + s.auditEvery()
-	s.again(x)
-}
-
-// again makes adopt look whether the plan gives a partition back.
-func (s *sitting) again(x *slot) {
-	if s.mine(x.partition) {
-		s.added = nil
-		wake(s.woken)
-	}
+	wake(s.woken) // the plan may give it back
 }
 
 // founding reports whether the plan that the slots follow is founding, and is still the

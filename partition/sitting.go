@@ -35,7 +35,6 @@ type adopted struct {
 	plan  *plan // that the slots follow
 	table []int // of the plan
 	share int   // how many partitions it gives to this seat
-	added *plan // whose partitions have slots
 }
 
 // mine reports whether the plan gives a partition to this seat.

@@ -53,8 +53,8 @@ var partitionMutants = []mutant{
 	hazardous("a release that the store loses", "6", "release-lost", edit{
 		"partition/settle.go", `	x.enter(told, s.group.now())
 	x.next = s.group.now() + s.auditEvery()
-	s.again(x)`, `	delete(s.slots, x.partition)
-	s.again(x)`}),
+`, `	delete(s.slots, x.partition)
+`}),
 	hazardous("a deleted record not written again", "8", "record-deleted", edit{
 		"partition/settle.go", `case !r.Exists() && x.lease.Remaining() > 0:`, `case r.TTL < 0 && x.lease.Remaining() > 0:`}),
 	hazardous("a lost acquisition not seen", "8", "take-lost", edit{
@@ -94,7 +94,7 @@ var partitionMutants = []mutant{
 	hostile("a seat that drains ends all workers at once", "5", "TestSeatDrains", edit{
 		"partition/settle.go", `context.WithCancelCause(s.ctx)`, `context.WithCancelCause(s.lease.Context())`}),
 	hostile("a release to confirm forgotten when the plan gives the partition back", "5", "TestReleaseForgotten", edit{
-		"partition/move.go", `, owes: x != nil}`, `}`}),
+		"partition/move.go", `, owes: true}`, `}`}),
 	hostile("a dead seat behind a gap not seen", "9", "TestSeatBehindGap", edit{
 		"partition/reads.go", `case named > f.top:`, `case named > maxSeats:`}),
 	hostile("all seats read up to any that a partition names", "9", "TestSeatFarAway", edit{
