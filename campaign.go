@@ -29,8 +29,8 @@ import (
 //
 //	stillHealthy ─▶ pace ─▶ read (the successor skips it) ─▶ yields ─▶ claim ─┬─▶ held
 //	                                                                          ▼
-//	  abandon ◀── another one holds it, a permanent failure, too many ── write ⇄ read back
-//	     ▲        writes, or MayRetry forbids another one                     │
+//	  given up ◀── another one holds it, a permanent failure, or ─────── write ⇄ read back
+//	     ▲         MayRetry forbids another write                             │
 //	     │                                                                    ▼ acknowledged, or read back
 //	     └───────────────────────────────────────────────────────────────── discarded ─▶ a lease
 

@@ -101,12 +101,16 @@ func (f *follower) reported() report {
 	return f.report
 }
 
-// tell changes what other goroutines tell the follower, and lets it look.
+// tell changes what other goroutines tell the follower, and wakes it if there is something new.
 func (f *follower) tell(change func(c *commission)) {
 	f.mutex.Lock()
+	wish, named := f.wish, f.named
 	change(&f.commission)
+	news := f.push != nil || f.wish != wish || f.named > named
 	f.mutex.Unlock()
-	wake(f.woken)
+	if news {
+		wake(f.woken)
+	}
 }
 
 func (f *follower) snapshot(seat int) rule.Snapshot { return f.group.seat(seat).View.Snapshot() }

@@ -103,6 +103,11 @@ func (s *sitting) forget() {
 // step does what is due, and returns when to do more.
 func (s *sitting) step(ctx context.Context) (next time.Duration) {
 	g := s.group
+	for _, x := range s.slots {
+		if x.returned.CompareAndSwap(true, false) {
+			s.reap(x)
+		}
+	}
 	now := g.now()
 	requests, cancel := context.WithCancel(s.ctx)
 	defer cancel()
@@ -112,11 +117,8 @@ func (s *sitting) step(ctx context.Context) (next time.Duration) {
 	} else {
 		defer g.clock.AfterFunc(max(0, s.leaving+g.options.ReleaseTimeout-now), cancel)()
 	}
-	var writes, takes, checks []*slot
+	var writes, takes, doubts, checks []*slot
 	for _, x := range s.slots {
-		if x.returned.CompareAndSwap(true, false) {
-			s.reap(x)
-		}
 		if x.state == held && x.lease.valid() != nil { // not audited in time
 			x.enter(draining, now)
 			x.until = s.deadline(now)
@@ -130,7 +132,7 @@ func (s *sitting) step(ctx context.Context) (next time.Duration) {
 			s.overdue(x, fmt.Errorf("%w: the worker did not return within %v of being told to stop", elector.ErrLost, g.options.ReleaseTimeout))
 		case x.next > now:
 		case x.doubt != nil:
-			checks = append(checks, x)
+			doubts = append(doubts, x)
 		case x.state == wanted:
 			takes = append(takes, x)
 		case x.state == draining && x.lease.valid() != nil:
@@ -149,7 +151,7 @@ func (s *sitting) step(ctx context.Context) (next time.Duration) {
 	}
 	s.write(requests, writes)
 	s.take(requests, some(takes))
-	s.check(requests, some(checks))
+	s.check(requests, append(some(doubts), some(checks)...))
 	s.announceWhole()
 	next = g.now() + g.options.RenewEvery
 	for _, x := range s.slots {
