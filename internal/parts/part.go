@@ -20,6 +20,7 @@ type part struct {
 	apart   bool     // it runs only if it is named
 	long    bool     // it takes many minutes, so that a run which has few leaves it out
 	busy    bool     // it keeps a processor busy, where the others mostly wait
+	idle    bool     // it waits for times to pass and hardly needs a processor, so it begins at once
 	stores  []string // the kinds of stores that it starts
 	table   string   // of results, suite or faults
 	columns []string // the stores that must be in it

@@ -28,9 +28,10 @@ type runner struct {
 	jobs   int
 	within time.Duration // no part begins later, unless it is 0
 
-	building  sync.Mutex // held by the one that builds
-	beginning sync.Mutex // held by the one that begins next
-	slots     chan int   // of those that run
+	building  sync.Mutex    // held by the one that builds
+	beginning sync.Mutex    // held by the one that begins next
+	slots     chan int      // of those that run
+	idle      chan struct{} // holds a value for each of those that are idle
 
 	mutex   sync.Mutex
 	running map[string]*watch
@@ -69,15 +70,19 @@ func (r *runner) runAll(ctx context.Context, chosen []part) error {
 	begun := time.Now()
 	processors := runtime.GOMAXPROCS(0)
 	turns, busy := make(chan struct{}, cmp.Or(r.jobs, 4*processors)), make(chan struct{}, processors)
-	r.slots = make(chan int, cap(turns)+cap(busy))
+	r.idle = make(chan struct{}, 2)
+	r.slots = make(chan int, cap(turns)+cap(busy)+cap(r.idle))
 	for i := range cap(r.slots) {
 		r.slots <- i
 	}
 	var all sync.WaitGroup
 	for _, p := range chosen {
 		turn := turns
-		if p.busy {
+		switch {
+		case p.busy:
 			turn = busy
+		case p.idle:
+			turn = r.idle
 		}
 		all.Go(func() {
 			tooLate := func() bool { return r.within > 0 && time.Since(begun) > r.within }
@@ -89,7 +94,9 @@ func (r *runner) runAll(ctx context.Context, chosen []part) error {
 			}
 			turn <- struct{}{}
 			defer func() { <-turn }()
-			r.await(ctx, processors)
+			if !p.idle {
+				r.await(ctx, processors)
+			}
 			if tooLate() {
 				r.leave(p)
 				return
@@ -109,7 +116,7 @@ func (r *runner) await(ctx context.Context, processors int) {
 	defer r.beginning.Unlock()
 	for ctx.Err() == nil {
 		r.mutex.Lock()
-		few := len(r.running) < 2*processors
+		few := len(r.running)-len(r.idle) < 2*processors
 		r.mutex.Unlock()
 		before, known := idleTime()
 		if few || !known {

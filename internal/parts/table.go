@@ -131,7 +131,8 @@ func proofs() []part {
 	}
 	kinds := "^Test(" + strings.Join(each, "|") + ")"
 	parts := []part{
-		{name: "suite/file", packages: []string{"./stores"}, run: "^Test(File|Memory)", shared: true, small: true, table: suite, columns: []string{"file", "memory"}},
+		{name: "suite/file", packages: []string{"./stores"}, run: "^TestFile", shared: true, small: true, idle: true, table: suite, columns: []string{"file"}},
+		{name: "suite/memory", packages: []string{"./stores"}, run: "^TestMemory", shared: true, small: true, idle: true, table: suite, columns: []string{"memory"}},
 		{name: "servers", packages: []string{"./stores"}, skip: kinds + "|^Test(File|Memory)", shared: true, stores: byDefault},
 		{name: "proxy", packages: []string{"./chaos/network"}, skip: "^TestFaults$", shared: true, stores: byDefault},
 		{name: "storms/groups", packages: []string{"./storms"}, skip: kinds, shared: true, stores: byDefault},
