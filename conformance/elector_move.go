@@ -93,7 +93,9 @@ func requestedTwice(s *suite) {
 	a.renewals(1)
 	handle := s.open()
 	before := requestFor(el.record(handle))
-	second := b.asks(l.Token(), "next")
+	c := el.joinOn(blindBackend{s.open()}, s.brisk()) // it knows what it has read, and nothing else
+	second := c.asks(l.Token(), "next")
+	c.await(0, "observed", "RequestResign reads the record")
 	s.is(b.Operator().RequestResign(s.context(), operate.ResignRequest{Token: uint64(l.Token()), To: "another"}), elector.ErrRequested, "a request in favour of another candidate")
 	a.renewals(1)
 	if after := requestFor(el.record(handle)); after != before {
