@@ -113,9 +113,11 @@ func (c *candidate) trace() *elector.Trace {
 			c.lease("acquired")(nil, i)
 		},
 		Waiting: func(_ context.Context, i elector.CampaignInfo) {
+			what := "waits"
 			if backends.Permanent(i.Err) {
-				c.events.add(event{what: "refused", err: i.Err})
+				what = "refused"
 			}
+			c.events.add(event{what: what, err: i.Err})
 		},
 		Renewed:  c.lease("renewed"),
 		Ended:    c.lease("ended"),

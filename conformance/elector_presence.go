@@ -63,8 +63,10 @@ func runDeposed(s *suite) {
 	wait(s, l.Context().Done(), "a deposed leader's worker is stopped")
 	s.is(l.Check(), elector.ErrDeposed, "Check of a deposed leader")
 	next.waits("the deposed leader's worker has not returned")
+	working := a.events.length()
 	close(run.finish)
 	next.won("a deposed leader is replaced once its worker has returned")
+	a.await(working, "waits", "a deposed leader campaigns again")
 	run.stop()
 	s.must(run.ended(), "Run that is stopped while it waits")
 	if n := a.events.count("acquired"); n != 1 {
