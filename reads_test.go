@@ -443,7 +443,7 @@ func TestReadsSpoilt(t *testing.T) {
 }
 
 // A store that is down gets no more requests from those who read together than from
-// those who read one by one.
+// those who read one by one, but for what the random pauses differ by.
 func TestReadsStoreDown(t *testing.T) {
 	requests := map[bool]int{}
 	for shared := range map[bool]bool{true: true, false: true} {
@@ -461,7 +461,7 @@ func TestReadsStoreDown(t *testing.T) {
 			a.crash(t)
 		})
 	}
-	if requests[true] > requests[false] || requests[true] == 0 {
+	if requests[true] > requests[false]*21/20 || requests[true] == 0 {
 		t.Errorf("%d requests together, %d one by one", requests[true], requests[false])
 	}
 }
