@@ -104,10 +104,21 @@ func gaps(h *history.History) (all []gap) {
 			continue
 		}
 		g := gap{before: before, after: leases[i+1], from: before.last.At}
+		var fault history.Event
 		for _, e := range h.Events {
-			// A leader may have been quicker than the question whether the store answers.
-			if e.Kind == history.Healed && e.Detail == answers && e.At > g.from && e.Before < g.after.first.Before {
-				g.from = min(e.At, g.after.first.Before)
+			switch {
+			case e.Kind == history.Fault:
+				fault = e
+			case e.Kind == history.Healed && e.Detail == answers && e.At > g.from:
+				// A leader may have been quicker than the question whether the store answers,
+				// or than the last server that came back.
+				begun := e.Before
+				if fault.Kind != "" {
+					begun = fault.Before
+				}
+				if begun < g.after.first.Before {
+					g.from = min(e.At, g.after.first.Before)
+				}
 			}
 		}
 		g.late = g.after.first.Before - g.from
