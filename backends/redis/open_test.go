@@ -159,6 +159,14 @@ type closer struct {
 	net.Conn
 	closed chan struct{}
 	once   sync.Once
+	late   chan struct{} // it sends nothing until this is closed; or nil
+}
+
+func (c *closer) Write(b []byte) (int, error) {
+	if c.late != nil {
+		<-c.late
+	}
+	return c.Conn.Write(b)
 }
 
 func (c *closer) Close() error {
@@ -177,9 +185,9 @@ func TestConnectedLate(t *testing.T) {
 			return nil, err
 		}
 		c := &closer{Conn: conn, closed: make(chan struct{})}
-		if !first {
+		if !first { // it greets the server while the handle is closed
+			c.late = late
 			dialed <- c
-			<-late
 		}
 		first = false
 		return c, nil

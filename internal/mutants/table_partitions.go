@@ -128,7 +128,8 @@ var partitionMutants = []mutant{
 		"internal/rule/partition.go", `	_, is := r.Extensions.Get(NewName)
 	return is`, `	return false`}),
 	hostile("no record is ever confirmed", "4", "TestFoundingEnds", edit{
-		"partition/move.go", `x.leased() && rule.Unconfirmed(x.record):`, `false:`}),
+		"partition/move.go", `x.leased() && rule.Unconfirmed(x.record):`, `false:`}, edit{
+		"partition/settle.go", `if s.auditLater(x); rule.Unconfirmed(r) {`, `if s.auditLater(x); false { // and looks later`}),
 	hostile("a plan that counts before it is confirmed", "founding", "TestLateFoundingPlan", edit{
 		"partition/govern.go", `created := !f.record.Exists()`, `created := false`}),
 	hostile("an edited plan not followed", "the table", "TestPlanEdited", edit{
