@@ -111,9 +111,9 @@ func gaps(h *history.History) (all []gap) {
 				fault = e
 			case e.Kind == history.Healed && e.Detail == answers && e.At > g.from:
 				// A leader may have been quicker than the question whether the store answers,
-				// or than the last server that came back.
+				// or, if the lease was lost to a fault, than the last server that came back.
 				begun := e.Before
-				if fault.Kind != "" {
+				if fault.Kind != "" && fault.Before <= before.last.At {
 					begun = fault.Before
 				}
 				if begun < g.after.first.Before {
