@@ -154,62 +154,27 @@ func TestConnectionsAreKept(t *testing.T) {
 	})
 }
 
-// A closer tells when its connection is closed.
-type closer struct {
-	net.Conn
-	closed chan struct{}
-	once   sync.Once
-	late   chan struct{} // it sends nothing until this is closed; or nil
-}
-
-func (c *closer) Write(b []byte) (int, error) {
-	if c.late != nil {
-		<-c.late
-	}
-	return c.Conn.Write(b)
-}
-
-func (c *closer) Close() error {
-	c.once.Do(func() { close(c.closed) })
-	return c.Conn.Close()
-}
-
-// A connection that is made while the handle is closed does not stay.
+// A connection that was dialed when the handle was closed does not stay: the client library
+// keeps it unless it is refused.
 func TestConnectedLate(t *testing.T) {
 	f := newFake(t)
-	dialed, late := make(chan *closer), make(chan struct{})
-	first := true
-	b, err := New(t.Context(), f.client(t, goredis.Options{Dialer: func(_ context.Context, network, address string) (net.Conn, error) {
-		conn, err := net.Dial(network, address)
-		if err != nil {
-			return nil, err
+	late, greeted := false, errors.New("it was greeted")
+	b, err := New(t.Context(), f.client(t, goredis.Options{OnConnect: func(context.Context, *goredis.Conn) error {
+		if late {
+			return greeted
 		}
-		c := &closer{Conn: conn, closed: make(chan struct{})}
-		if !first { // it greets the server while the handle is closed
-			c.late = late
-			dialed <- c
-		}
-		first = false
-		return c, nil
+		return nil
 	}}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	taken := b.client.Conn()
-	if err := taken.Ping(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
-	go b.Load(t.Context(), "a")
-	conn := <-dialed
+	connected := b.client.Options().OnConnect
 	if err := b.Close(); err != nil {
 		t.Error(err)
 	}
-	close(late)
-	select {
-	case <-conn.closed:
-	case <-time.After(10 * time.Second):
-		t.Error("the connection stays")
-		conn.Close()
+	late = true
+	if err := connected(t.Context(), nil); !errors.Is(err, goredis.ErrClosed) {
+		t.Errorf("a connection that is made after Close: %v", err)
 	}
 }
 
@@ -285,6 +250,18 @@ func TestNewLeavesTheClientAlone(t *testing.T) {
 	if err := client.Ping(t.Context()).Err(); err == nil || err.Error() != "not now" {
 		t.Errorf("the client is closed: %v", err)
 	}
+}
+
+// A closer tells when its connection is closed.
+type closer struct {
+	net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (c *closer) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.Conn.Close()
 }
 
 // A Dialer that ignores its context, as that of the client library does with TLS, holds up
