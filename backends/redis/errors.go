@@ -38,7 +38,7 @@ func (b *Backend) classify(err error) (advice string, kind error) {
 	switch {
 	case is(err, "WRONGPASS", "NOAUTH", "ERR AUTH", "ERR invalid password"):
 		return "check user and password", backends.ErrDenied
-	case is(err, "NOPERM"):
+	case is(err, "NOPERM", "ERR The user executing the script can't"): // of the whole script, or of a command in it
 		return "an administrator can run: " + b.grant(), backends.ErrDenied
 	case is(err, "READONLY", "MASTERDOWN"):
 		return replicaAdvice, backends.ErrReadOnly

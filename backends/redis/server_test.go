@@ -198,9 +198,10 @@ func TestNothingIsSentTwice(t *testing.T) {
 		t.Error(err)
 	}
 	for answer, want := range map[string]error{
-		"*1\r\n:0\r\n":         backends.ErrConflict,
-		"*1\r\n-OOM full\r\n":  backends.ErrUnavailable,
-		"*1\r\n-NOPERM\r\n":    backends.ErrDenied,
+		"*1\r\n:0\r\n":        backends.ErrConflict,
+		"*1\r\n-OOM full\r\n": backends.ErrUnavailable,
+		"*1\r\n-NOPERM\r\n":   backends.ErrDenied,
+		"-ERR The user executing the script can't run this command or subcommand script: f00\r\n": backends.ErrDenied,
 		"-READONLY it\r\n":     backends.ErrReadOnly,
 		"-ELECTORREPLICAS\r\n": backends.ErrMisconfigured,
 		"*0\r\n":               backends.ErrMisconfigured,

@@ -22,6 +22,8 @@ var redisMutants = []mutant{
 		"server.go", `case is["second_repl_offset"] != "-1":`, `case false:`}}},
 	{name: "a connection to Redis that is made during Close stays", breaks: "Close", catch: "TestConnectedLate", edits: []edit{{
 		"open.go", `if b.closed.Load() {`, `if b.closed.Load() && false {`}}},
+	{name: "Redis: a right that the script's commands lack is an outage", breaks: "Errors", catch: "TestNothingIsSentTwice", edits: []edit{{
+		"errors.go", `case is(err, "NOPERM", "ERR The user executing the script can't"):`, `case is(err, "NOPERM"):`}}},
 	{name: "a Redis that syncs each second used", breaks: "Durability", catch: "fsync_each_second", parent: "TestRefuses", edits: []edit{{
 		"server.go", `config["appendfsync"] != "always" ||`, ``}}},
 	{name: "a Redis that does not sync during a rewrite used", breaks: "Durability", catch: "no_fsync_on_rewrite", parent: "TestRefuses", edits: []edit{{
