@@ -12,12 +12,13 @@ import (
 )
 
 // counted fails the case if the lease is valid for longer than H after a write was
-// sent.
-func (c *candidate) counted(l *elector.Lease, from time.Time, rule string) {
+// sent. from returns when that was, and is asked when the lease has been: a write that is
+// sent meanwhile may be the one that the lease counts from.
+func (c *candidate) counted(l *elector.Lease, from func() time.Time, rule string) {
 	s := c.el.s
 	s.Helper()
-	since := time.Since(from)
-	if left := l.Remaining(); left > c.hold-since {
+	now, left := time.Now(), l.Remaining()
+	if since := now.Sub(from()); left > c.hold-since {
 		s.Errorf("the lease has %v left %v after the write that it counts from was sent, and H is %v: %s (guarantee 2)", left, since, c.hold, rule)
 	}
 }
@@ -56,19 +57,16 @@ func (c *candidate) acquires(rule string) *elector.Lease {
 	s.Helper()
 	// A renewal would hide what the acquisition counted from.
 	held := make(chan struct{})
-	var won atomic.Bool
 	c.faults.Always(func(ctx context.Context, call fault.Call, send fault.Send) (backends.Record, error) {
-		if won.Load() {
+		if call.Op == "swap" && call.Next.Token == call.Prev.Token {
 			<-held
 		}
 		return send(ctx)
 	})
 	l := c.lead()
-	won.Store(true)
 	c.holds(l, rule)
-	if r := c.el.record(s.open()); c.events.count("renewed") == 0 {
-		c.counted(l, c.writes.sentAt(backends.Attempt{Nonce: r.Attempt.Nonce, Sequence: 1}), rule)
-	}
+	r := c.el.record(s.open())
+	c.counted(l, func() time.Time { return c.writes.sentAt(backends.Attempt{Nonce: r.Attempt.Nonce, Sequence: 1}) }, rule)
 	close(held)
 	c.faults.Always(nil)
 	c.hit()
@@ -123,13 +121,13 @@ func (c *candidate) losesAnswer(l *elector.Lease, second fault.Fault) {
 		second = pass // a conflict, because the first was applied
 	}
 	c.faults.Next("load", fault.RequestLost, then(func(fault.Call) {
-		c.counted(l, *before.Load(), "a renewal without an answer extends nothing")
+		c.counted(l, func() time.Time { return *before.Load() }, "a renewal without an answer extends nothing")
 	}, pass))
 	c.faults.Next("swap", then(func(fault.Call) {
 		at := c.writes.latest()
 		before.Store(&at)
 	}, fault.ReplyLost), second, then(func(call fault.Call) {
-		c.counted(l, c.writes.sentAt(call.Prev.Attempt), "it counts from the renewal that was applied")
+		c.counted(l, func() time.Time { return c.writes.sentAt(call.Prev.Attempt) }, "it counts from the renewal that was applied")
 		close(third)
 	}, pass))
 	goesOn := make(chan struct{})

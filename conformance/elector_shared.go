@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/elector-go/elector"
 	"github.com/elector-go/elector/backends"
@@ -212,7 +213,7 @@ func (v *sharedBackend) join(suffix string, o elector.Options) *member {
 	renewed := o.Trace.Renewed
 	o.Trace.Renewed = func(ctx context.Context, i elector.LeaseInfo) {
 		if l := r.lease.Load(); l != nil {
-			c.counted(l, v.latestOf(el.name), "a renewal counts from before its batch was sent")
+			c.counted(l, func() time.Time { return v.latestOf(el.name) }, "a renewal counts from before its batch was sent")
 		}
 		renewed(ctx, i)
 	}
