@@ -14,7 +14,7 @@ import (
 
 // options makes the examples brief: production uses the defaults.
 func options(id string) *elector.Options {
-	return &elector.Options{ID: id, TTL: time.Second, RenewEvery: 20 * time.Millisecond, RequestTimeout: 20 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)}
+	return &elector.Options{ID: id, TTL: 5 * time.Second, RenewEvery: time.Second, RequestTimeout: time.Second, Logger: slog.New(slog.DiscardHandler)}
 }
 
 // Any process can move the leader. Its worker ends in an orderly way first.
