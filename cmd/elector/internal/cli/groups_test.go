@@ -19,6 +19,12 @@ import (
 	"github.com/elector-go/elector/partition"
 )
 
+var runs atomic.Int64 // of the tests that need a store of their own
+
+// unused returns the name of a store in memory that no test has used, in this run or in an
+// earlier run of the same process.
+func unused(name string) string { return fmt.Sprintf("%s-%d", name, runs.Add(1)) }
+
 // member runs a member of the group orders until the test ends or leave is called, and
 // returns once it has had so many workers.
 func member(t *testing.T, url, id string, partitions, owns int) (leave func()) {
@@ -93,7 +99,7 @@ func (b *flakyBackend) List(ctx context.Context) ([]string, error) {
 func TestGroupIsOne(t *testing.T) {
 	for _, n := range []int{0, 64, 10000} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			url := fmt.Sprintf("memory://one-%d", n)
+			url := "memory://" + unused("one")
 			env := []string{"ELECTOR_URL=" + url}
 			if n == 0 {
 				for args, code := range map[string]int{"list": 0, "list --records": 0, "leader orders": exitVacant, "partitions orders": exitUsage, "partitions orders --each": exitUsage} {
@@ -160,15 +166,16 @@ func TestGroupIsOne(t *testing.T) {
 
 // doctor finds a group whose members all crashed: their records stand still.
 func TestDoctorGroupGone(t *testing.T) {
-	from, err := backends.Open(t.Context(), "memory://lives")
+	lives, gone := "memory://"+unused("lives"), "memory://"+unused("gone")
+	from, err := backends.Open(t.Context(), lives)
 	if err != nil {
 		t.Fatal(err)
 	}
-	to, err := backends.Open(t.Context(), "memory://gone")
+	to, err := backends.Open(t.Context(), gone)
 	if err != nil {
 		t.Fatal(err)
 	}
-	leave := member(t, "memory://lives", "a", 3, 3)
+	leave := member(t, lives, "a", 3, 3)
 	names, err := from.(backends.Lister).List(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +191,7 @@ func TestDoctorGroupGone(t *testing.T) {
 		}
 	}
 	leave()
-	r := run(t, []string{"ELECTOR_URL=memory://gone"}, "doctor")
+	r := run(t, []string{"ELECTOR_URL=" + gone}, "doctor")
 	if r.code != exitVacant || !strings.Contains(r.out, "fail\tgroup orders\t1 member shares 3 partitions; a has not renewed seat 0 for ") || !strings.Contains(r.out, "3 partitions have no owner for ") {
 		t.Errorf("%+v", r)
 	}
@@ -192,16 +199,17 @@ func TestDoctorGroupGone(t *testing.T) {
 
 // A store that does not answer is an error of each command, in one line.
 func TestGroupDeadStore(t *testing.T) {
-	member(t, "memory://dead", "a", 4, 4)
-	down := isAway("dead")
+	name := unused("dead")
+	member(t, "memory://"+name, "a", 4, 4)
+	down := isAway(name)
 	for _, args := range []string{"list", "list --records", "leader orders", "partitions orders", "partitions orders --each", "doctor"} {
 		down.Store(true)
-		r := run(t, []string{"ELECTOR_URL=flaky://dead"}, strings.Fields(args)...)
+		r := run(t, []string{"ELECTOR_URL=flaky://" + name}, strings.Fields(args)...)
 		if r.code != exitUnavailable || !strings.Contains(cmp.Or(r.err, r.out), "it is away") || strings.Count(r.err, "\n") > 1 {
 			t.Errorf("%s: %+v", args, r)
 		}
 		down.Store(false)
-		if r := run(t, []string{"ELECTOR_URL=flaky://dead"}, strings.Fields(args)...); r.code != 0 {
+		if r := run(t, []string{"ELECTOR_URL=flaky://" + name}, strings.Fields(args)...); r.code != 0 {
 			t.Errorf("%s, once the store is back: %+v", args, r)
 		}
 	}
@@ -244,21 +252,22 @@ func (s *screen) shows(t *testing.T, text string, times int) {
 
 // partitions --watch prints the time of each change, and outlives an outage of the store.
 func TestPartitionsWatch(t *testing.T) {
-	leave := member(t, "memory://watched", "a", 4, 4)
+	name := unused("watched")
+	leave := member(t, "memory://"+name, "a", 4, 4)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	out, diagnostics := &screen{more: make(chan bool, 1)}, &screen{more: make(chan bool, 1)}
 	ended := make(chan int, 1)
 	go func() {
-		tool := &tool{out: out, err: diagnostics, env: environ([]string{"ELECTOR_URL=flaky://watched"})}
+		tool := &tool{out: out, err: diagnostics, env: environ([]string{"ELECTOR_URL=flaky://" + name})}
 		ended <- tool.main(ctx, []string{"partitions", "orders", "--watch", "-o", "json"})
 	}()
 	out.shows(t, `"owner":"a"`, 4)
-	isAway("watched").Store(true)
-	member(t, "memory://watched", "b", 4, 0)
+	isAway(name).Store(true)
+	member(t, "memory://"+name, "b", 4, 0)
 	leave()
 	diagnostics.shows(t, "cannot read the group, and tries again", 1)
-	isAway("watched").Store(false)
+	isAway(name).Store(false)
 	diagnostics.shows(t, "reads the group again", 1)
 	out.shows(t, `"owner":"b"`, 4)
 	stop()
