@@ -84,7 +84,7 @@ func TestResignOutcome(t *testing.T) {
 	close(finish)
 	alone := func(name string) {
 		t.Helper()
-		e, err := elector.Open(t.Context(), url, name, &elector.Options{ID: "a", TTL: 300 * time.Millisecond, RenewEvery: 50 * time.Millisecond, RequestTimeout: 50 * time.Millisecond})
+		e, err := elector.Open(t.Context(), url, name, &elector.Options{ID: "a", TTL: 2 * time.Second, RenewEvery: 400 * time.Millisecond, RequestTimeout: 400 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}
