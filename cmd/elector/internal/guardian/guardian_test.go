@@ -164,8 +164,9 @@ func signalTo(t *testing.T, pid int, s syscall.Signal) {
 	}
 }
 
-// inTime is a deadline that leaves time to start a family.
-func inTime() Moment { return Now().Add(6 * time.Second) }
+// inTime is a deadline that leaves a loaded machine time to start a family, and is not after
+// what must happen may take.
+func inTime() Moment { return Now().Add(min(12*time.Second, *bound)) }
 
 const farAway = 10 * time.Minute
 
